@@ -1,0 +1,46 @@
+# Everything runs from .venv, which `make setup` makes. The two that matter: `make demo` and `make test`.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup demo test check format bench lock clean
+
+help:            ## what there is
+	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+
+setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops-connect)
+
+.venv/.complete: pyproject.toml requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) has no working venv module; on Debian: apt install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable '.[dev]'
+	@$(BIN)/python -m gitops_connect.sandbox.java || $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable '.[dev,java]'
+	@touch $@
+
+demo: setup      ## a real Kafka and Connect, planned and applied to, in a few minutes
+	$(BIN)/python examples/demo.py
+
+test: setup      ## all checks and all tests, with every service that they need
+	$(MAKE) --no-print-directory check
+	$(BIN)/pytest -m e2e
+
+check: setup     ## style, types, architecture and the tests that need no service: under 30 s
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m 'not e2e'
+
+format: setup    ## let ruff mend what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup     ## the measurements of docs/performance.md
+	$(BIN)/python -m benchmarks
+
+lock:            ## write requirements.txt anew, for every Python and platform
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-emit-index-url --no-annotate --no-emit-find-links --output-file requirements.txt pyproject.toml
+
+clean:           ## remove what setup and the checks made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""a plan -> effects on a Connect cluster, and what became of each."""

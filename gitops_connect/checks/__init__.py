@@ -1,0 +1,1 @@
+"""documents -> diagnostics: the published JSON Schemas, and Connect's own validation."""

@@ -1,0 +1,1 @@
+"""The command line: one command a file, each a function of plain arguments that returns an exit code."""

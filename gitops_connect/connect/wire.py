@@ -1,0 +1,1 @@
+"""JSON of the Connect REST API <-> model, as pure functions."""

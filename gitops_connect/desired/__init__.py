@@ -1,0 +1,1 @@
+"""files -> desired state, as a pure function: safe YAML with places, documents, connectors."""

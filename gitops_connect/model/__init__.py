@@ -1,0 +1,1 @@
+"""The nouns that the stages exchange: frozen values, standard library only, no clock, file, socket or setting."""

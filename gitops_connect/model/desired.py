@@ -1,0 +1,88 @@
+"""What the repository asks for: connectors in their desired state, resolved for one Connect cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+
+class TargetState(Enum):
+    """The state that a document asks for. The first three are Kafka's own (`TargetState`), `ABSENT` is ours."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    ABSENT = "absent"
+
+
+class Mode(Enum):
+    """Whether differences are mended or only shown."""
+
+    ENFORCE = "enforce"
+    OBSERVE = "observe"
+
+
+class SecretSource(Enum):
+    """Where the operator keeps a secret."""
+
+    ENV = "env"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReference:
+    """Where the value of one config key comes from; never the value."""
+
+    source: SecretSource
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredConnector:
+    """One `Connector` document.
+
+    `config` is complete and as Connect keeps it: strings only, with `connector.class` and `tasks.max`, without `name`.
+    Keys of `secrets` are not in `config` before `secrets.resolve` has put their values there.
+    """
+
+    name: ConnectorName
+    state: TargetState
+    config: Mapping[str, str] = field(repr=False)
+    document: Document = field(repr=False, compare=False)
+    secrets: Mapping[str, SecretReference] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    """Config keys (glob patterns) whose observed value is left as it is."""
+    mode: Mode = Mode.ENFORCE
+    suspend: bool = False
+
+    def locate(self, pointer: Pointer) -> Location:
+        """Where that field of the document stands."""
+        return self.document.locate(pointer)
+
+    def locate_config(self, key: str) -> Location:
+        """Where that config key stands, whichever field it comes from."""
+        if key == "connector.class":
+            return self.locate(("spec", "class"))
+        if key == "tasks.max":
+            return self.locate(("spec", "tasksMax"))
+        section = "secrets" if key in self.secrets else "config"
+        return self.locate(("spec", section, key))
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """All connectors that the repository declares for one cluster, sorted by name.
+
+    `held` names the connectors whose documents are broken: they are neither changed nor pruned. `complete` is False
+    where some file could not be read, so that an undeclared connector may only seem so.
+    """
+
+    cluster: ClusterName
+    connectors: tuple[DesiredConnector, ...] = ()
+    held: frozenset[ConnectorName] = frozenset()
+    complete: bool = True

@@ -1,0 +1,83 @@
+"""What a Connect cluster answered in this cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+
+class WorkerState(Enum):
+    """The state that workers report of a connector or task (Kafka's `AbstractStatus.State`)."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+    DESTROYED = "DESTROYED"
+
+
+class ConnectorType(Enum):
+    """Which way records flow; unknown while the class cannot be loaded."""
+
+    SOURCE = "source"
+    SINK = "sink"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """One task as its worker reports it. `trace` is the Java stack trace of a failed one, else empty."""
+
+    id: int
+    state: WorkerState
+    worker: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedConnector:
+    """One connector as the cluster reports it. `config` is without `name`, which Connect adds by itself."""
+
+    name: ConnectorName
+    type: ConnectorType
+    state: WorkerState
+    worker: str
+    config: Mapping[str, str] = field(repr=False)
+    tasks: tuple[TaskStatus, ...] = ()
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ConnectVersion:
+    """The worker's Kafka version, comparable: `ConnectVersion(3, 7)` is the first with `initial_state` (KIP-980)."""
+
+    major: int
+    minor: int
+    patch: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+STOP_SINCE = ConnectVersion(3, 5)
+"""PUT /connectors/X/stop (KIP-875)."""
+INITIAL_STATE_SINCE = ConnectVersion(3, 7)
+"""`initial_state` in POST /connectors (KIP-980); an older worker answers 500 "Unrecognized field"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedState:
+    """Every connector of a cluster, by name.
+
+    `unknown` are there, but could not be read: nothing is planned for them.
+    """
+
+    cluster: ClusterName
+    version: ConnectVersion
+    connectors: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
+    unknown: frozenset[ConnectorName] = frozenset()

@@ -1,0 +1,118 @@
+"""The plan as a value: complete enough to show, save, compare and carry out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+
+
+class Action(Enum):
+    """The kind of effect that a step has."""
+
+    CREATE = "create"
+    STOP = "stop"
+    PAUSE = "pause"
+    CONFIGURE = "configure"
+    RESUME = "resume"
+    DELETE = "delete"
+
+    @property
+    def symbol(self) -> str:
+        """The character that stands for it in every text output."""
+        return _SYMBOLS[self]
+
+
+_SYMBOLS = {
+    Action.CREATE: "+",
+    Action.STOP: "#",
+    Action.PAUSE: "|",
+    Action.CONFIGURE: "~",
+    Action.RESUME: ">",
+    Action.DELETE: "-",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One config key, before and after; None where it is not there. A sensitive one never shows its values."""
+
+    key: str
+    before: str | None
+    after: str | None
+    sensitive: bool = False
+
+    def __repr__(self) -> str:
+        values = "***" if self.sensitive else f"{self.before!r} -> {self.after!r}"
+        return f"Change({self.key!r}: {values})"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action on one connector, with its reason: one effect on the cluster.
+
+    `config` is what is sent by create and configure, secrets included, and is in no output. `initial_state` is set
+    where a create asks the worker for a state other than running.
+    """
+
+    connector: ConnectorName
+    action: Action
+    reason: str
+    changes: tuple[Change, ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    initial_state: TargetState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorPlan:
+    """The steps of one connector in the order in which they run, and what else should be known (`notes`).
+
+    `applicable` is False where the differences are only shown: mode observe, or suspended.
+    """
+
+    name: ConnectorName
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    location: Location | None = None
+    applicable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one cycle would do to one cluster. Sorted by connector, so that equal plans have equal digests.
+
+    `fingerprint` is a keyed digest of what was observed and decided upon; `complete` is False where documents or
+    connectors were held out of the plan. `adopted` are declared connectors that stand on the cluster and are not yet
+    recorded as ours; `forgotten` are recorded ones that are neither declared nor there; `unmanaged` are on the cluster
+    and neither declared nor ours.
+    """
+
+    cluster: ClusterName
+    revision: Revision
+    connectors: tuple[ConnectorPlan, ...]
+    fingerprint: Digest
+    digest: Digest
+    complete: bool = True
+    warnings: tuple[str, ...] = ()
+    adopted: tuple[ConnectorName, ...] = ()
+    forgotten: tuple[ConnectorName, ...] = ()
+    unmanaged: tuple[ConnectorName, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every step that apply would carry out."""
+        return tuple(step for connector in self.connectors if connector.applicable for step in connector.steps)
+
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing would be done."""
+        return not self.steps
+
+    def count(self) -> Counter[Action]:
+        """How many steps of each action."""
+        return Counter(step.action for step in self.steps)

@@ -1,0 +1,1 @@
+"""desired and observed -> a plan, as a pure function."""

@@ -1,0 +1,1 @@
+"""values -> text, markdown, JSON, SARIF: pure renderers over one plan."""

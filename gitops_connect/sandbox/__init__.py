@@ -1,0 +1,1 @@
+"""A real one-node Kafka and Connect on this machine, as child processes."""

@@ -1,0 +1,118 @@
+"""One raw setting (from TOML or from the environment) -> the type that its field declares."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gitops_connect.errors import UsageError
+from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.durations import Duration, parse_duration
+
+T = TypeVar("T")
+
+
+def section(cls: type[T], raw: Mapping[str, Any], where: str, folder: Path, **given: Any) -> T:
+    """Build a section dataclass from a table. `where` (as in `[state]`) and the key are named in every error."""
+    hints = typing.get_type_hints(cls)
+    names = [field.name for field in dataclasses.fields(cls) if field.name not in given]  # type: ignore[arg-type]
+    values = dict(given)
+    for key, value in raw.items():
+        if key not in names:
+            raise UsageError(f"{where}: there is no setting {key!r}{_suggest(key, names)}")
+        values[key] = _convert(hints[key], value, f"{where} {key}", folder)
+    return cls(**values)
+
+
+def _suggest(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(known))}"
+
+
+def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _enum(hint, value, where)
+    origin = typing.get_origin(hint)
+    if origin is tuple:
+        return tuple(_convert(typing.get_args(hint)[0], item, where, folder) for item in _items(value, where))
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise UsageError(f"{where}: expected a table, found {value!r}")
+        return {key: _convert(typing.get_args(hint)[1], item, f"{where}.{key}", folder) for key, item in value.items()}
+    return _scalar(hint, value, where, folder)
+
+
+def _scalar(hint: Any, value: Any, where: str, folder: Path) -> Any:
+    if hint is Credential:
+        return _credential(value, where, folder)
+    if hint is Duration:
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            raise UsageError(f"{where}: expected a duration such as 30s or 5m, found {value!r}") from error
+    if hint is Path:
+        return folder / Path(_text(value, where)).expanduser()
+    if hint is bool:
+        return _boolean(value, where)
+    if hint in (int, float):
+        return _number(hint, value, where)
+    return _text(value, where)
+
+
+def _items(value: Any, where: str) -> list[Any]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, list):
+        return value
+    raise UsageError(f"{where}: expected a list, found {value!r}")
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: expected a text, found {value!r}")
+    return value
+
+
+def _boolean(value: Any, where: str) -> bool:
+    spelled = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in spelled:
+        return spelled[value.lower()]
+    raise UsageError(f"{where}: expected true or false, found {value!r}")
+
+
+def _number(kind: type[int] | type[float], value: Any, where: str) -> int | float:
+    try:
+        number = kind(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where}: expected a number, found {value!r}") from error
+    if isinstance(value, bool) or number < 0:
+        raise UsageError(f"{where}: expected a number that is not negative, found {value!r}")
+    return number
+
+
+def _enum(hint: type[Enum], value: Any, where: str) -> Enum:
+    try:
+        return hint(value)
+    except ValueError as error:
+        options = ", ".join(str(option.value) for option in hint)
+        raise UsageError(f"{where}: expected one of {options}, found {value!r}") from error
+
+
+def _credential(value: Any, where: str, folder: Path) -> Credential:
+    if isinstance(value, str):
+        return Credential(value=value)
+    if isinstance(value, Mapping) and set(value) == {"env"}:
+        return Credential(env=_text(value["env"], where))
+    if isinstance(value, Mapping) and set(value) == {"file"}:
+        return Credential(file=folder / Path(_text(value["file"], where)).expanduser())
+    raise UsageError(f'{where}: expected {{env = "NAME"}} or {{file = "PATH"}}')

@@ -1,0 +1,99 @@
+"""The settings file and the environment -> `Settings`.
+
+Every setting can also be given by environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two
+underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`. A list
+is written with commas; a credential's value stands there itself, or its `__ENV` or `__FILE`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gitops_connect.errors import UsageError
+from gitops_connect.model.names import ClusterName
+from gitops_connect.settings.convert import section
+from gitops_connect.settings.sections import (
+    ClusterSettings,
+    DaemonSettings,
+    RepositorySettings,
+    SecretsSettings,
+    Settings,
+    SparkSettings,
+    StateSettings,
+)
+
+DEFAULT_FILE = "gitops-connect.toml"
+PREFIX = "GITOPS_CONNECT_"
+CONFIG_VARIABLE = "GITOPS_CONNECT_CONFIG"
+_SECTIONS = {
+    "repository": RepositorySettings,
+    "state": StateSettings,
+    "secrets": SecretsSettings,
+    "spark": SparkSettings,
+    "daemon": DaemonSettings,
+}
+
+
+def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings:
+    """Read `file`, else `GITOPS_CONNECT_CONFIG`, else `gitops-connect.toml` where it is there, and the environment.
+
+    Raises UsageError, which names the file and the setting.
+    """
+    if file is None and CONFIG_VARIABLE in environment:
+        file = Path(environment[CONFIG_VARIABLE])
+    explicit = file is not None
+    file = file or Path(DEFAULT_FILE)
+    raw = _read(file) if explicit or file.exists() else {}
+    _overlay(raw, environment)
+    folder = file.absolute().parent
+    for name in raw:
+        if name not in (*_SECTIONS, "clusters"):
+            raise UsageError(f"{file}: there is no section [{name}]; there are {', '.join((*_SECTIONS, 'clusters'))}")
+    sections: dict[str, Any] = {
+        name: section(cls, _table(raw.get(name, {}), name), f"{file}: [{name}]", folder)
+        for name, cls in _SECTIONS.items()
+    }
+    clusters = {
+        ClusterName(name): _cluster(name, table, file, folder)
+        for name, table in _table(raw.get("clusters", {}), "clusters").items()
+    }
+    return Settings(folder=folder, clusters=clusters, **sections)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no settings file {file}") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read the settings file {file}: {error}") from error
+
+
+def _table(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"[{name}]: expected a table, found {value!r}")
+    return value
+
+
+def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings:
+    where = f"{file}: [clusters.{name}]"
+    table = _table(table, f"clusters.{name}")
+    if not table.get("url"):
+        raise UsageError(f'{where}: the addresses of the workers are missing: url = ["http://…:8083"]')
+    return section(ClusterSettings, table, where, folder, name=ClusterName(name))
+
+
+def _overlay(raw: dict[str, Any], environment: Mapping[str, str]) -> None:
+    """Lay `GITOPS_CONNECT_A__B=value` over the tables, in place."""
+    for variable, value in sorted(environment.items()):
+        if not variable.startswith(PREFIX) or "__" not in variable:
+            continue
+        *parents, last = variable.removeprefix(PREFIX).lower().split("__")
+        table = raw
+        for parent in parents:
+            below = table.get(parent)
+            table[parent] = table = below if isinstance(below, dict) else {}
+        table[last] = value

@@ -1,0 +1,153 @@
+"""The sections of `gitops-connect.toml`, a dataclass each. The field's docstring is its documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from gitops_connect.model.names import ClusterName
+from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.durations import Duration
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySettings:
+    """`[repository]`: where the desired state is."""
+
+    url: str = ""
+    """URL of a git server, or the path of a repository."""
+    branch: str = "main"
+    """The branch to follow, unless `tag` or `commit` is set."""
+    tag: str | None = None
+    """A tag to follow in place of the branch."""
+    commit: str | None = None
+    """A commit to stay at, in full (40 hex digits)."""
+    path: str = "."
+    """The folder inside the repository that holds the documents."""
+    interval: Duration = Duration(60)
+    """How often `run` looks for new commits."""
+    timeout: Duration = Duration(60)
+    """How long one git operation may take."""
+    username: str | None = None
+    """User name for HTTP; many servers take any with a token."""
+    password: Credential | None = None
+    """Password or token for HTTP."""
+    ssh_key: Path | None = None
+    """Private key for SSH."""
+    known_hosts: Path | None = None
+    """Host keys for SSH; without it, those of the user."""
+    ca_file: Path | None = None
+    """CA certificates (PEM) for HTTPS."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateSettings:
+    """`[state]`: the ledger, which remembers what is ours."""
+
+    url: str = "sqlite:///state.db"
+    """An SQLAlchemy URL; a relative SQLite path is relative to the settings file."""
+    key: Credential | None = None
+    """The key for digests of secrets; without it, one is made and kept in a file beside the SQLite database."""
+
+
+class ClusterMode(Enum):
+    """Whether a cluster is changed, or only looked at."""
+
+    ENFORCE = "enforce"
+    OBSERVE = "observe"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """`[clusters.NAME]`: one Connect cluster."""
+
+    name: ClusterName
+    url: tuple[str, ...]
+    """The workers of the cluster; each is tried in turn."""
+    mode: ClusterMode = ClusterMode.ENFORCE
+    """`observe` plans and reports, and changes nothing."""
+    prune: bool = False
+    """Delete connectors that were created or adopted here and are no longer declared."""
+    protected: tuple[str, ...] = ()
+    """Connectors (glob patterns) that are never deleted."""
+    max_deletions: float = 0.3
+    """The share of our connectors that one plan may delete; at most one connector is always allowed."""
+    connect_validate: bool = True
+    """Ask Connect's own `config/validate` about each config that is new or changed."""
+    parallelism: int = 8
+    """How many requests are under way at once."""
+    timeout: Duration = Duration(100)
+    """How long one request may take; Connect itself gives up after 90 s."""
+    settle_timeout: Duration = Duration(120)
+    """How long a step may take to show its effect."""
+    username: str | None = None
+    """User name for basic authentication."""
+    password: Credential | None = None
+    """Password for basic authentication."""
+    token: Credential | None = None
+    """Bearer token."""
+    headers: Mapping[str, Credential] = field(default_factory=dict)
+    """Further request headers."""
+    ca_file: Path | None = None
+    """CA certificates (PEM) that the workers' certificates are checked against."""
+    client_certificate: Path | None = None
+    """Client certificate (PEM) for mutual TLS."""
+    client_key: Path | None = None
+    """Its private key (PEM), where it is not in the same file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretsSettings:
+    """`[secrets]`: what `spec.secrets` of a document may name. Nothing, unless it is allowed here.
+
+    Who can write to the repository could otherwise have any file or variable of this process sent to a connector.
+    """
+
+    env: tuple[str, ...] = ()
+    """Environment variables (glob patterns)."""
+    files: tuple[Path, ...] = ()
+    """Folders whose files may be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """`[spark]`: where large manifests are checked."""
+
+    master: str = "local[*]"
+    """`local[*]`, `spark://…`, `yarn`, `k8s://…` or `sc://…`."""
+
+
+class LogFormat(Enum):
+    """How `run` writes its log."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """`[daemon]`: the cadence of `run`."""
+
+    jitter: Duration = Duration(5)
+    """Up to that much is added to each interval, so that many daemons do not meet."""
+    retry_interval: Duration = Duration(10)
+    """The wait after a failed cycle; it doubles with each further failure."""
+    max_retry_interval: Duration = Duration(300)
+    """The longest such wait."""
+    log_format: LogFormat = LogFormat.JSON
+    """`json` or `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of them, and the folder that relative paths start from."""
+
+    folder: Path
+    repository: RepositorySettings = field(default_factory=RepositorySettings)
+    state: StateSettings = field(default_factory=StateSettings)
+    clusters: Mapping[ClusterName, ClusterSettings] = field(default_factory=dict)
+    secrets: SecretsSettings = field(default_factory=SecretsSettings)
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)
