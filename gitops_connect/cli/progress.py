@@ -1,0 +1,100 @@
+"""A progress display on stderr: on terminals only, and only for work that takes longer than a second.
+
+The one door to rich, which is imported when the second is over: a quick command never pays for it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+DELAY = 1.0
+"""Seconds before the display appears."""
+
+
+class Update(Protocol):
+    """Says what is being done, and how much of it is done where that can be counted. Any thread may call it."""
+
+    def __call__(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        """`total=None` shows that something moves, and no share."""
+
+
+def silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """An `Update` for whoever has nothing to show it on."""
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Update]:
+    """Yield an `Update`. What it is told is shown beside `title`, and vanishes with the block."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    display = _Display(title)
+    display.schedule()
+    try:
+        yield display.update
+    finally:
+        display.close()
+
+
+class _Display:
+    """The state behind one `progress` block; the timer's thread and the caller's meet under one lock."""
+
+    def __init__(self, title: str) -> None:
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(DELAY, self._appear)
+        self._title = title
+        self._text: str = ""
+        self._done: int | None = None
+        self._total: int | None = None
+        self._shown: tuple[Progress, TaskID] | None = None
+        self._closed = False
+
+    def schedule(self) -> None:
+        self._timer.daemon = True
+        self._timer.start()
+
+    def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        with self._lock:
+            self._text, self._done, self._total = text, done, total
+            self._draw()
+
+    def close(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            if self._shown:
+                self._shown[0].stop()
+
+    def _appear(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if self._closed:
+                return
+            shown = Progress(
+                SpinnerColumn("line"),
+                TextColumn("{task.fields[title]}", markup=False),
+                BarColumn(bar_width=24),
+                TextColumn("{task.fields[text]}", markup=False),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+                redirect_stdout=False,  # stdout is for data, and stays what it is
+            )
+            self._shown = shown, shown.add_task("", title=self._title, text="", total=None)
+            self._draw()
+            shown.start()
+
+    def _draw(self) -> None:
+        if self._shown:
+            shown, task = self._shown
+            counted = "" if self._total is None else f"{self._done or 0}/{self._total} "
+            shown.update(task, completed=self._done or 0, total=self._total, text=counted + self._text)

@@ -1,0 +1,66 @@
+"""The display is looked at through a real pseudo-terminal, because a terminal is what it depends on."""
+
+import os
+import pty
+import subprocess
+import sys
+import textwrap
+
+SLOW = """
+    import sys, threading
+    from gitops_connect.cli import progress
+    progress.DELAY = 0.05
+    with progress.progress("fetching") as update:
+        update("jars [bold]", 3, 7)
+        threading.Event().wait(1.5)
+        print("data")
+"""
+QUICK = """
+    import sys
+    from gitops_connect.cli.progress import progress
+    with progress("fetching") as update:
+        update("jars", 3, 7)
+    print("rich" in sys.modules)
+"""
+
+
+def run_on_terminal(script: str, **environment: str) -> tuple[str, str]:
+    """Run with stderr on a terminal and stdout on a pipe; return both."""
+    parent, child = pty.openpty()
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    variables = {**os.environ, "TERM": "xterm", "COLUMNS": "120", **environment}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=child, env=variables, text=True) as process:
+        os.close(child)
+        seen = b""
+        try:
+            while chunk := os.read(parent, 4096):
+                seen += chunk
+        except OSError:  # Linux ends a pseudo-terminal with EIO
+            pass
+        os.close(parent)
+        assert process.stdout is not None
+        return process.stdout.read(), seen.decode()
+
+
+def test_slow_work_is_shown_on_a_terminal_and_data_stays_on_stdout() -> None:
+    out, err = run_on_terminal(SLOW, NO_COLOR="")
+    assert out == "data\n"
+    assert "fetching" in err
+    assert "3/7 jars [bold]" in err
+    assert "\x1b[3" in err, "in colour"
+
+
+def test_no_color_is_respected() -> None:
+    _, err = run_on_terminal(SLOW, NO_COLOR="1")
+    assert "3/7 jars" in err
+    assert "\x1b[3" not in err
+
+
+def test_quick_work_shows_nothing_and_imports_nothing() -> None:
+    out, err = run_on_terminal(QUICK)
+    assert (out, err) == ("False\n", "")
+
+
+def test_no_terminal_no_display() -> None:
+    result = subprocess.run([sys.executable, "-c", textwrap.dedent(SLOW)], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("data\n", "")
