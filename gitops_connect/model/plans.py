@@ -10,6 +10,7 @@ from enum import Enum
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.observed import ConnectVersion
 
 
 class Action(Enum):
@@ -72,7 +73,8 @@ class Step:
 class ConnectorPlan:
     """The steps of one connector in the order in which they run, and what else should be known (`notes`).
 
-    `applicable` is False where the differences are only shown: mode observe, or suspended.
+    `applicable` is False where the differences are only shown: mode observe, or suspended. `drifted` is True where the
+    document is the one that was last applied, so that the difference came from the cluster's side.
     """
 
     name: ConnectorName
@@ -80,6 +82,7 @@ class ConnectorPlan:
     notes: tuple[str, ...] = ()
     location: Location | None = None
     applicable: bool = True
+    drifted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class Plan:
     """
 
     cluster: ClusterName
+    connect_version: ConnectVersion
     revision: Revision
     connectors: tuple[ConnectorPlan, ...]
     fingerprint: Digest
@@ -107,6 +111,11 @@ class Plan:
     def steps(self) -> tuple[Step, ...]:
         """Every step that apply would carry out."""
         return tuple(step for connector in self.connectors if connector.applicable for step in connector.steps)
+
+    @property
+    def drifted(self) -> tuple[ConnectorName, ...]:
+        """The connectors that were changed on the cluster since they were applied."""
+        return tuple(connector.name for connector in self.connectors if connector.drifted)
 
     @property
     def is_empty(self) -> bool:

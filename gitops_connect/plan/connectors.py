@@ -1,0 +1,170 @@
+"""The steps of one connector, in the order in which they run, each with its reason.
+
+State before config: a config that Connect rejects never keeps a connector running that should be stopped. What starts a
+connector (resume, or pause after a stop) comes after its config.
+"""
+
+from __future__ import annotations
+
+from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
+from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.plan.diff import ConfigDiff, diff
+from gitops_connect.plan.ownership import drifted
+from gitops_connect.plan.situation import Situation
+
+Steps = tuple[Step, ...]
+Notes = tuple[str, ...]
+
+_NOTHING: tuple[Steps, Notes] = ((), ())
+
+_STEADY = {
+    WorkerState.RUNNING: TargetState.RUNNING,
+    WorkerState.UNASSIGNED: TargetState.RUNNING,
+    WorkerState.RESTARTING: TargetState.RUNNING,
+    WorkerState.PAUSED: TargetState.PAUSED,
+    WorkerState.STOPPED: TargetState.STOPPED,
+}
+
+_TRANSITIONS: dict[TargetState, dict[TargetState | None, tuple[tuple[Action, ...], tuple[Action, ...]]]] = {
+    TargetState.STOPPED: {
+        TargetState.RUNNING: ((Action.STOP,), ()),
+        TargetState.PAUSED: ((Action.STOP,), ()),
+        None: ((Action.STOP,), ()),
+    },
+    TargetState.PAUSED: {
+        TargetState.RUNNING: ((Action.PAUSE,), ()),
+        TargetState.STOPPED: ((), (Action.PAUSE,)),
+        # A worker accepts the pause of a failed connector (202) and then fails at it; a stopped one it can pause.
+        None: ((Action.STOP,), (Action.PAUSE,)),
+    },
+    TargetState.RUNNING: {
+        TargetState.PAUSED: ((), (Action.RESUME,)),
+        TargetState.STOPPED: ((), (Action.RESUME,)),
+    },
+    TargetState.ABSENT: {},
+}
+"""From the desired and the observed state (None: failed) to the actions before the config and after it."""
+
+
+def steady(state: WorkerState) -> TargetState | None:
+    """What a reported state says of Kafka's stored target state; FAILED says nothing of it."""
+    return _STEADY.get(state)
+
+
+def plan_connector(situation: Situation, desired: DesiredConnector) -> ConnectorPlan:
+    """Every step that brings this connector to its document, and what a reader should know besides."""
+    steps, notes = _decide(situation, desired)
+    held_back = _held_back(situation, desired)
+    return ConnectorPlan(
+        desired.name,
+        steps,
+        (*notes, held_back) if steps and held_back else notes,
+        desired.locate(("metadata", "name")),
+        applicable=not held_back,
+        drifted=bool(steps) and drifted(situation, desired),
+    )
+
+
+def _held_back(situation: Situation, desired: DesiredConnector) -> str:
+    if desired.suspend:
+        return "suspended in its document: shown, not applied"
+    if desired.mode is Mode.OBSERVE:
+        return "mode observe in its document: shown, not applied"
+    if not situation.policy.enforce:
+        return "the cluster is in mode observe: shown, not applied"
+    return ""
+
+
+def _decide(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
+    observed = situation.observed.connectors.get(desired.name)
+    if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
+        return (), ("the cluster did not say how it is: nothing is planned for it",)
+    if desired.state is TargetState.ABSENT:
+        return _absent(situation, desired) if observed else _NOTHING
+    if desired.state is TargetState.STOPPED and situation.observed.version < STOP_SINCE:
+        return (), (
+            f"Kafka Connect {situation.observed.version} cannot stop a connector (3.5 can): nothing is planned",
+        )
+    if observed is None:
+        return _create(situation, desired)
+    return _change(situation, desired, observed)
+
+
+def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
+    if desired.name not in situation.ownership:
+        note = (
+            "state is absent, but it was neither created nor adopted here, so it is not deleted;"
+            " to adopt it, declare it as it is and apply that first"
+        )
+        return (), (note,)
+    return (Step(desired.name, Action.DELETE, "state: absent"),), ()
+
+
+def _create(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
+    if desired.name in situation.invalid:
+        return (), ("Connect rejects its config: it is not created",)
+    config = diff(situation, desired, None)
+    at_once = desired.state is TargetState.RUNNING or situation.observed.version >= INITIAL_STATE_SINCE
+    create = Step(
+        desired.name,
+        Action.CREATE,
+        "declared, and not on the cluster",
+        config.changes,
+        config.config,
+        desired.state if at_once and desired.state is not TargetState.RUNNING else None,
+    )
+    if at_once:
+        return (create,), ()
+    then = Action.STOP if desired.state is TargetState.STOPPED else Action.PAUSE
+    note = (
+        f"Kafka Connect {situation.observed.version} cannot create a connector {desired.state.value} (3.7 can):"
+        " it runs for a moment"
+    )
+    return (create, Step(desired.name, then, f"state: {desired.state.value}")), (note,)
+
+
+def _change(situation: Situation, desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Notes]:
+    config = diff(situation, desired, observed)
+    before, after = _transition(desired, observed)
+    notes = _notes(config)
+    if desired.name in situation.invalid:
+        if config.changes or after:
+            notes = (*notes, "Connect rejects its config: only what stops or pauses it is planned")
+        return before, notes
+    if desired.state is TargetState.RUNNING and observed.state is WorkerState.FAILED and not config.changes:
+        notes = (*notes, f"it is FAILED: {first_line(observed.trace)}")
+    return (*before, *_configure(desired, config), *after), notes
+
+
+def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
+    if not config.changes:
+        return ()
+    count = len(config.changes)
+    reason = f"{count} key{'s differ' if count > 1 else ' differs'}"
+    return (Step(desired.name, Action.CONFIGURE, reason, config.changes, config.config),)
+
+
+def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
+    """What leads from the reported to the desired state: the steps before, and those after the config."""
+    reason = f"state: {observed.state.value.lower()} -> {desired.state.value}"
+    before, after = _TRANSITIONS[desired.state].get(steady(observed.state), ((), ()))
+    return (
+        tuple(Step(desired.name, action, reason) for action in before),
+        tuple(Step(desired.name, action, reason) for action in after),
+    )
+
+
+def _notes(config: ConfigDiff) -> Notes:
+    notes = []
+    if config.ignored:
+        notes.append(f"ignored although they differ: {', '.join(config.ignored)}")
+    if config.uncompared:
+        keys = ", ".join(config.uncompared)
+        notes.append(f"masked by the server and never applied from here, so taken as equal: {keys}")
+    return tuple(notes)
+
+
+def first_line(trace: str) -> str:
+    """The line of a Java stack trace that says what happened."""
+    return trace.strip().splitlines()[0] if trace.strip() else "no trace was reported"

@@ -1,0 +1,76 @@
+"""One connector's desired config against the observed one: which keys change, and what has to be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from gitops_connect.model.canonical import keyed_digest
+from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.names import Digest
+from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.plans import Change
+from gitops_connect.model.sensitivity import is_mask
+from gitops_connect.plan.situation import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDiff:
+    """The changes in the order of their keys, the whole config that brings them about, and what was left alone.
+
+    `ignored` differ and are ignored by the document; `uncompared` are masked by the server, and what was last applied
+    is not known.
+    """
+
+    changes: tuple[Change, ...]
+    config: Mapping[str, str]
+    ignored: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
+
+
+def secret_digest(situation: Situation, connector: DesiredConnector, key: str) -> Digest:
+    """What is remembered of an applied secret. The names are under it, so that equal secrets do not look equal."""
+    return keyed_digest(situation.key, [connector.name, key, connector.config[key]])
+
+
+def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConnector | None) -> ConfigDiff:
+    """Compare key by key. Without an observed connector every key is new."""
+    before = observed.config if observed else {}
+    after = _keep_ignored(desired, observed)
+    changes, uncompared = [], []
+    for key in sorted({*before, *after}):
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        if old is not None and new is not None and is_mask(old):
+            remembered = _remembered(situation, desired, key)
+            if remembered is None:
+                uncompared.append(key)
+                continue
+            if remembered == secret_digest(situation, desired, key):
+                continue
+        changes.append(Change(key, old, new, sensitive=situation.is_sensitive(desired, key)))
+    ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
+    return ConfigDiff(tuple(changes), after, ignored, tuple(uncompared))
+
+
+def _keep_ignored(desired: DesiredConnector, observed: ObservedConnector | None) -> dict[str, str]:
+    """The desired config, with the observed value (or absence) of each ignored key."""
+    if observed is None:
+        return dict(desired.config)
+    kept = {key: value for key, value in observed.config.items() if _matches(desired, key)}
+    return {key: value for key, value in desired.config.items() if not _matches(desired, key)} | kept
+
+
+def _matches(desired: DesiredConnector, key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in desired.ignore)
+
+
+def _is_ignored(desired: DesiredConnector, key: str, before: Mapping[str, str]) -> bool:
+    return bool(before) and _matches(desired, key) and before.get(key) != desired.config.get(key)
+
+
+def _remembered(situation: Situation, desired: DesiredConnector, key: str) -> Digest | None:
+    owned = situation.ownership.get(desired.name)
+    return owned.applied.get(key) if owned else None

@@ -1,0 +1,111 @@
+"""desired, observed and ownership -> the plan of a cycle: a pure, sorted value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gitops_connect.model.canonical import digest, keyed_digest
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
+from gitops_connect.plan.connectors import plan_connector, steady
+from gitops_connect.plan.ownership import owned_and_undeclared
+from gitops_connect.plan.situation import Situation
+
+
+def plan(situation: Situation) -> Plan:
+    """Plan every declared connector, and the deletion of ours that are declared no more, where that is asked for."""
+    declared = [plan_connector(situation, desired) for desired in situation.desired.connectors]
+    pruned, warnings = _prune(situation)
+    everything = sorted([*declared, *pruned], key=lambda one: one.name)
+    shown = tuple(one for one in everything if one.steps or one.notes)
+    complete = situation.desired.complete and not (
+        situation.desired.held or situation.observed.unknown or situation.invalid
+    )
+    return Plan(
+        cluster=situation.desired.cluster,
+        connect_version=situation.observed.version,
+        revision=situation.revision,
+        connectors=shown,
+        fingerprint=fingerprint(situation),
+        digest=digest([situation.desired.cluster, situation.revision, [_value(one) for one in shown]]),
+        complete=complete,
+        warnings=warnings,
+        adopted=_adopted(situation, declared),
+        forgotten=_forgotten(situation),
+        unmanaged=_unmanaged(situation),
+    )
+
+
+def fingerprint(situation: Situation) -> Digest:
+    """A keyed digest of what the cluster answered about the connectors that are declared or ours.
+
+    What a plan does not read (task counts, worker ids, running against restarting) is not under it.
+    """
+    names = {connector.name for connector in situation.desired.connectors} | situation.ownership.keys()
+    seen = [
+        [name, (steady(one.state) or one.state).value, dict(one.config)]
+        for name, one in sorted(situation.observed.connectors.items())
+        if name in names
+    ]
+    unknown = sorted(situation.observed.unknown & names)
+    return keyed_digest(situation.key, [str(situation.observed.version), seen, unknown])
+
+
+def _value(connector: ConnectorPlan) -> list[Any]:
+    steps = [[step.action.value, step.reason, _state(step), _changes(step)] for step in connector.steps]
+    return [connector.name, connector.applicable, steps]
+
+
+def _state(step: Step) -> str | None:
+    return step.initial_state.value if step.initial_state else None
+
+
+def _changes(step: Step) -> list[list[str | None]]:
+    return [
+        [change.key, "***", "***"] if change.sensitive else [change.key, change.before, change.after]
+        for change in step.changes
+    ]
+
+
+def _prune(situation: Situation) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
+    """Deletions of what is ours and declared no more, or a warning that says why there are none."""
+    undeclared = [name for name in owned_and_undeclared(situation) if name in situation.observed.connectors]
+    if not undeclared:
+        return [], ()
+    names = ", ".join(undeclared)
+    why_not = _why_not_prune(situation)
+    if why_not:
+        return [], (f"no longer declared, and kept because {why_not}: {names}",)
+    reason = "no longer declared (prune is on)"
+    enforced = situation.policy.enforce
+    notes = () if enforced else ("the cluster is in mode observe: shown, not applied",)
+    return [
+        ConnectorPlan(name, (Step(name, Action.DELETE, reason),), notes, applicable=enforced) for name in undeclared
+    ], ()
+
+
+def _why_not_prune(situation: Situation) -> str:
+    if not situation.policy.prune:
+        return "prune is off"
+    if not situation.desired.complete:
+        return "some files could not be read, and may declare them"
+    if not situation.desired.connectors and not situation.desired.held:
+        return "the repository declares nothing at all for this cluster"
+    return ""
+
+
+def _adopted(situation: Situation, planned: list[ConnectorPlan]) -> tuple[ConnectorName, ...]:
+    absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
+    new = situation.observed.connectors.keys() - situation.ownership.keys() - absent
+    return tuple(one.name for one in planned if one.name in new and one.applicable)
+
+
+def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
+    there = situation.observed.connectors.keys() | situation.observed.unknown
+    return tuple(name for name in owned_and_undeclared(situation) if name not in there)
+
+
+def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
+    declared = {connector.name for connector in situation.desired.connectors} | situation.desired.held
+    return tuple(sorted(situation.observed.connectors.keys() - declared - situation.ownership.keys()))

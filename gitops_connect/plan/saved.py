@@ -1,0 +1,74 @@
+"""A saved plan is a promise, not a recipe: it is planned anew, and applied only if the very same plan comes out.
+
+So the file needs no secret in it, and what was reviewed is what is applied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gitops_connect.errors import StalePlan, UsageError
+from gitops_connect.model.names import ClusterName, Digest, Revision
+from gitops_connect.model.plans import Plan
+
+_MAJOR = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCluster:
+    """What a saved plan promises of one cluster."""
+
+    cluster: ClusterName
+    digest: Digest
+    fingerprint: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """A file written by `plan --out`. `path` is the folder that was planned, where it was not the repository."""
+
+    revision: Revision
+    path: str | None
+    clusters: tuple[SavedCluster, ...]
+
+
+def load_saved(text: str, name: str) -> SavedPlan:
+    """Read what `plan --out` wrote to the file `name`. Raises UsageError where it is something else."""
+    try:
+        document = json.loads(text)
+        version = str(document["format_version"])
+        if version.partition(".")[0] != _MAJOR:
+            raise UsageError(f"{name} has plan format {version}, and this version reads {_MAJOR}.x: plan again")
+        return _read(document)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"{name} is not a plan saved by `gitops-connect plan --out`") from error
+
+
+def _read(document: dict[str, Any]) -> SavedPlan:
+    clusters = tuple(
+        SavedCluster(ClusterName(one["cluster"]), Digest(one["digest"]), Digest(one["live_fingerprint"]))
+        for one in document["clusters"]
+    )
+    return SavedPlan(Revision(document["commit"]), document.get("path"), clusters)
+
+
+def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
+    """Raise StalePlan, naming what moved, unless the fresh plans are the saved ones."""
+    fresh = {plan.cluster: plan for plan in plans}
+    moved = []
+    for one in saved.clusters:
+        plan = fresh.get(one.cluster)
+        if plan is None:
+            moved.append(f"the cluster {one.cluster} is not in the settings any more")
+        elif plan.revision != saved.revision:
+            moved.append(f"the repository went from {saved.revision} to {plan.revision}")
+        elif plan.fingerprint != one.fingerprint:
+            moved.append(f"connectors of cluster {one.cluster} were changed since")
+        elif plan.digest != one.digest:
+            moved.append(f"other steps would now be taken on cluster {one.cluster}: the settings or the ledger changed")
+    if moved:
+        lines = "\n".join(f"  {line}" for line in dict.fromkeys(moved))
+        raise StalePlan(f"the saved plan is stale\n{lines}\nplan again, review, and apply that")

@@ -1,0 +1,109 @@
+"""The public JSON of a plan, `schemas/plan.schema.json`: what is saved by `plan --out` and read by other programs.
+
+Modelled on Terraform's (`resource_changes`, `change.actions`, `before`, `after`), and apart from the inner types so
+that these can change. No secret is in it: a sensitive key stands in `before_sensitive` or `after_sensitive`, without
+its value. Readers ignore keys that they do not know; `format_version` says what they can rely on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, assert_never
+from urllib.parse import quote
+
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import Revision
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
+from gitops_connect.report import words
+from gitops_connect.report.problems import problems_value
+
+FORMAT_VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where and when a plan was made. `path` is set for a folder that was read as it is."""
+
+    made: datetime
+    revision: Revision
+    path: str | None = None
+
+
+def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> str:
+    """The document, indented, its keys in a fixed order."""
+    errored = bool(diagnostics.errors)
+    document = {
+        "format_version": FORMAT_VERSION,
+        "timestamp": origin.made.isoformat(timespec="seconds"),
+        "commit": origin.revision,
+        "path": origin.path,
+        "applyable": any(not plan.is_empty for plan in plans),
+        "complete": all(plan.complete for plan in plans) and not errored,
+        "errored": errored,
+        "summary": words.summarise(plans),
+        "clusters": [_cluster(plan) for plan in plans],
+        "diagnostics": problems_value(diagnostics),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _cluster(plan: Plan) -> dict[str, Any]:
+    return {
+        "cluster": plan.cluster,
+        "connect_version": str(plan.connect_version),
+        "digest": plan.digest,
+        "live_fingerprint": plan.fingerprint,
+        "resource_changes": [_resource(connector) for connector in plan.connectors if connector.steps],
+        "notes": {connector.name: list(connector.notes) for connector in plan.connectors if connector.notes},
+        "resource_drift": list(plan.drifted),
+        "adopted": list(plan.adopted),
+        "unmanaged": list(plan.unmanaged),
+        "warnings": list(plan.warnings),
+    }
+
+
+def _resource(connector: ConnectorPlan) -> dict[str, Any]:
+    changes = [change for step in connector.steps for change in step.changes]
+    actions = {"create": ["create"], "change": ["update"], "delete": ["delete"]}
+    return {
+        "name": connector.name,
+        "location": str(connector.location) if connector.location else None,
+        "applicable": connector.applicable,
+        "change": {
+            "actions": actions[words.kind(connector)],
+            "before": {one.key: one.before for one in changes if one.before is not None and not one.sensitive},
+            "after": {one.key: one.after for one in changes if one.after is not None and not one.sensitive},
+            "before_sensitive": [one.key for one in changes if one.before is not None and one.sensitive],
+            "after_sensitive": [one.key for one in changes if one.after is not None and one.sensitive],
+        },
+        "steps": [_step(step) for step in connector.steps],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "action": step.action.value,
+        "endpoint": endpoint(step),
+        "initial_state": step.initial_state.value if step.initial_state else None,
+        "reason": step.reason,
+        "keys": [change.key for change in step.changes],
+    }
+
+
+def endpoint(step: Step) -> str:
+    """The request that the step sends."""
+    path = f"/connectors/{quote(step.connector, safe='')}"
+    match step.action:
+        case Action.CREATE:
+            return "POST /connectors"
+        case Action.CONFIGURE:
+            return f"PUT {path}/config"
+        case Action.STOP | Action.PAUSE | Action.RESUME:
+            return f"PUT {path}/{step.action.value}"
+        case Action.DELETE:
+            return f"DELETE {path}"
+        case _:
+            assert_never(step.action)

@@ -1,0 +1,137 @@
+"""A plan and its outcome for a terminal or a CI log: Terraform's habits, ASCII symbols, colour only where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import assert_never
+
+from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
+from gitops_connect.report import words
+
+
+class Colour(Enum):
+    """ANSI sequences; `NONE` writes none."""
+
+    NONE = ""
+    GREEN = "\x1b[32m"
+    RED = "\x1b[31m"
+    YELLOW = "\x1b[33m"
+    BOLD = "\x1b[1m"
+    DIM = "\x1b[2m"
+
+
+_RESET = "\x1b[0m"
+_OF_SYMBOL = {"+": Colour.GREEN, "-": Colour.RED, "~": Colour.YELLOW, "#": Colour.YELLOW, "|": Colour.YELLOW}
+_WIDTH = 40
+
+
+class TextReport:
+    """Renders plans and outcomes; `coloured` is decided by the caller, who knows the terminal."""
+
+    def __init__(self, *, coloured: bool) -> None:
+        self._coloured = coloured
+
+    def plans(self, plans: Sequence[Plan]) -> str:
+        """Every plan, and one summary at the end."""
+        blocks = ["\n".join(self._plan(plan)) for plan in plans]
+        last = words.summary_line(plans) if any(not plan.is_empty for plan in plans) else words.NO_CHANGES
+        return "\n\n".join([*blocks, self._paint(last, Colour.BOLD)]) + "\n"
+
+    def step(self, outcome: StepOutcome) -> str:
+        """One line as a step ends."""
+        word, colour = _word(outcome.result)
+        step = outcome.step
+        line = f"  {step.action.symbol} {step.connector}: {step.action.value} {self._paint(word, colour)}"
+        if outcome.result is Result.APPLIED:
+            line += f" after {outcome.seconds:.1f} s"
+        return f"{line}: {outcome.message}" if outcome.message else line
+
+    def outcome(self, outcomes: Sequence[CycleOutcome]) -> str:
+        """The last words of an apply: how many steps ended how, and what did not."""
+        steps = [step for outcome in outcomes for step in outcome.steps]
+        count = {result: sum(step.result is result for step in steps) for result in Result}
+        lines = [self.step(step) for step in steps if step.result is not Result.APPLIED]
+        total = (
+            f"Apply: {count[Result.APPLIED]} of {words.plural(len(steps), 'step')} applied,"
+            f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} not begun."
+        )
+        return "\n".join([*(["Not done:", *lines, ""] if lines else []), self._paint(total, Colour.BOLD)]) + "\n"
+
+    def _plan(self, plan: Plan) -> Iterator[str]:
+        head = f"connect cluster: {self._paint(plan.cluster, Colour.BOLD)}  (Kafka Connect {plan.connect_version})"
+        yield f"{head}   commit {words.short(plan.revision)}"
+        if plan.connectors:
+            yield ""
+        for connector in plan.connectors:
+            yield from self._connector(connector)
+        yield from self._asides(plan)
+
+    def _connector(self, connector: ConnectorPlan) -> Iterator[str]:
+        mark = words.symbol(connector)
+        extent = words.plural(len(connector.steps), "step") if connector.steps else "nothing to do"
+        drift = "  drift: changed on the cluster since it was applied" if connector.drifted else ""
+        yield f"  {self._mark(mark)} {connector.name:<{_WIDTH}}  {extent}{drift}"
+        for number, step in enumerate(connector.steps, start=1):
+            yield from self._step(number, step)
+        for note in connector.notes:
+            yield f"      note: {note}"
+
+    def _step(self, number: int, step: Step) -> Iterator[str]:
+        state = f" ({step.initial_state.value})" if step.initial_state else ""
+        name = f"{number} {self._mark(step.action.symbol)} {step.action.value}{state}"
+        yield f"      {name:<{18 + len(name) - len(_plain(name))}} {self._paint(step.reason, Colour.DIM)}"
+        yield from self._changes(step.changes, all_new=step.action is Action.CREATE)
+
+    def _changes(self, changes: Sequence[Change], *, all_new: bool) -> Iterator[str]:
+        width = max((len(change.key) for change in changes), default=0) + 1
+        for change in changes:
+            mark = "" if all_new else f"{self._mark(words.change_symbol(change))} "
+            key = f"{change.key}:"
+            yield f"          {mark}{key:<{width}} {words.values(change)}"
+
+    def _asides(self, plan: Plan) -> Iterator[str]:
+        lines = list(asides(plan))
+        if lines:
+            yield ""
+        for line in lines:
+            yield f"  {line}"
+
+    def _mark(self, mark: str) -> str:
+        return self._paint(mark, _OF_SYMBOL.get(mark, Colour.NONE))
+
+    def _paint(self, text: str, colour: Colour) -> str:
+        return f"{colour.value}{text}{_RESET}" if self._coloured and colour is not Colour.NONE else text
+
+
+def asides(plan: Plan) -> Iterable[str]:
+    """What is worth knowing beside the steps, a line each."""
+    for warning in plan.warnings:
+        yield f"warning: {warning}"
+    if not plan.complete:
+        yield "warning: the plan is not complete: what could not be read or has errors is left as it is"
+    if plan.adopted:
+        yield f"to be adopted (declared, and already on the cluster): {', '.join(plan.adopted)}"
+    if plan.unmanaged:
+        count = words.plural(len(plan.unmanaged), "connector")
+        yield f"not ours, and left alone: {count} on the cluster ({', '.join(plan.unmanaged)})"
+
+
+def _word(result: Result) -> tuple[str, Colour]:
+    match result:
+        case Result.APPLIED:
+            return "applied", Colour.GREEN
+        case Result.FAILED:
+            return "FAILED", Colour.RED
+        case Result.SKIPPED:
+            return "not begun", Colour.YELLOW
+        case _:
+            assert_never(result)
+
+
+def _plain(text: str) -> str:
+    for colour in Colour:
+        if colour is not Colour.NONE:
+            text = text.replace(colour.value, "")
+    return text.replace(_RESET, "")

@@ -1,0 +1,82 @@
+"""The words and numbers that every rendering of a plan shares, so that no two of them count differently."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from gitops_connect.model.names import Revision
+from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan
+
+NO_CHANGES = "No changes. Your connectors match the configuration."
+_LONGEST_VALUE = 400
+
+
+def summarise(plans: Iterable[Plan]) -> dict[str, int]:
+    """How many connectors are created, changed and deleted, and how many steps that takes."""
+    counts = {"create": 0, "change": 0, "delete": 0, "steps": 0}
+    for plan in plans:
+        for connector in plan.connectors:
+            if connector.applicable and connector.steps:
+                counts[kind(connector)] += 1
+                counts["steps"] += len(connector.steps)
+    return counts
+
+
+def summary_line(plans: Iterable[Plan]) -> str:
+    """Terraform's last line."""
+    counts = summarise(plans)
+    return f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
+
+
+def kind(connector: ConnectorPlan) -> str:
+    """`create`, `change` or `delete`: what becomes of the connector as a whole."""
+    actions = {step.action for step in connector.steps}
+    if Action.CREATE in actions:
+        return "create"
+    return "delete" if Action.DELETE in actions else "change"
+
+
+def symbol(connector: ConnectorPlan) -> str:
+    """The character for the connector as a whole: of its only step, or that of a change."""
+    if not connector.steps:
+        return "="
+    if kind(connector) == "change" and len(connector.steps) > 1:
+        return Action.CONFIGURE.symbol
+    return connector.steps[0].action.symbol
+
+
+def short(revision: Revision) -> str:
+    """A commit as people quote it."""
+    return revision.removeprefix("worktree-")[:7] if not revision.startswith("worktree-") else "working tree"
+
+
+def values(change: Change) -> str:
+    """Before and after of one key, masked where it is sensitive."""
+    if change.before is None:
+        return "***" if change.sensitive else quote(change.after)
+    if change.after is None:
+        return "*** -> (none)" if change.sensitive else f"{quote(change.before)} -> (none)"
+    if change.sensitive:
+        return "*** (before) -> *** (after)"
+    return f"{quote(change.before)} -> {quote(change.after)}"
+
+
+def change_symbol(change: Change) -> str:
+    """`+`, `-` or `~`."""
+    if change.before is None:
+        return "+"
+    return "-" if change.after is None else "~"
+
+
+def quote(value: str | None) -> str:
+    """A value on one line, as JSON writes it; the end of a very long one is left out, with its length."""
+    text = json.dumps(value or "", ensure_ascii=False)
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f'{text[:_LONGEST_VALUE]}…" ({len(value or "")} characters)'
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
