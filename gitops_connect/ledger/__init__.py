@@ -1,1 +1,1 @@
-"""What is remembered between cycles: ownership, leases."""
+"""What must be remembered from one cycle to the next, in a database: ownership, revisions and leases."""

@@ -1,0 +1,112 @@
+"""The door to the database: where it is, how a transaction begins, and one connection for each use.
+
+SQLite keeps its rollback journal and is not switched to WAL: WAL needs memory that all processes share, which network
+disks have not; its readers must be able to write beside the database, which a plan with a read-only ledger cannot; and
+a backup would be three files. A ledger is written a few times a step, so readers and writers hardly ever meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.faults import translated
+
+_WRITES = "gitops_connect_writes"
+
+
+class Database:
+    """A database by its URL. `patience` is how long (seconds) SQLite waits for the lock of another process."""
+
+    def __init__(self, url: str, folder: Path, *, patience: float = 10.0) -> None:
+        """Find it, without a connection. Raises UsageError for a URL that cannot be used."""
+        parsed = _parse(url)
+        self.file = _file(parsed, folder) if parsed.get_backend_name() == "sqlite" else None
+        self.place = str(self.file) if self.file else parsed.render_as_string(hide_password=True)
+        if self.file:
+            parsed = parsed.set(database=str(self.file))
+        try:
+            engine = create_engine(
+                parsed,
+                poolclass=NullPool,
+                connect_args={"timeout": patience} if self.file else {},
+                hide_parameters=True,
+            )
+        except (ImportError, NoSuchModuleError) as error:
+            raise UsageError(f"[state] url: the driver of {self.place} is not installed: {error}") from error
+        if self.file:
+            event.listen(engine, "connect", _set_up)
+            event.listen(engine, "begin", _begin)
+        self._readers = engine
+        self._writers = engine.execution_options(**{_WRITES: True})
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state and changes nothing. Raises LedgerBusy or LedgerUnusable."""
+        self._require_folder()
+        with translated(self.place), self._readers.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is durable when the block ends, and undone when it raises.
+
+        On SQLite it holds the one write lock from its first moment, so that what is read in it still holds when it
+        writes. Raises LedgerBusy or LedgerUnusable.
+        """
+        self._require_folder()
+        with translated(self.place), self._writers.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Let go of what the driver keeps."""
+        self._readers.dispose()
+
+    def _require_folder(self) -> None:
+        """SQLite says the same ("unable to open") of a missing folder as of one without access."""
+        if self.file and not self.file.parent.is_dir():
+            raise LedgerUnusable(
+                f"the ledger {self.file} cannot be opened: there is no folder {self.file.parent};"
+                " create it, or change [state] url"
+            )
+
+
+def _parse(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ArgumentError as error:
+        # The text is not quoted: a URL that is nearly right may hold a password.
+        raise UsageError(
+            "[state] url: expected a database URL such as sqlite:///state.db or postgresql+psycopg://user@host/name"
+        ) from error
+
+
+def _file(url: URL, folder: Path) -> Path:
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        raise UsageError(
+            f"[state] url: expected the path of a file, as in sqlite:///state.db, found {url.database or 'none'};"
+            " a ledger in memory would forget what is ours"
+        )
+    return folder / Path(url.database).expanduser()
+
+
+def _set_up(connection: Any, _record: object) -> None:
+    # The driver would begin transactions by itself, and only before some statements; `_begin` does it before all.
+    connection.isolation_level = None
+    # EXTRA is FULL, and the folder is synchronised too after the journal's removal, which is what commits: without
+    # it a power failure can bring the journal back and undo what was called durable.
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,51 @@
+"""Errors of the database and its driver -> ours: each with the ledger's place, the cause, and what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from gitops_connect.errors import GitopsConnectError, LedgerBusy, LedgerUnusable
+
+_PRIMARY_CODE = 0xFF
+"""SQLite's extended result codes keep the primary one in their lowest byte."""
+
+_DAMAGED = (
+    "is damaged, or no database at all; put back a backup, or move the file away to begin a new ledger"
+    " (docs/ledger.md says what that means)"
+)
+_SQLITE_FAULTS = {
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_FULL: "cannot grow, the disk is full; free some space and run again (nothing was half written)",
+    sqlite3.SQLITE_IOERR: "cannot be read or written, the disk refuses; see to the disk and its free space",
+    sqlite3.SQLITE_READONLY: "cannot be written; make the file and its folder writable for this user",
+    sqlite3.SQLITE_PERM: "cannot be opened; give this user access to the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened or created; give this user access to the file and its folder",
+}
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Raise LedgerBusy or LedgerUnusable in place of what the database raises; `place` names it, without a password."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise _explain(error, place) from error
+
+
+def _explain(error: SQLAlchemyError, place: str) -> GitopsConnectError:
+    # The text of `error` itself quotes the statement and its values; that of the driver's error does not.
+    cause = getattr(error, "orig", None) or error
+    if isinstance(error, IntegrityError):
+        return LedgerBusy(f"the ledger {place}: another process wrote the same record at the same moment; run again")
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is None:
+        return LedgerUnusable(f"the ledger {place} cannot be used: {cause}")
+    if code & _PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LedgerBusy(f"the ledger {place} is locked by another process; wait until that one is done")
+    known = _SQLITE_FAULTS.get(code & _PRIMARY_CODE, "cannot be used")
+    return LedgerUnusable(f"the ledger {place} {known} ({cause})")

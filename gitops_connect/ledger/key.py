@@ -1,0 +1,131 @@
+"""The key under every keyed digest, and the check that it is still the same one.
+
+Digests made with another key compare as different: every secret would seem changed, and be sent again. So a ledger
+knows its key by a fingerprint, and refuses another.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.schema import get_property, is_current, set_property, upgrade
+from gitops_connect.model.canonical import keyed_digest
+
+_LENGTH = 32
+_SHORTEST = 16
+_FINGERPRINT = "key_fingerprint"
+
+
+def prepare(database: Database, given: bytes | None) -> bytes:
+    """Bring the schema up to date and return the key: the given one, else that of the file, made if need be.
+
+    A ledger that is as it should be is only read. Raises UsageError, LedgerUnusable or LedgerBusy.
+    """
+    _require(database, given)
+    with database.read() as connection:
+        known = get_property(connection, _FINGERPRINT) if is_current(connection) else None
+    if known is None:
+        # The database's write lock also keeps two processes from making two keys.
+        with database.write() as connection:
+            return _prepare_locked(connection, database, given)
+    key = given or load_key(_key_file(database))
+    _compare(key, known, database)
+    return key
+
+
+def _prepare_locked(connection: Connection, database: Database, given: bytes | None) -> bytes:
+    upgrade(connection)
+    known = get_property(connection, _FINGERPRINT)
+    file = None if given else _key_file(database)
+    if file and known is None and not file.exists():
+        _create_key(file)
+    key = given or load_key(_key_file(database))
+    if known is None:
+        set_property(connection, _FINGERPRINT, _fingerprint(key))
+    else:
+        _compare(key, known, database)
+    return key
+
+
+def _require(database: Database, given: bytes | None) -> None:
+    if given is None and database.file is None:
+        raise UsageError(
+            f"the ledger {database.place} is no file, so its key cannot be kept beside it:"
+            ' set [state] key = {env = "NAME"} or {file = "PATH"}'
+        )
+    if given is not None and len(given) < _SHORTEST:
+        raise UsageError(f"[state] key: expected at least {_SHORTEST} bytes that cannot be guessed, found {len(given)}")
+
+
+def _key_file(database: Database) -> Path:
+    return Path(f"{database.place}.key")
+
+
+def _fingerprint(key: bytes) -> str:
+    return keyed_digest(key, "gitops-connect ledger")
+
+
+def _compare(key: bytes, known: str, database: Database) -> None:
+    if _fingerprint(key) != known:
+        raise LedgerUnusable(
+            f"the ledger {database.place} was kept with another key than this one: put back the earlier [state] key,"
+            f" or the file {database.place}.key, or begin with a new key as docs/ledger.md says"
+        )
+
+
+def load_key(file: Path) -> bytes:
+    """Read a key file. Raises LedgerUnusable where it is missing, damaged, or open to every user of the machine."""
+    try:
+        # The group may read it: volumes of a Kubernetes pod with `fsGroup` add that on every start.
+        if file.stat().st_mode & stat.S_IRWXO:
+            raise LedgerUnusable(f"the key {file} is open to every user of this machine: chmod 600 it")
+        key = bytes.fromhex(file.read_text(encoding="ascii").strip())
+    except FileNotFoundError as error:
+        raise LedgerUnusable(
+            f"the key {file} is missing, and the ledger was kept with it: put it back from the backup,"
+            " or begin with a new key as docs/ledger.md says"
+        ) from error
+    except OSError as error:
+        raise LedgerUnusable(f"cannot read the key {file}: {error.strerror}; give this user access to it") from error
+    except ValueError as error:
+        raise LedgerUnusable(_damaged(file)) from error
+    if len(key) != _LENGTH:
+        raise LedgerUnusable(_damaged(file))
+    return key
+
+
+def _damaged(file: Path) -> str:
+    return f"the key {file} is damaged: expected {2 * _LENGTH} hex digits; put it back from the backup"
+
+
+def _create_key(file: Path) -> None:
+    """Make a key that is there whole or not at all, and readable by its owner only."""
+    aside = Path(f"{file}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as writer:
+            writer.write(secrets.token_hex(_LENGTH) + "\n")
+            writer.flush()
+            os.fsync(writer.fileno())
+        aside.replace(file)
+        _synchronise(file.parent)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise LedgerUnusable(
+            f"cannot write the key {file}: {error.strerror}; see to the folder and its disk"
+        ) from error
+
+
+def _synchronise(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,128 @@
+"""Leases: at most one process at a time changes a cluster, and it finds out when it no longer is the one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+
+from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.holder import Process
+from gitops_connect.ledger.schema import LEASES
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.names import ClusterName
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """What a lease is for, and for how long it holds without a renewal (seconds)."""
+
+    cluster: ClusterName
+    clock: Clock
+    ttl: float
+
+
+class Lease:
+    """The right to change one cluster. For use by one thread."""
+
+    def __init__(self, database: Database, terms: LeaseTerms) -> None:
+        """Not yet held; `held` does that."""
+        self._database = database
+        self._terms = terms
+        self._token = secrets.token_hex(16)
+        self._renewed = float("-inf")
+
+    def check(self) -> None:
+        """Raise LedgerBusy unless the lease is still ours; renew it when a third of its time is over.
+
+        To be called before each effect, and more often than the lease lasts while waiting.
+        """
+        if self._terms.clock.monotonic() - self._renewed >= self._terms.ttl / 3:
+            self.renew()
+            return
+        with self._database.read() as connection:
+            self._require_ours(connection)
+
+    def renew(self) -> None:
+        """Extend the lease by its whole time. Raises LedgerBusy where somebody took it after it had expired."""
+        with self._database.write() as connection:
+            self._require_ours(connection)
+            connection.execute(update(LEASES).where(self._ours()).values(expires=self._expiry()))
+        self._renewed = self._terms.clock.monotonic()
+
+    def acquire(self) -> None:
+        """Take the lease where it is free. Raises LedgerBusy, which names the holder."""
+        cluster = self._terms.cluster
+        process = Process.current()
+        now = self._terms.clock.now()
+        with self._database.write() as connection:
+            row = connection.execute(select(LEASES).where(LEASES.c.cluster == cluster).with_for_update()).one_or_none()
+            if row is not None and not _is_free(row, now):
+                raise LedgerBusy(
+                    f"cluster {cluster} is being worked on by {_holder(row)}; wait until that is done, or stop it"
+                )
+            connection.execute(delete(LEASES).where(LEASES.c.cluster == cluster))
+            connection.execute(
+                insert(LEASES).values(
+                    cluster=cluster,
+                    token=self._token,
+                    host=process.host,
+                    place=process.place,
+                    pid=process.pid,
+                    process_started=process.started,
+                    since=now,
+                    expires=self._expiry(),
+                )
+            )
+        self._renewed = self._terms.clock.monotonic()
+
+    def release(self) -> None:
+        """Give it back; nothing happens where it is not ours any more."""
+        with self._database.write() as connection:
+            connection.execute(delete(LEASES).where(self._ours()))
+
+    def _ours(self) -> ColumnElement[bool]:
+        return (LEASES.c.cluster == self._terms.cluster) & (LEASES.c.token == self._token)
+
+    def _expiry(self) -> datetime:
+        return self._terms.clock.now() + timedelta(seconds=self._terms.ttl)
+
+    def _require_ours(self, connection: Connection) -> None:
+        row = connection.execute(select(LEASES).where(LEASES.c.cluster == self._terms.cluster)).one_or_none()
+        if row is None or row.token != self._token:
+            taken = f"taken over by {_holder(row)}" if row else "removed from the ledger"
+            raise LedgerBusy(
+                f"the lease of cluster {self._terms.cluster} was lost: it expired, and was {taken};"
+                " nothing more is changed from here"
+            )
+
+
+@contextmanager
+def held(database: Database, terms: LeaseTerms) -> Iterator[Lease]:
+    """Hold the lease of a cluster for as long as the block runs. Raises LedgerBusy where another process has it."""
+    lease = Lease(database, terms)
+    lease.acquire()
+    try:
+        yield lease
+    except BaseException:
+        # What ended the block matters more than a lease that could not be given back: that one expires by itself.
+        with suppress(GitopsConnectError):
+            lease.release()
+        raise
+    lease.release()
+
+
+def _is_free(row: Row[tuple[object, ...]], now: datetime) -> bool:
+    """Expired, or of a process on this machine that ended without giving it back."""
+    expires: datetime = row.expires
+    return expires <= now or Process(row.host, row.place, row.pid, row.process_started).has_ended()
+
+
+def _holder(row: Row[tuple[object, ...]]) -> str:
+    process = Process(row.host, row.place, row.pid, row.process_started)
+    return f"{process} since {row.since:%Y-%m-%d %H:%M:%S} UTC"

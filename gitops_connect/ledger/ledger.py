@@ -1,0 +1,129 @@
+"""The ledger as the rest of the program sees it: open it, ask it, tell it; every call is one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row, Table, delete, insert, select, update
+
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.key import prepare
+from gitops_connect.ledger.leases import Lease, LeaseTerms, held
+from gitops_connect.ledger.schema import OWNERSHIP, REVISIONS
+from gitops_connect.model.canonical import canonical
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.revisions import RevisionMark, Revisions
+
+LEASE_SECONDS = 180.0
+"""Longer than Connect takes over a request (90 s) and than our own wait for its answer."""
+_ATTEMPTED = "attempted"
+_APPLIED = "applied"
+
+
+class Ledger:
+    """What is ours and what was done. Safe for several threads and processes; `Ledger.open` makes one.
+
+    Every method raises LedgerBusy where another process holds the database's lock for too long, and LedgerUnusable
+    where the database cannot be read or written.
+    """
+
+    def __init__(self, database: Database, key: bytes) -> None:
+        """For `open`, which has the schema and the key ready."""
+        self._database = database
+        self.key = key
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._database.place!r})"
+
+    @staticmethod
+    def open(url: str, folder: Path, key: bytes | None) -> Ledger:
+        """Open the ledger, or create it. A relative path in an SQLite URL starts from `folder`.
+
+        `key` is the key of all keyed digests; without it, one is made once and kept in `<database>.key` beside an
+        SQLite database. Raises UsageError for a URL or a key that cannot be used, else LedgerUnusable or LedgerBusy.
+        """
+        database = Database(url, folder)
+        return Ledger(database, prepare(database, key))
+
+    def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
+        """All connectors of that cluster that are ours, in the order of their names."""
+        query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
+        with self._database.read() as connection:
+            return {row.connector: _ownership(row) for row in connection.execute(query)}
+
+    def record(self, ownership: Ownership) -> None:
+        """Remember that a connector is ours, or what was last applied to it. Its first origin and time are kept."""
+        self._upsert(
+            OWNERSHIP,
+            {"cluster": ownership.cluster, "connector": ownership.connector},
+            {
+                "revision": ownership.revision,
+                "desired": ownership.desired,
+                "applied": canonical(dict(ownership.applied)).decode(),
+            },
+            {"origin": ownership.origin.value, "since": ownership.since},
+        )
+
+    def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
+        """The connector is not ours any more, or not there; nothing happens where it never was."""
+        ours = (OWNERSHIP.c.cluster == cluster) & (OWNERSHIP.c.connector == connector)
+        with self._database.write() as connection:
+            connection.execute(delete(OWNERSHIP).where(ours))
+
+    def revisions(self, cluster: ClusterName) -> Revisions:
+        """The revision last attempted on that cluster, and the one last applied."""
+        query = select(REVISIONS).where(REVISIONS.c.cluster == cluster)
+        with self._database.read() as connection:
+            marks = {row.kind: RevisionMark(row.revision, row.at, row.result) for row in connection.execute(query)}
+        return Revisions(marks.get(_ATTEMPTED), marks.get(_APPLIED))
+
+    def record_attempt(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
+        """This revision is being brought to that cluster; once more with a `result` when that has ended badly."""
+        self._mark(cluster, _ATTEMPTED, RevisionMark(revision, at, result))
+
+    def record_applied(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
+        """That cluster is as this revision says."""
+        self._mark(cluster, _APPLIED, RevisionMark(revision, at, result))
+
+    def lease(self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS) -> AbstractContextManager[Lease]:
+        """The right to change that cluster, for the length of a `with` block; see `leases.held`.
+
+        `ttl` (seconds) is how long it outlives its holder where the holder's death cannot be seen; it should be longer
+        than one request to the cluster may take.
+        """
+        return held(self._database, LeaseTerms(cluster, clock, ttl))
+
+    def close(self) -> None:
+        """Let go of the database. Nothing is held between two calls, so a ledger that is not closed harms nothing."""
+        self._database.close()
+
+    def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
+        values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
+        self._upsert(REVISIONS, {"cluster": cluster, "kind": kind}, values, {})
+
+    def _upsert(
+        self, table: Table, key: Mapping[str, str], values: Mapping[str, Any], first: Mapping[str, Any]
+    ) -> None:
+        """Update the row of `key`, or insert it, then with the values of `first` too.
+
+        Two statements, because each database has its own words for doing it in one.
+        """
+        with self._database.write() as connection:
+            this = update(table).values(**values)
+            for column, value in key.items():
+                this = this.where(table.c[column] == value)
+            if connection.execute(this).rowcount == 0:
+                connection.execute(insert(table).values(**key, **values, **first))
+
+
+def _ownership(row: Row[Any]) -> Ownership:
+    return Ownership(
+        row.cluster, row.connector, Origin(row.origin), row.revision, row.since, row.desired, json.loads(row.applied)
+    )

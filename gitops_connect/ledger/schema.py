@@ -1,0 +1,154 @@
+"""The tables of the ledger, their version, and the way from an older version to this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    delete,
+    insert,
+    inspect,
+    select,
+)
+from sqlalchemy.engine import Dialect
+
+from gitops_connect.errors import LedgerUnusable
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware time of day, kept as `2026-11-21T10:00:00.000000Z`: text that sorts, and that every database can hold.
+
+    SQLite has no type for times, and drivers differ in what they do with an offset.
+    """
+
+    impl = String(27)
+    cache_ok = True
+    _FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        """Raises ValueError for a time without an offset: it would mean another moment on another machine."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        return value.astimezone(UTC).strftime(self._FORMAT)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
+        """In UTC, to the microsecond."""
+        return None if value is None else datetime.fromisoformat(value)
+
+
+METADATA = MetaData()
+
+PROPERTIES = Table(
+    "ledger_properties", METADATA, Column("name", String, primary_key=True), Column("value", Text, nullable=False)
+)
+"""`schema_version`, and `key_fingerprint`: a keyed digest that tells whether a key is the one used so far."""
+
+OWNERSHIP = Table(
+    "ownership",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("origin", String, nullable=False),
+    Column("revision", String, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("desired", String),
+    Column("applied", Text, nullable=False),
+)
+"""`applied` is a JSON object: config key -> keyed digest."""
+
+REVISIONS = Table(
+    "revisions",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("revision", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("result", Text, nullable=False),
+)
+"""At most two rows a cluster: `kind` is `attempted` or `applied`."""
+
+LEASES = Table(
+    "leases",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("token", String, nullable=False),
+    Column("host", String, nullable=False),
+    Column("place", String, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("process_started", Double, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+)
+"""At most one row a cluster, while somebody works on it."""
+
+Upgrade = Callable[[Connection], None]
+UPGRADES: tuple[Upgrade, ...] = ()
+"""`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
+
+_VERSION = "schema_version"
+
+
+def find_version(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) -> int:
+    """The schema's version; 0 for an empty database.
+
+    Raises LedgerUnusable where the database is somebody else's, or newer than this program.
+    """
+    tables = inspect(connection).get_table_names()
+    if PROPERTIES.name not in tables:
+        if tables:
+            raise LedgerUnusable(
+                f"the database {_place(connection)} holds other tables ({', '.join(sorted(tables)[:3])}) and no ledger;"
+                " give the ledger a database of its own with [state] url"
+            )
+        return 0
+    version = int(get_property(connection, _VERSION) or 0)
+    known = 1 + len(upgrades)
+    if version > known:
+        raise LedgerUnusable(
+            f"the ledger {_place(connection)} has schema version {version}, and this gitops-connect knows {known}"
+            " at most: run the newer gitops-connect that upgraded it, or put back the backup from before"
+        )
+    return version
+
+
+def _place(connection: Connection) -> str:
+    return connection.engine.url.render_as_string(hide_password=True)
+
+
+def upgrade(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) -> None:
+    """Bring the schema to the newest version, in the transaction of `connection`: wholly or not at all."""
+    version = find_version(connection, upgrades)
+    if version == 0:
+        METADATA.create_all(connection)
+    else:
+        for step in upgrades[version - 1 :]:
+            step(connection)
+    set_property(connection, _VERSION, str(1 + len(upgrades)))
+
+
+def is_current(connection: Connection) -> bool:
+    """True where there is nothing to upgrade."""
+    return find_version(connection) == 1 + len(UPGRADES)
+
+
+def get_property(connection: Connection, name: str) -> str | None:
+    """One of the ledger's few properties of its own."""
+    return connection.scalar(select(PROPERTIES.c.value).where(PROPERTIES.c.name == name))
+
+
+def set_property(connection: Connection, name: str, value: str) -> None:
+    """Keep it, in place of an earlier value."""
+    connection.execute(delete(PROPERTIES).where(PROPERTIES.c.name == name))
+    connection.execute(insert(PROPERTIES).values(name=name, value=value))

@@ -1,0 +1,42 @@
+"""Ledgers of this test's own, and processes that use them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+
+from gitops_connect.ledger.ledger import Ledger
+
+PROGRAM = Path(__file__).with_name("program.py")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.open("sqlite:///state.db", tmp_path, None)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start `program.py` with a verb, on this test's folder; what still runs at the end of the test is killed."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(verb: str, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, str(PROGRAM), verb, str(tmp_path), *arguments]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,147 @@
+"""Every way in which a database fails, provoked on a real one: a named error with the path, and nothing half done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from sqlite3 import connect
+
+import pytest
+from sqlalchemy import insert
+
+from gitops_connect.errors import LedgerBusy, LedgerUnusable
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.schema import REVISIONS
+
+URL = "sqlite:///state.db"
+NOBODY = 65534
+
+
+@pytest.fixture
+def plain_folder() -> Iterator[Path]:
+    """A folder for the time of a test in which this process has no special rights, even when root runs the tests."""
+    folder = Path(tempfile.mkdtemp())
+    root = os.geteuid() == 0
+    if root:
+        os.chown(folder, NOBODY, -1)
+        os.seteuid(NOBODY)
+    yield folder
+    if root:
+        os.seteuid(0)
+    folder.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def row(number: int, text: str = "") -> dict[str, object]:
+    return {"cluster": f"c{number}", "kind": "k", "revision": "r", "at": datetime.now(UTC), "result": text}
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnusable, match=r"there is no folder .*/nowhere; create it"):
+        Ledger.open("sqlite:///nowhere/state.db", tmp_path, None)
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "state.db").mkdir()
+    with pytest.raises(LedgerUnusable, match=r"state\.db cannot be opened"):
+        Ledger.open(URL, tmp_path, None)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_text("this is a text, and quite a long one, that somebody has put there" * 20)
+    with pytest.raises(LedgerUnusable, match=r"state\.db is damaged, or no database.*backup"):
+        Ledger.open(URL, tmp_path, None)
+
+
+def test_a_corrupt_database(ledger: Ledger, tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    content = bytearray(file.read_bytes())
+    content[100:] = b"\xff" * (len(content) - 100)
+    file.write_bytes(content)
+    with pytest.raises(LedgerUnusable, match="is damaged"):
+        Ledger.open(URL, tmp_path, None)
+    with pytest.raises(LedgerUnusable, match="is damaged"):
+        ledger.ownership("local")
+
+
+def test_a_ledger_that_may_only_be_read_can_be_read(plain_folder: Path) -> None:
+    Ledger.open(URL, plain_folder, None).record_applied("local", "r1", datetime.now(UTC))
+    (plain_folder / "state.db").chmod(0o444)
+    plain_folder.chmod(0o555)
+    ledger = Ledger.open(URL, plain_folder, None)
+    applied = ledger.revisions("local").applied
+    assert applied
+    assert applied.revision == "r1"
+    with pytest.raises(LedgerUnusable, match=r"state\.db cannot be written; make the file and its folder writable"):
+        ledger.record_applied("local", "r2", datetime.now(UTC))
+
+
+def test_no_ledger_in_a_folder_that_may_only_be_read(plain_folder: Path) -> None:
+    plain_folder.chmod(0o555)
+    with pytest.raises(LedgerUnusable, match=r"state\.db cannot be opened or created"):
+        Ledger.open(URL, plain_folder, None)
+
+
+def test_a_ledger_that_may_not_be_read(plain_folder: Path) -> None:
+    Ledger.open(URL, plain_folder, None)
+    (plain_folder / "state.db").chmod(0)
+    with pytest.raises(LedgerUnusable, match=r"state\.db cannot be opened"):
+        Ledger.open(URL, plain_folder, None)
+
+
+def test_a_lock_that_is_held_for_too_long(ledger: Ledger, tmp_path: Path) -> None:
+    database = Database(URL, tmp_path, patience=0.05)
+    with closing(connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerBusy, match=r"state\.db is locked by another process"), database.write():
+            pass
+        with database.read():
+            pass
+        other.execute("ROLLBACK")
+    with database.write():
+        pass
+
+
+def test_a_full_disk_undoes_the_whole_transaction(ledger: Ledger, tmp_path: Path) -> None:
+    database = Database(URL, tmp_path)
+
+    def fill() -> None:
+        with database.write() as connection:
+            connection.exec_driver_sql("PRAGMA max_page_count = 20")
+            for number in range(100):
+                connection.execute(insert(REVISIONS).values(**row(number, "x" * 4000)))
+
+    with pytest.raises(LedgerUnusable, match="the disk is full"):
+        fill()
+    assert ledger.revisions("c0").applied is None
+    assert ledger.revisions("c0").attempted is None
+
+
+def insert_twice(folder: Path, text: str) -> None:
+    with Database(URL, folder).write() as connection:
+        for _ in range(2):
+            connection.execute(insert(REVISIONS).values(**row(1, text)))
+
+
+def test_two_that_insert_the_same_record(ledger: Ledger, tmp_path: Path) -> None:
+    """As on PostgreSQL, where no lock on the whole database keeps them apart."""
+    with pytest.raises(LedgerBusy, match="same record"):
+        insert_twice(tmp_path, "")
+
+
+def test_no_value_of_a_statement_is_in_a_message(ledger: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(LedgerBusy) as caught:
+        insert_twice(tmp_path, "hunter2")
+    assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
+
+
+def test_what_is_called_durable_is_on_the_disk(ledger: Ledger, tmp_path: Path) -> None:
+    with Database(URL, tmp_path).write() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3  # EXTRA
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"

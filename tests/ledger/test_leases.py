@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+from sqlalchemy import update
+
+from gitops_connect.errors import LedgerBusy
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.schema import LEASES
+
+TTL = 60.0
+
+
+def move_elsewhere(folder: Path, **values: object) -> None:
+    """Make every lease one of a process on another machine."""
+    with Database("sqlite:///state.db", folder).write() as connection:
+        connection.execute(update(LEASES).values(**{"host": "far-away", "place": "elsewhere", **values}))
+
+
+def test_one_holder_at_a_time_and_the_next_after_it(ledger: Ledger, clock: ManualClock) -> None:
+    with (
+        ledger.lease("local", clock, TTL) as lease,
+        pytest.raises(
+            LedgerBusy, match=r"cluster local is being worked on by process \d+ on .* since 2026-11-21 10:00"
+        ),
+        ledger.lease("local", clock, TTL),
+    ):
+        pass
+    lease_after = ledger.lease("local", clock, TTL)
+    with lease_after as lease:
+        lease.check()
+
+
+def test_clusters_do_not_hold_one_another_up(ledger: Ledger, clock: ManualClock) -> None:
+    with ledger.lease("local", clock, TTL) as one, ledger.lease("other", clock, TTL) as two:
+        one.check()
+        two.check()
+
+
+def test_it_is_given_back_after_an_error_too(ledger: Ledger, clock: ManualClock) -> None:
+    with pytest.raises(KeyboardInterrupt), ledger.lease("local", clock, TTL):
+        raise KeyboardInterrupt
+    with ledger.lease("local", clock, TTL) as lease:
+        lease.check()
+
+
+def test_a_ledger_that_is_gone_does_not_hide_the_error(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    def lose_it() -> None:
+        with ledger.lease("local", clock, TTL):
+            (tmp_path / "state.db").unlink()
+            (tmp_path / "state.db").mkdir()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        lose_it()
+
+
+def test_from_another_machine_it_is_taken_over_only_when_expired(
+    ledger: Ledger, clock: ManualClock, tmp_path: Path
+) -> None:
+    with ledger.lease("local", clock, TTL) as lost:
+        move_elsewhere(tmp_path)
+        clock.seconds += TTL - 1
+        with pytest.raises(LedgerBusy, match="on far-away"), ledger.lease("local", clock, TTL):
+            pass
+        clock.seconds += 1
+        with ledger.lease("local", clock, TTL) as taken:
+            taken.check()
+            with pytest.raises(LedgerBusy, match=r"the lease of cluster local was lost.*taken over by process"):
+                lost.check()
+            with pytest.raises(LedgerBusy, match="was lost"):
+                lost.renew()
+            taken.check()
+
+
+def test_who_lost_it_does_not_give_back_the_others(ledger: Ledger, clock: ManualClock) -> None:
+    first = ledger.lease("local", clock, TTL)
+    first.__enter__()
+    clock.seconds += TTL
+    with ledger.lease("local", clock, TTL) as second:
+        first.__exit__(None, None, None)
+        second.check()
+
+
+def test_checking_keeps_it_alive_through_any_time(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    with ledger.lease("local", clock, TTL) as lease:
+        move_elsewhere(tmp_path)
+        for _ in range(20):
+            clock.seconds += TTL / 2
+            lease.check()
+            with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
+                pass
+
+
+def test_checking_often_does_not_write_each_time(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    with ledger.lease("local", clock, TTL) as lease:
+        before = (tmp_path / "state.db").read_bytes()
+        lease.check()
+        clock.seconds += TTL / 3 - 0.1
+        lease.check()
+        assert (tmp_path / "state.db").read_bytes() == before
+        clock.seconds += 0.1
+        lease.check()
+        assert (tmp_path / "state.db").read_bytes() != before
+
+
+def test_expired_and_taken_by_nobody_it_is_ours_again(ledger: Ledger, clock: ManualClock) -> None:
+    with ledger.lease("local", clock, TTL) as lease:
+        clock.seconds += 10 * TTL
+        lease.check()
+        with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
+            pass
+
+
+@pytest.mark.parametrize("difference", [{"pid": 2**22 + 1}, {"process_started": 1.0}])
+def test_a_process_of_this_machine_that_ended_does_not_hold_it(
+    ledger: Ledger, clock: ManualClock, tmp_path: Path, difference: dict[str, float]
+) -> None:
+    """No such process id, or one that was given to another process since."""
+    with ledger.lease("local", clock, TTL):
+        with Database("sqlite:///state.db", tmp_path).write() as connection:
+            connection.execute(update(LEASES).values(**difference))
+        with ledger.lease("local", clock, TTL) as taken:
+            taken.check()
+
+
+@pytest.mark.parametrize("difference", [{"place": "another container"}, {"host": "far-away"}])
+def test_a_process_id_of_another_place_says_nothing(
+    ledger: Ledger, clock: ManualClock, tmp_path: Path, difference: dict[str, str]
+) -> None:
+    with ledger.lease("local", clock, TTL):
+        with Database("sqlite:///state.db", tmp_path).write() as connection:
+            connection.execute(update(LEASES).values(pid=2**22 + 1, **difference))
+        with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
+            pass

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.revisions import RevisionMark, Revisions
+
+LOCAL = ClusterName("local")
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+ORDERS = Ownership(
+    LOCAL,
+    ConnectorName("orders"),
+    Origin.CREATED,
+    Revision("a" * 40),
+    NOON,
+    Digest("d" * 64),
+    {"database.password": Digest("e" * 64)},
+)
+
+# What SQLite keeps as text: no lone surrogates and no NUL, which no name in a document can have.
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
+times = st.datetimes(
+    datetime(2000, 1, 1),  # noqa: DTZ001 - bounds of times in any zone
+    datetime(2100, 1, 1),  # noqa: DTZ001
+    timezones=st.builds(lambda h: timezone(timedelta(hours=h)), st.integers(-12, 14)),
+)
+ownerships = st.builds(
+    Ownership,
+    cluster=st.just(LOCAL),
+    connector=words,
+    origin=st.sampled_from(Origin),
+    revision=words,
+    since=times,
+    desired=st.none() | words,
+    applied=st.dictionaries(words, words, max_size=3),
+)
+
+
+def test_a_new_ledger_owns_nothing_and_knows_no_revision(ledger: Ledger) -> None:
+    assert ledger.ownership(LOCAL) == {}
+    assert ledger.revisions(LOCAL) == Revisions()
+
+
+def test_what_was_recorded_is_there_after_opening_again(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.record(ORDERS)
+    assert Ledger.open("sqlite:///state.db", tmp_path, None).ownership(LOCAL) == {"orders": ORDERS}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(entries=st.lists(ownerships, max_size=4, unique_by=lambda one: one.connector))
+def test_ownership_makes_the_round_trip(ledger: Ledger, entries: list[Ownership]) -> None:
+    for name in ledger.ownership(LOCAL):
+        ledger.forget(LOCAL, name)
+    for entry in entries:
+        ledger.record(entry)
+    found = ledger.ownership(LOCAL)
+    assert found == {entry.connector: entry for entry in entries}
+    assert list(found) == sorted(found)
+    assert all(one.since.utcoffset() == timedelta(0) for one in found.values())
+
+
+def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger) -> None:
+    ledger.record(ORDERS)
+    later = replace(
+        ORDERS,
+        origin=Origin.ADOPTED,
+        since=NOON + timedelta(days=1),
+        revision=Revision("b" * 40),
+        desired=None,
+        applied={},
+    )
+    ledger.record(later)
+    assert ledger.ownership(LOCAL) == {"orders": replace(later, origin=Origin.CREATED, since=NOON)}
+
+
+def test_forgetting_takes_away_that_one_only(ledger: Ledger) -> None:
+    other = replace(ORDERS, connector=ConnectorName("payments"))
+    elsewhere = replace(ORDERS, cluster=ClusterName("other"))
+    for one in (ORDERS, other, elsewhere):
+        ledger.record(one)
+    ledger.forget(LOCAL, ORDERS.connector)
+    ledger.forget(LOCAL, ConnectorName("never-there"))
+    assert ledger.ownership(LOCAL) == {"payments": other}
+    assert ledger.ownership(ClusterName("other")) == {"orders": elsewhere}
+
+
+def test_names_that_differ_in_case_are_two_connectors(ledger: Ledger) -> None:
+    ledger.record(ORDERS)
+    ledger.record(replace(ORDERS, connector=ConnectorName("Orders")))
+    assert set(ledger.ownership(LOCAL)) == {"orders", "Orders"}
+
+
+def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
+    later = NOON + timedelta(minutes=5)
+    ledger.record_attempt(LOCAL, Revision("r1"), NOON)
+    ledger.record_applied(LOCAL, Revision("r1"), NOON, "3 steps")
+    ledger.record_attempt(LOCAL, Revision("r2"), later)
+    ledger.record_attempt(LOCAL, Revision("r2"), later, "1 of 3 steps failed")
+    assert ledger.revisions(LOCAL) == Revisions(
+        RevisionMark(Revision("r2"), later, "1 of 3 steps failed"), RevisionMark(Revision("r1"), NOON, "3 steps")
+    )
+    assert ledger.revisions(ClusterName("other")) == Revisions()
+
+
+def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(ledger: Ledger) -> None:
+    with pytest.raises((ValueError, LedgerUnusable), match="no time zone"):
+        ledger.record(replace(ORDERS, since=datetime(2026, 11, 21, 12, 0)))  # noqa: DTZ001 - what the test is about
+    assert ledger.ownership(LOCAL) == {}
+
+
+def test_a_relative_path_starts_from_the_given_folder_and_an_absolute_one_does_not(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    Ledger.open("sqlite:///below/a.db", tmp_path, None)
+    Ledger.open(f"sqlite:///{tmp_path}/b.db", tmp_path / "below", None)
+    assert (tmp_path / "below/a.db").is_file()
+    assert (tmp_path / "b.db").is_file()
+
+
+@pytest.mark.parametrize(
+    "url", ["state.db", "sqlite://", "sqlite:///:memory:", "sqlite:///file:x?uri=true", "nosuch://x/y"]
+)
+def test_a_url_that_cannot_be_a_ledger_is_a_usage_error(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\[state\] url"):
+        Ledger.open(url, tmp_path, b"k" * 32)
+
+
+def test_a_password_in_the_url_is_in_no_message(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not installed") as caught:
+        Ledger.open("mysql+oursql_none://me:hunter2@db/x", tmp_path, b"k" * 32)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_neither_the_key_nor_a_digest_is_in_the_repr(ledger: Ledger) -> None:
+    assert ledger.key.hex() not in repr(ledger)
+    assert repr(ledger.key) not in repr(ledger)

@@ -1,0 +1,102 @@
+"""The ledger under real processes: they race, they are killed, and the disk refuses them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from sqlite3 import connect
+
+import pytest
+from ledger_talk import line, tell
+from manual_clock import ManualClock
+
+from gitops_connect.errors import LedgerBusy
+from gitops_connect.ledger.ledger import Ledger
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+def race(start: Start, verb: str, count: int) -> list[subprocess.Popen[str]]:
+    processes = [start(verb) for _ in range(count)]
+    for process in processes:
+        assert line(process) == "ready"
+    for process in processes:
+        tell(process)
+    return processes
+
+
+def test_processes_that_start_at_once_make_one_ledger_and_one_key(start: Start, tmp_path: Path) -> None:
+    keys = {line(process) for process in race(start, "race_open", 4)}
+    assert keys == {Ledger.open("sqlite:///state.db", tmp_path, None).key.hex()}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.db", "state.db.key"]
+
+
+def test_exactly_one_process_wins_a_lease(start: Start, tmp_path: Path) -> None:
+    answers = [line(process) for process in race(start, "race_lease", 4)]
+    assert answers.count("won") == 1
+    assert sum(answer.startswith("lost: cluster local is being worked on by process") for answer in answers) == 3
+
+
+def test_the_lease_of_a_killed_process_is_free_at_once(start: Start, ledger: Ledger, clock: ManualClock) -> None:
+    clock.seconds = (datetime.now(UTC) - clock.now()).total_seconds()  # the same time as in the other process
+    holder = race(start, "race_lease", 1)[0]
+    assert line(holder) == "won"
+    with pytest.raises(LedgerBusy, match=f"process {holder.pid} "), ledger.lease("local", clock, 60):
+        pass
+    holder.kill()
+    holder.wait()
+    with ledger.lease("local", clock, 60) as lease:
+        lease.check()
+
+
+def test_processes_that_write_side_by_side_lose_nothing(start: Start, ledger: Ledger) -> None:
+    writers = [start("record", prefix, "40") for prefix in "abc"]
+    for writer in writers:
+        assert line(writer) == "ready"
+    for writer in writers:
+        tell(writer)
+    for writer in writers:
+        assert writer.wait() == 0
+    assert len(ledger.ownership("local")) == 120
+
+
+@pytest.mark.parametrize("written", [1, 7, 30])
+def test_a_writer_that_is_killed_leaves_all_that_it_reported(
+    start: Start, ledger: Ledger, tmp_path: Path, written: int
+) -> None:
+    writer = start("record", "n", "100000")
+    assert line(writer) == "ready"
+    tell(writer)
+    reported = [line(writer) for _ in range(written)]
+    writer.kill()
+    rest = writer.communicate()[0].split()
+    # A record may be durable without its report, never the other way round; a report cut short is none.
+    names = {*reported, *(name for name in rest[:-1])}
+    owned = Ledger.open("sqlite:///state.db", tmp_path, None).ownership("local")
+    assert names <= set(owned)
+    assert len(owned) <= len(reported) + len(rest) + 1
+    with closing(connect(tmp_path / "state.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_first_start_that_is_killed_is_no_obstacle(start: Start, tmp_path: Path) -> None:
+    for _ in range(5):
+        killed = race(start, "race_open", 1)[0]
+        killed.kill()
+        killed.wait()
+    ledger = Ledger.open("sqlite:///state.db", tmp_path, None)
+    assert ledger.ownership("local") == {}
+
+
+def test_a_disk_that_takes_no_more_is_a_named_error_and_harms_nothing(
+    start: Start, ledger: Ledger, tmp_path: Path
+) -> None:
+    output, _ = start("fill").communicate()
+    *written, error = output.splitlines()
+    assert written
+    assert error.startswith(f"LedgerUnusable: the ledger {tmp_path}/state.db cannot ")
+    assert "Traceback" not in output
+    assert set(ledger.ownership("local")) == set(written)

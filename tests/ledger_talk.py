@@ -1,0 +1,17 @@
+"""Talking to the processes that the tests of the ledger start, a line at a time."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    """Let a process that waits for a line go on."""
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()

@@ -1,0 +1,26 @@
+"""A clock that moves when it is told to: what sleeps on it returns at once, and later."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+START = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
+
+
+class ManualClock:
+    """A `Clock`; `slept` holds every sleep, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds > 0, "a sleep of nothing is a loop that spins"
+        self.slept.append(seconds)
+        self.seconds += seconds
