@@ -1,1 +1,204 @@
-"""JSON of the Connect REST API <-> model, as pure functions."""
+"""JSON of the Connect REST API <-> model, as pure functions.
+
+What does not have the shape of Kafka's REST entities raises `Unreadable`; one connector that does not is unknown, and
+takes nothing away from the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import (
+    ClusterInfo,
+    ConnectorType,
+    ConnectVersion,
+    ObservedConnector,
+    TaskStatus,
+    WorkerState,
+)
+from gitops_connect.model.validation import ConfigVerdict, Plugin
+
+UNKNOWN_VERSION = ConnectVersion(0, 0)
+"""What stands for a version that cannot be read: older than all, so that nothing new is asked of such a worker."""
+
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.]?([a-z]+))?")
+_CONFLUENT = {"ccs", "ce", "cp"}
+_KAFKA_OF_CONFLUENT = {5: (2, 0), 6: (2, 6), 7: (3, 0), 8: (4, 0)}
+_INITIAL_STATES = {
+    TargetState.RUNNING: "RUNNING",
+    TargetState.PAUSED: "PAUSED",
+    TargetState.STOPPED: "STOPPED",
+}
+
+
+class Unreadable(ValueError):
+    """JSON that no Connect worker answers with."""
+
+
+def parse_info(body: Any) -> ClusterInfo:
+    """`GET /`: version, commit and Kafka cluster of the worker (`ServerInfo`)."""
+    entity = _mapping(body, "the worker's version")
+    reported = entity.get("version")
+    if not isinstance(reported, str):
+        raise Unreadable("there is no version in the answer")
+    return ClusterInfo(
+        parse_version(reported), reported, str(entity.get("commit", "")), str(entity.get("kafka_cluster_id", ""))
+    )
+
+
+def parse_version(text: str) -> ConnectVersion:
+    """A worker's version as Kafka's. Confluent Platform 5 to 8 (`7.9.0-ccs`) is translated by its published table.
+
+    A Confluent major that the table does not have stays as it is, and so counts as newer than all that is known;
+    a text without a version in it is `UNKNOWN_VERSION`.
+    """
+    found = _VERSION.match(text.strip().lower())
+    if found is None:
+        return UNKNOWN_VERSION
+    major, minor, patch = int(found[1]), int(found[2]), int(found[3] or 0)
+    if found[4] in _CONFLUENT and major in _KAFKA_OF_CONFLUENT:
+        kafka_major, first_minor = _KAFKA_OF_CONFLUENT[major]
+        return ConnectVersion(kafka_major, first_minor + minor)
+    return ConnectVersion(major, minor, patch)
+
+
+def parse_names(body: Any) -> frozenset[ConnectorName]:
+    """`GET /connectors`: the names alone."""
+    if not isinstance(body, list) or not all(isinstance(name, str) for name in body):
+        raise Unreadable("expected a list of connector names")
+    return frozenset(ConnectorName(name) for name in body)
+
+
+def parse_connectors(
+    body: Any,
+) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
+    """`GET /connectors?expand=status&expand=info`: what could be read, and the names of what could not."""
+    connectors, unknown = {}, set()
+    for text, entity in _mapping(body, "the connectors").items():
+        name = ConnectorName(text)
+        try:
+            connectors[name] = _connector(name, entity)
+        except Unreadable:
+            unknown.add(name)
+    return connectors, frozenset(unknown)
+
+
+def _connector(name: ConnectorName, entity: Any) -> ObservedConnector:
+    status = _mapping(_mapping(entity, name).get("status"), "status")
+    info = _mapping(entity.get("info"), "info")
+    connector = _mapping(status.get("connector"), "status of the connector")
+    return ObservedConnector(
+        name,
+        _type(status.get("type")),
+        _state(connector.get("state")),
+        str(connector.get("worker_id") or ""),
+        parse_config(info.get("config")),
+        _tasks(status.get("tasks")),
+        str(connector.get("trace") or ""),
+    )
+
+
+def parse_config(body: Any) -> Mapping[str, str]:
+    """A connector's config without the `name` that Connect adds (`checkAndPutConnectorConfigName`), nor null values."""
+    config = _mapping(body, "config")
+    if not all(value is None or isinstance(value, str) for value in config.values()):
+        raise Unreadable("a config value is not a text")
+    return {key: value for key, value in config.items() if key != "name" and value is not None}
+
+
+def _tasks(body: Any) -> tuple[TaskStatus, ...]:
+    if not isinstance(body, list):
+        raise Unreadable("there is no list of tasks")
+    return tuple(sorted((_task(_mapping(item, "a task")) for item in body), key=lambda task: task.id))
+
+
+def _task(entity: Mapping[str, Any]) -> TaskStatus:
+    number = entity.get("id")
+    if not isinstance(number, int):
+        raise Unreadable("a task has no id")
+    return TaskStatus(
+        number, _state(entity.get("state")), str(entity.get("worker_id") or ""), str(entity.get("trace") or "")
+    )
+
+
+def _state(text: Any) -> WorkerState:
+    try:
+        return WorkerState(text)
+    except ValueError as error:
+        raise Unreadable(f"there is no state {text!r}") from error
+
+
+def _type(text: Any) -> ConnectorType:
+    return ConnectorType(text) if text in ("source", "sink") else ConnectorType.UNKNOWN
+
+
+def parse_plugins(body: Any) -> tuple[Plugin, ...]:
+    """`GET /connector-plugins`: the connector classes, sorted. Its `type` is in small letters (`PluginType`)."""
+    if not isinstance(body, list):
+        raise Unreadable("expected a list of plugins")
+    entities = [_mapping(item, "a plugin") for item in body]
+    plugins = [
+        Plugin(str(item.get("class", "")), _type(item.get("type")), str(item.get("version") or "")) for item in entities
+    ]
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.class_name, plugin.version)))
+
+
+def parse_verdict(body: Any) -> ConfigVerdict:
+    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`). A key that is not defined has no definition."""
+    configs = _mapping(body, "the verdict").get("configs")
+    if not isinstance(configs, list):
+        raise Unreadable("there is no list of configs in the verdict")
+    errors, sensitive, defined = {}, set(), set()
+    for item in configs:
+        value = _mapping(_mapping(item, "a config").get("value"), "the value of a config")
+        key = str(value.get("name", ""))
+        if messages := tuple(str(message) for message in value.get("errors") or ()):
+            errors[key] = messages
+        if definition := item.get("definition"):
+            defined.add(key)
+            sensitive |= {key} if _mapping(definition, "a definition").get("type") == "PASSWORD" else set()
+    return ConfigVerdict(errors, frozenset(sensitive), frozenset(defined))
+
+
+def parse_sensitive(body: Any) -> frozenset[str]:
+    """`GET /connector-plugins/X/config` (`ConfigKeyInfo`): the keys of type PASSWORD."""
+    if not isinstance(body, list):
+        raise Unreadable("expected a list of config keys")
+    keys = [_mapping(item, "a config key") for item in body]
+    return frozenset(str(key.get("name", "")) for key in keys if key.get("type") == "PASSWORD")
+
+
+def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: TargetState | None) -> dict[str, Any]:
+    """The body of `POST /connectors` (`CreateConnectorRequest`). An older worker refuses `initial_state` (KIP-980)."""
+    body: dict[str, Any] = {"name": name, "config": dict(config)}
+    if initial_state is not None:
+        body["initial_state"] = _INITIAL_STATES[initial_state]
+    return body
+
+
+def unaddressable(name: str) -> str | None:
+    """Why a connector of that name could be created and then not be managed, or None where it can be.
+
+    Jetty 12 (Kafka 4.0 and later) refuses paths with an encoded `/`, `%`, backslash or control character before
+    Connect sees them, while the POST, which has the name in its body, succeeds. Curly brackets break the forwarding to
+    the leader (`UriBuilder` takes them for a template), `.` and `..` break at whatever tidies up paths in between, and
+    POST cuts off blanks at the ends (`ConnectorsResource.createConnector`).
+    """
+    if not name or name in (".", ".."):
+        return "it is empty, or a step in a path"
+    if name != name.strip():
+        return "Connect cuts off the blanks at its ends"
+    bad = sorted({char for char in name if char in "/%\\{}" or ord(char) < 32 or ord(char) == 127})
+    if bad:
+        return f"{', '.join(repr(char) for char in bad)} in it cannot be sent in a path of Connect's REST API"
+    return None
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise Unreadable(f"{what}: expected an object, found {type(value).__name__}")
+    return value

@@ -64,6 +64,16 @@ class ConnectVersion:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterInfo:
+    """What a worker says of itself. `reported` is its version in its own words, as in `7.9.0-ccs`."""
+
+    version: ConnectVersion
+    reported: str
+    commit: str
+    kafka_cluster_id: str
+
+
 STOP_SINCE = ConnectVersion(3, 5)
 """PUT /connectors/X/stop (KIP-875)."""
 INITIAL_STATE_SINCE = ConnectVersion(3, 7)

@@ -1,0 +1,206 @@
+"""What an answer of a Connect worker means, told by its words and not by its status alone.
+
+Connect answers 409 both to a rebalance and to a name that is taken, and 500 to a rebalance, to its own time-out, to a
+body that it cannot parse and to anything that a plugin throws (`HerderRequestHandler`, `ConnectExceptionMapper`). And
+what is no JSON of Connect's does not speak for Connect: a worker that is starting answers 404 to everything. The table
+in docs/connect.md says the same for people.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.connect.redaction import redact
+from gitops_connect.errors import (
+    AlreadyExists,
+    ConnectRefused,
+    ConnectUnavailable,
+    GitopsConnectError,
+    NotFound,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    Rejected,
+    Unauthorized,
+)
+
+ONCE, FEW, PATIENT = 1, 5, 8
+"""How often a request is sent: never again; through a worker's hiccup; through a rebalance."""
+
+_LONGEST_WORDS = 2000
+_TAILS = (
+    "\nYou can also find the above list of errors at the endpoint",
+    ", available connectors are: ",
+    "\n at [Source",
+)
+
+_JAVA_CLASSES = re.compile(r"^(?:[\w.$]+\.[\w$]+Exception: )+")
+
+_REBALANCE = (
+    "a rebalance is expected",
+    "conflicting operation",
+    "stale configuration",
+    "no known leader",
+)
+_BEFORE_ITS_EFFECT = ("Worker is shutting down", "This worker is still starting up")
+_BODY_REFUSED = (
+    "Unrecognized field",
+    "Cannot construct instance of",
+    "Cannot deserialize value of",
+    "Failed to find any class that implements",
+    "BadRequestException",
+)
+_CERTAIN: tuple[tuple[tuple[str, ...], type[GitopsConnectError], int, bool], ...] = (
+    (_REBALANCE, RebalanceInProgress, PATIENT, False),
+    (_BODY_REFUSED, Rejected, ONCE, False),
+    (_BEFORE_ITS_EFFECT, ConnectUnavailable, FEW, True),
+)
+"""Words in a 409 or 5xx that say for certain that nothing was done: error, tries, and whether to go elsewhere."""
+
+_TIMED_OUT = ("Request timed out", "Request interrupted")
+_FORWARDING = "trying to forward REST request"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call: path with the query, already quoted. `effect` is False where sending it twice changes nothing.
+
+    `secrets` are the values in it that no message may show.
+    """
+
+    method: str
+    path: str
+    body: Any = field(default=None, repr=False)
+    effect: bool = False
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, from which worker, and where it points to if it is a redirection."""
+
+    worker: str
+    status: int
+    body: bytes = field(repr=False)
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The request was carried out; `body` is the parsed JSON, None where there was none."""
+
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The request was not, or perhaps not, carried out.
+
+    The same request may be sent `tries` times in all, `elsewhere` (to another worker) where this one is of no use.
+    """
+
+    error: GitopsConnectError
+    tries: int = ONCE
+    elsewhere: bool = False
+
+
+def read(request: Request, answer: Answer, secrets: frozenset[str] = frozenset()) -> Accepted | Refusal:
+    """Tell what the answer means. `secrets` (ours) and those of the request are in no message."""
+    try:
+        parsed = json.loads(answer.body) if answer.body else None
+        is_json = True
+    except ValueError:
+        parsed, is_json = None, False
+    if 200 <= answer.status < 300 and is_json:
+        return Accepted(parsed)
+    reading = _Reading(request, answer, secrets | request.secrets)
+    if isinstance(parsed, dict) and "error_code" in parsed and "message" in parsed:
+        return reading.by_words(str(parsed["message"]))
+    return reading.by_status()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    request: Request
+    answer: Answer
+    secrets: frozenset[str]
+
+    def by_words(self, words: str) -> Refusal:
+        """Connect itself has answered."""
+        if self.answer.status == 409 or self.answer.status >= 500:
+            for texts, kind, tries, elsewhere in _CERTAIN:
+                if _any(words, texts):
+                    return Refusal(kind(self._quote(words)), tries, elsewhere)
+        if self.answer.status >= 500:
+            return self._failure(words)
+        return self._by_status_of_connect(words)
+
+    def _failure(self, words: str) -> Refusal:
+        """A 5xx of Connect. A worker that cannot connect to the leader has sent nothing; all else may have happened."""
+        if _FORWARDING in words and "Connection refused" in words:
+            return Refusal(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
+        return self._uncertain(self._quote(words), ONCE if _any(words, _TIMED_OUT) else FEW)
+
+    def _by_status_of_connect(self, words: str) -> Refusal:
+        match self.answer.status:
+            case 401 | 403:
+                return Refusal(Unauthorized(self._quote(words)))
+            case 404 if words == "HTTP 404 Not Found":
+                advice = (
+                    "; this worker has no such endpoint: is it too old, or is there a path too much in its address?"
+                )
+                return Refusal(ConnectRefused(self._quote(words) + advice))
+            case 404:
+                return Refusal(NotFound(self._quote(words)))
+            case 409 if "already exists" in words:
+                return Refusal(AlreadyExists(self._quote(words)))
+            case 400 | 409 | 422:
+                return Refusal(Rejected(self._quote(words)))
+            case _:
+                return Refusal(ConnectRefused(self._quote(words)))
+
+    def by_status(self) -> Refusal:
+        """Something else has answered: a proxy, a login page, Jetty before Connect is up, or half of an answer."""
+        match self.answer.status:
+            case status if status >= 500 or 200 <= status < 300:
+                return self._uncertain(self._foreign("its answer is not Connect's JSON"), FEW, elsewhere=True)
+            case 404 | 429:
+                text = self._foreign(
+                    "not Connect itself has answered; the worker is still starting, or it is a proxy's"
+                )
+                return Refusal(ConnectUnavailable(text), FEW, elsewhere=True)
+            case status if 300 <= status < 400:
+                advice = f"redirects to {self._show(self.answer.location)}; put that address into the settings"
+                return Refusal(ConnectRefused(self._foreign(advice)))
+            case 401 | 403 | 407:
+                return Refusal(Unauthorized(self._foreign("the credentials are missing, wrong, or not allowed to")))
+            case _:
+                return Refusal(ConnectRefused(self._foreign("refused before Connect saw it")))
+
+    def _uncertain(self, text: str, tries: int, *, elsewhere: bool = False) -> Refusal:
+        """It may have happened. A read is asked again; a write is never repeated before somebody has looked."""
+        if self.request.effect:
+            return Refusal(OutcomeUnknown(f"{text}; it may have happened all the same"))
+        return Refusal(ConnectUnavailable(text), tries, elsewhere)
+
+    def _quote(self, words: str) -> str:
+        return f"{self.request}: {self._show(words)} (HTTP {self.answer.status} from {self.answer.worker})"
+
+    def _foreign(self, what: str) -> str:
+        return f"{self.request}: HTTP {self.answer.status} from {self.answer.worker}: {what}"
+
+    def _show(self, text: str) -> str:
+        """Without secrets, without what only Connect's developers need, and not endless."""
+        text = _JAVA_CLASSES.sub("", redact(text, self.secrets))
+        for tail in _TAILS:
+            text = text.split(tail)[0]
+        return text if len(text) <= _LONGEST_WORDS else text[:_LONGEST_WORDS] + "…"
+
+
+def _any(words: str, texts: tuple[str, ...]) -> bool:
+    return any(text in words for text in texts)

@@ -1,0 +1,86 @@
+"""Who we are to a Connect cluster: request headers made of the operator's credentials, read at each use."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from gitops_connect.connect.redaction import redact
+from gitops_connect.errors import UsageError
+from gitops_connect.settings.sections import ClusterSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Headers to send, and every text in them that no message may show."""
+
+    headers: dict[str, bytes] = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
+
+
+def check_addresses(settings: ClusterSettings) -> tuple[str, ...]:
+    """The workers' addresses without a slash at their end. Raises UsageError for what is no plain http(s) address."""
+    return tuple(_address(url, f"[clusters.{settings.name}] url") for url in settings.url)
+
+
+def _address(url: str, where: str) -> str:
+    try:
+        parts = urlsplit(url)
+        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        complete, parts = False, urlsplit("")
+    if not complete:
+        raise UsageError(f"{where}: expected an address such as https://connect.example:8083, found {redact(url)!r}")
+    if "@" in parts.netloc:
+        raise UsageError(f"{where}: a user name in an address is shown in logs; set username and password in its place")
+    if parts.query or parts.fragment:
+        raise UsageError(f"{where}: {redact(url)!r} has a query or a fragment, which the address of a worker has not")
+    return url.rstrip("/")
+
+
+def check_authentication(settings: ClusterSettings) -> None:
+    """Raises UsageError where two settings would both fill the Authorization header, or one needs another."""
+    where = f"[clusters.{settings.name}]"
+    named = [
+        name
+        for name, given in (
+            ("username", settings.username is not None),
+            ("token", settings.token is not None),
+            ("headers.Authorization", any(header.lower() == "authorization" for header in settings.headers)),
+        )
+        if given
+    ]
+    if len(named) > 1:
+        raise UsageError(f"{where}: {' and '.join(named)} exclude one another; keep one of them")
+    if settings.password is not None and settings.username is None:
+        raise UsageError(f"{where}: there is a password and no username")
+    if settings.client_key is not None and settings.client_certificate is None:
+        raise UsageError(f"{where}: there is a client_key and no client_certificate")
+
+
+def identify(settings: ClusterSettings) -> Identity:
+    """Read the credentials. Raises UsageError where one is not there, or cannot stand in a header."""
+    headers: dict[str, bytes] = {}
+    secrets: set[str] = set()
+    for name, credential in settings.headers.items():
+        value = credential.read()
+        secrets.add(value)
+        headers[name] = _header(value, f"[clusters.{settings.name}] headers.{name}")
+    if settings.token is not None:
+        token = settings.token.read()
+        secrets.add(token)
+        headers["Authorization"] = b"Bearer " + _header(token, f"[clusters.{settings.name}] token")
+    if settings.username is not None:
+        password = settings.password.read() if settings.password is not None else ""
+        pair = base64.b64encode(f"{settings.username}:{password}".encode())
+        secrets |= {password, pair.decode()}
+        headers["Authorization"] = b"Basic " + pair
+    return Identity(headers, frozenset(secrets))
+
+
+def _header(value: str, where: str) -> bytes:
+    """The HTTP library would show the value in its own complaint, so it is looked at here."""
+    if not value.strip() or any(ord(char) < 32 or ord(char) == 127 for char in value):
+        raise UsageError(f"{where}: the value is empty or holds a line end or control character, and cannot be sent")
+    return value.strip().encode()

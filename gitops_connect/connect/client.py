@@ -1,0 +1,158 @@
+"""The Connect REST API as Python: one method for each endpoint that we use, values in and values out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+from gitops_connect.connect import wire
+from gitops_connect.connect.answers import Request
+from gitops_connect.connect.redaction import redact, sensitive_values
+from gitops_connect.connect.transport import Transport
+from gitops_connect.errors import ConnectRefused, NotFound, Rejected
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed import ClusterInfo, ObservedConnector
+from gitops_connect.model.validation import ConfigVerdict, Plugin
+from gitops_connect.settings.sections import ClusterSettings
+
+T = TypeVar("T")
+
+
+class ConnectClient:
+    """One Connect cluster. Safe to use from several threads. Close it when done.
+
+    Every method raises what `Transport.send` raises. A write returns when Connect has accepted it, which is not yet its
+    effect: that is seen in `connectors`. `sensitive` names config keys whose values no message may show, beside those
+    whose names say so by themselves.
+    """
+
+    def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
+        self.cluster: ClusterName = settings.name
+        self.parallelism: int = max(1, settings.parallelism)
+        self._transport = Transport(settings, clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._transport.close()
+
+    def info(self) -> ClusterInfo:
+        """`GET /`: the version and the Kafka cluster of the worker that answers."""
+        return self._read(wire.parse_info, Request("GET", "/"))
+
+    def names(self) -> frozenset[ConnectorName]:
+        """`GET /connectors`: every connector that the config topic holds."""
+        return self._read(wire.parse_names, Request("GET", "/connectors"))
+
+    def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
+        """`GET /connectors?expand=status&expand=info`: state and config of all, and the names that cannot be read.
+
+        A connector that has no status yet is in neither: Kafka leaves it out (`ConnectorsResource.listConnectors`).
+        """
+        request = Request("GET", "/connectors?expand=status&expand=info")
+        connectors, unknown = self._read(wire.parse_connectors, request)
+        return {name: _without_secrets(connector) for name, connector in connectors.items()}, unknown
+
+    def plugins(self) -> tuple[Plugin, ...]:
+        """`GET /connector-plugins`: the connector classes of the worker that answers."""
+        return self._read(wire.parse_plugins, Request("GET", "/connector-plugins"))
+
+    def validate(self, class_name: str, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> ConfigVerdict:
+        """`PUT /connector-plugins/X/config/validate`. The config needs `connector.class`, and `name` to be valid.
+
+        Raises Rejected where the class is not there. Values of PASSWORD keys are in no message of the verdict.
+        """
+        path = f"/connector-plugins/{_quoted(class_name)}/config/validate"
+        secrets = sensitive_values(config, sensitive)
+        verdict = self._read(wire.parse_verdict, Request("PUT", path, dict(config), secrets=secrets))
+        secrets |= sensitive_values(config, verdict.sensitive)
+        errors = {key: tuple(redact(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
+        return replace(verdict, errors=errors)
+
+    def sensitive_keys(self, class_name: str) -> frozenset[str]:
+        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD. Raises NotFound."""
+        return self._read(wire.parse_sensitive, Request("GET", f"/connector-plugins/{_quoted(class_name)}/config"))
+
+    def create(
+        self,
+        name: ConnectorName,
+        config: Mapping[str, str],
+        initial_state: TargetState | None = None,
+        *,
+        sensitive: Iterable[str] = (),
+    ) -> None:
+        """`POST /connectors`. Raises AlreadyExists; Rejected for an invalid config and for a name of no use.
+
+        `initial_state` needs 3.7; without it, the body is one that every version takes and the connector runs.
+        """
+        if why := wire.unaddressable(name):
+            raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} is of no use: {why}")
+        body = wire.create_body(name, config, initial_state)
+        self._write("POST", "/connectors", body, sensitive_values(config, sensitive))
+
+    def configure(self, name: ConnectorName, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> None:
+        """`PUT /connectors/X/config`: exactly this config. Restarts the connector, even where the config is equal.
+
+        A connector that is not there is created, and runs: so it is in Connect.
+        """
+        self._write("PUT", _path(name, "/config"), dict(config), sensitive_values(config, sensitive))
+
+    def stop(self, name: ConnectorName) -> None:
+        """`PUT /connectors/X/stop` (3.5 and later). Raises NotFound."""
+        self._write("PUT", _path(name, "/stop"))
+
+    def pause(self, name: ConnectorName) -> None:
+        """`PUT /connectors/X/pause`. Raises NotFound. A FAILED connector stays FAILED."""
+        self._write("PUT", _path(name, "/pause"))
+
+    def resume(self, name: ConnectorName) -> None:
+        """`PUT /connectors/X/resume`. Raises NotFound. A FAILED connector stays FAILED."""
+        self._write("PUT", _path(name, "/resume"))
+
+    def delete(self, name: ConnectorName) -> None:
+        """`DELETE /connectors/X`. That it is not there is what was wanted."""
+        try:
+            self._write("DELETE", _path(name))
+        except NotFound:
+            return
+
+    def _read(self, parse: Callable[[Any], T], request: Request) -> T:
+        body = self._transport.send(request)
+        try:
+            return parse(body)
+        except wire.Unreadable as error:
+            text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
+            raise ConnectRefused(f"{text}; see url in [clusters.{self.cluster}]") from error
+
+    def _write(self, method: str, path: str, body: Any = None, secrets: frozenset[str] = frozenset()) -> None:
+        self._transport.send(Request(method, path, body, effect=True, secrets=secrets))
+
+
+def _path(name: ConnectorName, endpoint: str = "") -> str:
+    return f"/connectors/{_quoted(name)}{endpoint}"
+
+
+def _quoted(segment: str) -> str:
+    return quote(segment, safe="")
+
+
+def _without_secrets(connector: ObservedConnector) -> ObservedConnector:
+    """Plugins quote their config in stack traces."""
+    failed = [task for task in connector.tasks if task.trace]
+    if not connector.trace and not failed:
+        return connector
+    secrets = sensitive_values(connector.config)
+    tasks = tuple(replace(task, trace=redact(task.trace, secrets)) for task in connector.tasks)
+    return replace(connector, trace=redact(connector.trace, secrets), tasks=tasks)

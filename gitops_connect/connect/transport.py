@@ -1,0 +1,167 @@
+"""The one door of `requests`: sends a request to one of a cluster's workers, and says what became of it.
+
+Two rules decide everything here. A request whose effect is not wanted twice is sent again only where it is certain that
+it was not carried out: no connection was made, or Connect said so. And a request without such an effect is asked of the
+next worker, and again for a while, before anybody hears of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
+
+from gitops_connect.connect.answers import Accepted, Answer, Refusal, Request, read
+from gitops_connect.connect.authentication import Identity, check_addresses, check_authentication, identify
+from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
+from gitops_connect.model.clock import Clock
+from gitops_connect.settings.sections import ClusterSettings
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds for making a connection; a worker that is there takes one at once."""
+PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
+"""Seconds between the tries of one request, 16 in all: a rebalance after a worker was killed takes about 10."""
+
+_ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Za-z ]+)")
+_TLS = re.compile(r"\[(?:SSL|X509)[^\]]*\][^(]*")
+_UNSENT_TLS = (
+    "CERTIFICATE",
+    "WRONG_VERSION_NUMBER",
+    "HANDSHAKE",
+    "UNKNOWN_CA",
+    "HTTP_REQUEST",
+    "PEM",
+    "PROTOCOL_VERSION",
+)
+
+
+class Transport:
+    """The workers of one cluster. May be used by as many threads at once as `parallelism` says, and by more."""
+
+    def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
+        """Raises UsageError where addresses or credentials cannot be right; asks nobody yet."""
+        self._workers = check_addresses(settings)
+        check_authentication(settings)
+        self._settings = settings
+        self._clock = clock
+        self._preferred = 0
+        self._proxies = {worker: get_environ_proxies(worker) for worker in self._workers}
+        self._session = requests.Session()
+        self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
+        adapter = HTTPAdapter(pool_connections=len(self._workers), pool_maxsize=max(1, settings.parallelism))
+        self._session.mount("http://", adapter)
+        self._session.mount("https://", adapter)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._session.close()
+
+    def send(self, request: Request) -> Any:
+        """The JSON of the answer, None where there was none.
+
+        Raises ConnectUnavailable and RebalanceInProgress (certainly not carried out), OutcomeUnknown (a write that may
+        have been carried out), or one of ConnectRefused (not carried out, and will not be).
+        """
+        identity = identify(self._settings)
+        tried = 0
+        while True:
+            answer = self._exchange(request, identity)
+            reading = read(request, answer, identity.secrets)
+            if isinstance(reading, Accepted):
+                return reading.body
+            tried += 1
+            self._abandon(reading, answer.worker)
+            if tried >= reading.tries:
+                raise self._named(reading.error)
+            self._clock.sleep(PAUSES[tried - 1])
+
+    def _abandon(self, refusal: Refusal, worker: str) -> None:
+        if refusal.elsewhere:
+            self._preferred = (self._workers.index(worker) + 1) % len(self._workers)
+
+    def _named(self, error: GitopsConnectError) -> GitopsConnectError:
+        return type(error)(f"connect cluster {self._settings.name}: {error}")
+
+    def _exchange(self, request: Request, identity: Identity) -> Answer:
+        """Ask the workers in turn, beginning with the one that answered last, until one answers."""
+        first, failures = self._preferred, []
+        for index in (*range(first, len(self._workers)), *range(first)):
+            worker = self._workers[index]
+            try:
+                answer = self._ask(worker, request, identity)
+            except requests.RequestException as error:
+                if request.effect and _was_sent(error):
+                    raise self._lost(request, worker, error) from error
+                failures.append((worker, error))
+            except OSError as error:
+                raise UsageError(f"[clusters.{self._settings.name}]: cannot use its TLS files: {error}") from error
+            else:
+                self._preferred = index
+                return answer
+        raise self._unreachable(request, failures) from failures[-1][1]
+
+    def _ask(self, worker: str, request: Request, identity: Identity) -> Answer:
+        body = None if request.body is None else json.dumps(request.body).encode()
+        headers: dict[str, str | bytes] = {"Accept": "application/json", "User-Agent": "gitops-connect"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        prepared = requests.Request(
+            request.method, worker, headers={**headers, **identity.headers}, data=body
+        ).prepare()
+        prepared.url = worker + request.path  # set here, as `prepare` would take `..` in a connector's name for a step
+        response = self._session.send(
+            prepared,
+            timeout=(min(CONNECT_TIMEOUT, self._settings.timeout), self._settings.timeout),
+            verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
+            cert=self._certificate(),
+            proxies=self._proxies[worker],
+            allow_redirects=False,
+        )
+        return Answer(worker, response.status_code, response.content, response.headers.get("Location", ""))
+
+    def _certificate(self) -> str | tuple[str, str] | None:
+        certificate, key = self._settings.client_certificate, self._settings.client_key
+        if certificate is None:
+            return None
+        return str(certificate) if key is None else (str(certificate), str(key))
+
+    def _lost(self, request: Request, worker: str, error: requests.RequestException) -> GitopsConnectError:
+        text = f"{request}: {worker} was sent it and {self._explain(error)}; it may have happened all the same"
+        return self._named(OutcomeUnknown(text))
+
+    def _unreachable(
+        self, request: Request, failures: list[tuple[str, requests.RequestException]]
+    ) -> GitopsConnectError:
+        reasons = "; ".join(f"{worker} {self._explain(error)}" for worker, error in failures)
+        if all(isinstance(error, requests.exceptions.SSLError) for _, error in failures):
+            advice = f"see ca_file, client_certificate and the scheme of url in [clusters.{self._settings.name}]"
+            return self._named(ConnectRefused(f"{request}: no worker could be spoken to: {reasons}; {advice}"))
+        return self._named(ConnectUnavailable(f"{request}: no worker answered: {reasons}"))
+
+    def _explain(self, error: requests.RequestException) -> str:
+        """In few words: the texts of `requests` are Python objects in one another."""
+        text = str(error)
+        if isinstance(error, requests.ConnectTimeout):
+            return f"took no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
+        if isinstance(error, requests.Timeout):
+            return f"did not answer within {self._settings.timeout:g} s"
+        if isinstance(error, requests.exceptions.SSLError):
+            return f"failed in TLS: {found[0].strip() if (found := _TLS.search(text)) else text}"
+        if found := _ERRNO.search(text):
+            return f"cannot be reached: {found[1].strip()}"
+        return "broke the connection off without a whole answer"
+
+
+def _was_sent(error: requests.RequestException) -> bool:
+    """False where it is certain that the worker got nothing; a connection that was never made has a `reason`."""
+    if isinstance(error, requests.ConnectTimeout | requests.exceptions.ProxyError):
+        return False
+    if isinstance(error, requests.exceptions.SSLError):
+        return not any(word in str(error).upper().replace(" ", "_") for word in _UNSENT_TLS)
+    if isinstance(error, requests.ConnectionError):
+        return getattr(error.args[0] if error.args else None, "reason", None) is None
+    return True
