@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.names import ClusterName, ConnectorName
 
 Pointer = tuple[str | int, ...]
 """The way from a document's root to a field: keys and list indices, as in `("spec", "config", "file")`."""
@@ -26,11 +28,33 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document: plain values, and where each field stands (line and column, from 1)."""
+    """One document: plain values, and where each field stands (line and column, from 1).
+
+    `texts` holds the source text of every scalar that is not a text by itself (`1.10`, `0777`, `True`), as Connect
+    keeps texts and must get what was written.
+    """
 
     location: Location
-    value: Mapping[str, Any]
-    positions: Mapping[Pointer, tuple[int, int]]
+    value: Mapping[str, Any] = field(repr=False)
+    positions: Mapping[Pointer, tuple[int, int]] = field(repr=False)
+    texts: Mapping[Pointer, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def connector(self) -> ConnectorName | None:
+        """The connector that it speaks of, as far as that can be told before anything is checked."""
+        name = self._metadata.get("name")
+        return ConnectorName(name) if isinstance(name, str) and name else None
+
+    @property
+    def cluster(self) -> ClusterName | None:
+        """The cluster that it names, likewise. The folder that it lies in may name one too."""
+        cluster = self._metadata.get("cluster")
+        return ClusterName(cluster) if isinstance(cluster, str) and cluster else None
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]:
+        metadata = self.value.get("metadata")
+        return metadata if isinstance(metadata, Mapping) else {}
 
     def locate(self, pointer: Pointer) -> Location:
         """The place of that field, or of the nearest one around it."""
@@ -44,11 +68,21 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """All documents of a revision. `complete` is False where a file could not be read at all.
+    """All documents of a revision, sorted by place. `complete` is False where something could not be read at all.
 
-    What an unreadable file declares is unknown, so nothing may be called undeclared (and pruned) beside it.
+    What an unreadable file declares is unknown, so nothing may be called undeclared (and pruned) beside it. `broken`
+    were read with errors (the diagnostics say which): their fields are good for nothing but to tell which connector
+    is meant. `ignored` counts the YAML and JSON files that hold no document of ours.
     """
 
     documents: tuple[Document, ...]
     diagnostics: Diagnostics
     complete: bool
+    broken: tuple[Document, ...] = ()
+    ignored: int = 0
+
+    def at(self, location: Location) -> Document | None:
+        """The document that a place lies in: the last one of its file that begins there or before."""
+        index = bisect_right(self.documents, location, key=lambda document: document.location)
+        found = self.documents[index - 1] if index else None
+        return found if found is not None and found.location.file == location.file else None

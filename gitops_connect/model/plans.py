@@ -90,7 +90,8 @@ class Plan:
     """What one cycle would do to one cluster. Sorted by connector, so that equal plans have equal digests.
 
     `fingerprint` is a keyed digest of what was observed and decided upon; `complete` is False where documents or
-    connectors were held out of the plan. `adopted` are declared connectors that stand on the cluster and are not yet
+    connectors were held out of the plan. `refusals` are the guards that will not let it be applied, each with its way
+    out. `adopted` are declared connectors that stand on the cluster and are not yet
     recorded as ours; `forgotten` are recorded ones that are neither declared nor there; `unmanaged` are on the cluster
     and neither declared nor ours.
     """
@@ -103,6 +104,7 @@ class Plan:
     digest: Digest
     complete: bool = True
     warnings: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
     adopted: tuple[ConnectorName, ...] = ()
     forgotten: tuple[ConnectorName, ...] = ()
     unmanaged: tuple[ConnectorName, ...] = ()

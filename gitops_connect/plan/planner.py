@@ -9,6 +9,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.plan.connectors import plan_connector, steady
+from gitops_connect.plan.guards import refusals
 from gitops_connect.plan.ownership import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 
@@ -31,7 +32,8 @@ def plan(situation: Situation) -> Plan:
         digest=digest([situation.desired.cluster, situation.revision, [_value(one) for one in shown]]),
         complete=complete,
         warnings=warnings,
-        adopted=_adopted(situation, declared),
+        refusals=refusals(situation, shown),
+        adopted=_adopted(situation, everything),
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
     )

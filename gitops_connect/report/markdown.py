@@ -38,7 +38,7 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield ""
     for line in asides(plan):
         yield f"- {_escape(line)}"
-    if plan.adopted or plan.unmanaged or plan.warnings or not plan.complete:
+    if any(asides(plan)):
         yield ""
 
 

@@ -40,7 +40,7 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> s
         "timestamp": origin.made.isoformat(timespec="seconds"),
         "commit": origin.revision,
         "path": origin.path,
-        "applyable": any(not plan.is_empty for plan in plans),
+        "applyable": any(not plan.is_empty for plan in plans) and not any(plan.refusals for plan in plans),
         "complete": all(plan.complete for plan in plans) and not errored,
         "errored": errored,
         "summary": words.summarise(plans),
@@ -62,6 +62,7 @@ def _cluster(plan: Plan) -> dict[str, Any]:
         "adopted": list(plan.adopted),
         "unmanaged": list(plan.unmanaged),
         "warnings": list(plan.warnings),
+        "refusals": list(plan.refusals),
     }
 
 

@@ -109,6 +109,8 @@ def asides(plan: Plan) -> Iterable[str]:
     """What is worth knowing beside the steps, a line each."""
     for warning in plan.warnings:
         yield f"warning: {warning}"
+    for refusal in plan.refusals:
+        yield f"refused: {refusal}"
     if not plan.complete:
         yield "warning: the plan is not complete: what could not be read or has errors is left as it is"
     if plan.adopted:

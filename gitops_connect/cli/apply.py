@@ -1,0 +1,144 @@
+"""`gitops-connect apply`: plan, ask, do; or do a saved plan, if it would still be the same."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gitops_connect.cli import session
+from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.options import Clusters
+from gitops_connect.cli.plan import show_problems
+from gitops_connect.errors import StalePlan, UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.names import ClusterName
+    from gitops_connect.model.outcomes import CycleOutcome
+    from gitops_connect.model.plans import Plan
+    from gitops_connect.plan.saved import SavedPlan
+    from gitops_connect.reconcile import Declared, Proposal
+    from gitops_connect.report.text import TextReport
+    from gitops_connect.world import World
+
+
+def apply(
+    context: typer.Context,
+    planfile: Annotated[Path | None, typer.Argument(metavar="[PLANFILE]", help="A plan saved by `plan --out`.")] = None,
+    cluster: Clusters = None,
+    yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask.")] = False,
+) -> int:
+    """Carry out a plan: the saved one, or a new one after asking."""
+    from gitops_connect.plan.saved import load_saved, require_fresh
+    from gitops_connect.report.text import TextReport
+
+    saved = load_saved(_read(planfile), str(planfile)) if planfile else None
+    report = TextReport(coloured=coloured(sys.stdout))
+    path = Path(saved.path) if saved and saved.path else None
+    with session.opened(context) as world:
+        declared, made, failures = session.proposals(world, path, _clusters(world, saved, cluster))
+        show_problems(sum((one.diagnostics for one in made), declared.diagnostics))
+        plans = [one.plan for one in made]
+        if saved:
+            require_fresh(saved, plans)
+        _require_safe(made)
+        emit(report.plans(plans))
+        if not _go(plans, asked=not (yes or saved)):
+            return ExitCode.FAILED
+        outcomes, more = _carry_out(world, declared, plans, report)
+    if any(outcome.steps for outcome in outcomes):
+        emit("\n" + report.outcome(outcomes))
+    return _exit_code(declared, made, outcomes, failures + more)
+
+
+def _read(planfile: Path) -> str:
+    try:
+        return planfile.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the plan {planfile}: {error}") from error
+
+
+def _clusters(world: World, saved: SavedPlan | None, named: list[str] | None) -> tuple[ClusterName, ...]:
+    if saved is None:
+        return session.chosen(world, named)
+    if named:
+        raise UsageError("a saved plan says itself which clusters it is for: leave --cluster out")
+    return session.chosen(world, [one.cluster for one in saved.clusters])
+
+
+def _require_safe(made: list[Proposal]) -> None:
+    """All plans, then all guards, then the first effect."""
+    from gitops_connect.plan.guards import enforce
+
+    for proposal in made:
+        enforce(proposal.plan)
+
+
+def _go(plans: list[Plan], *, asked: bool) -> bool:
+    """Whether to go on: nothing to do needs no answer, and no terminal gives none."""
+    if not asked or all(plan.is_empty for plan in plans):
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask on: review the plan, then apply with --yes or apply a saved plan")
+    tell("\nDo you want to carry out these steps? Only 'yes' is taken as a yes.")
+    if input("  Enter a value: ").strip() == "yes":
+        return True
+    tell("Not applied.")
+    return False
+
+
+def _carry_out(
+    world: World, declared: Declared, plans: list[Plan], report: TextReport
+) -> tuple[list[CycleOutcome], int]:
+    from gitops_connect.reconcile import Conduct, reconcile
+
+    shown = {plan.cluster: plan for plan in plans}
+
+    def require_shown(plan: Plan) -> None:
+        before = shown[plan.cluster]
+        if (plan.digest, plan.fingerprint) != (before.digest, before.fingerprint):
+            raise StalePlan("the cluster was changed after the plan was shown: plan again")
+
+    with interruptible() as interrupted:
+        conduct = Conduct(require_shown, lambda outcome: tell(report.step(outcome)), interrupted)
+
+        def one(cluster: ClusterName) -> CycleOutcome:
+            return reconcile(world, declared, cluster, conduct)
+
+        return session.each_cluster(tuple(shown), one)
+
+
+@contextmanager
+def interruptible() -> Iterator[Event]:
+    """The first Ctrl-C or SIGTERM lets the steps in hand finish; the second ends the process at once."""
+    interrupted = Event()
+
+    def interrupt(number: int, _frame: object) -> None:
+        if interrupted.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        interrupted.set()
+        tell("interrupted: finishing the steps in hand; once more to stop at once")
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome], failures: int) -> ExitCode:
+    if any(outcome.interrupted for outcome in outcomes):
+        return ExitCode.INTERRUPTED
+    if failures or any(outcome.failed for outcome in outcomes):
+        return ExitCode.FAILED
+    invalid = declared.diagnostics.errors or any(one.diagnostics.errors for one in made)
+    return ExitCode.INVALID if invalid else ExitCode.DONE

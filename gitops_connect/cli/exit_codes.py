@@ -1,0 +1,34 @@
+"""The exit codes, which scripts rely on."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from gitops_connect.errors import GitopsConnectError, InvalidDocuments, LedgerBusy, StalePlan, UsageError
+
+
+class ExitCode(IntEnum):
+    """docs/reference/exit-codes.md explains each to users."""
+
+    DONE = 0
+    FAILED = 1
+    CHANGES = 2
+    DRIFT = 3
+    INVALID = 4
+    STALE = 5
+    USAGE = 64
+    BUG = 70
+    INTERRUPTED = 130
+
+
+def exit_code(error: GitopsConnectError) -> ExitCode:
+    """The code for an error that ends a command."""
+    match error:
+        case UsageError():
+            return ExitCode.USAGE
+        case InvalidDocuments():
+            return ExitCode.INVALID
+        case StalePlan() | LedgerBusy():
+            return ExitCode.STALE
+        case _:
+            return ExitCode.FAILED

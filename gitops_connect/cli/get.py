@@ -1,0 +1,53 @@
+"""`gitops-connect get connectors|plugins`: what the clusters have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from gitops_connect.cli import session
+from gitops_connect.cli.console import emit
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.listing import listing
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
+
+if TYPE_CHECKING:
+    from gitops_connect.model.names import ClusterName
+
+app = typer.Typer(help="List what the clusters have.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command()
+def connectors(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
+    """List the connectors of the clusters."""
+    from gitops_connect.report.connectors import HEADERS, connector_row
+
+    with session.opened(context) as world:
+
+        def one(name: ClusterName) -> list[dict[str, str]]:
+            ownership = world.ledger.ownership(name)
+            there, _ = world.clients[name].connectors()
+            return [connector_row(name, there[key], ownership.get(key)) for key in sorted(there)]
+
+        found, failures = session.each_cluster(session.chosen(world, cluster), one)
+    values = [value for rows in found for value in rows]
+    emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
+    return ExitCode.FAILED if failures else ExitCode.DONE
+
+
+@app.command()
+def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
+    """List the connector classes that the workers can load."""
+    with session.opened(context) as world:
+
+        def one(name: ClusterName) -> list[dict[str, str]]:
+            return [
+                {"cluster": name, "type": plugin.type.value, "version": plugin.version, "class": plugin.class_name}
+                for plugin in sorted(world.clients[name].plugins(), key=lambda plugin: plugin.class_name)
+            ]
+
+        found, failures = session.each_cluster(session.chosen(world, cluster), one)
+    values = [value for rows in found for value in rows]
+    emit(listing(("CLUSTER", "TYPE", "VERSION", "CLASS"), [list(value.values()) for value in values], values, output))
+    return ExitCode.FAILED if failures else ExitCode.DONE

@@ -1,0 +1,107 @@
+"""The entry point: the commands' table, and the only place that catches everything."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gitops_connect import __version__
+from gitops_connect.cli import apply, describe, doctor, get, plan, run, sandbox, status, validate
+from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.exit_codes import ExitCode, exit_code
+from gitops_connect.errors import GitopsConnectError
+
+app = typer.Typer(
+    name="gitops-connect",
+    help="Kafka Connect from git: connectors declared in a repository, planned, applied.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(validate.validate)
+app.command()(plan.plan)
+app.command()(apply.apply)
+app.command()(run.run)
+app.command()(status.status)
+app.add_typer(get.app, name="get")
+app.add_typer(describe.app, name="describe")
+app.command()(doctor.doctor)
+app.add_typer(sandbox.app, name="sandbox")
+
+
+def _version(value: bool) -> None:
+    if value:
+        emit(f"gitops-connect {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _settings(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="The settings. [default: GITOPS_CONNECT_CONFIG, else gitops-connect.toml]",
+        ),
+    ] = None,
+    _show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    context.obj = config
+
+
+def main() -> None:
+    """Run the command line of this process, and end it with an exit code."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command line. Returns its exit code, and raises nothing."""
+    try:
+        result = app(arguments, prog_name="gitops-connect", standalone_mode=False)
+        return int(result or 0)
+    except GitopsConnectError as error:
+        tell(f"error: {error}")
+        return exit_code(error)
+    except typer.TyperException as error:
+        tell(f"error: {_usage(error)}\nSee gitops-connect --help.")
+        return ExitCode.USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        tell("interrupted")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read stdout has gone; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    except Exception:
+        tell(_bug_report(arguments))
+        return ExitCode.BUG
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = getattr(error, "format_message", None)
+    return str(message() if message else error)
+
+
+def _bug_report(arguments: list[str]) -> str:
+    """What an issue needs. The command is named without its values, which may be private."""
+    command = " ".join(argument for argument in arguments if argument.isidentifier() or argument.startswith("--"))
+    return (
+        "This is a bug in gitops-connect. Please report it with everything below.\n\n"
+        f"gitops-connect {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"command: gitops-connect {command}\n\n{traceback.format_exc()}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The options that several commands share, each spelled and explained once."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class TableOutput(Enum):
+    """How lists are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class PlanOutput(Enum):
+    """How plans are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class ProblemOutput(Enum):
+    """How the problems of documents are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+Clusters = Annotated[
+    list[str] | None,
+    typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be given several times. [default: all]"),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Argument(metavar="[PATH]", help="A folder to read as it is, in place of \\[repository]."),
+]
+ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Format of the output.")]

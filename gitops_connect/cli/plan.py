@@ -1,0 +1,96 @@
+"""`gitops-connect plan`: what apply would do, and nothing done."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, assert_never
+
+import typer
+
+from gitops_connect.cli import session
+from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.options import Clusters, Folder, PlanOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.model.plans import Plan
+    from gitops_connect.report.plan_json import Origin
+
+
+def plan(
+    context: typer.Context,
+    path: Folder = None,
+    cluster: Clusters = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Save the plan, to be applied as it is.")
+    ] = None,
+    output: Annotated[PlanOutput, typer.Option("-o", "--output", help="Format of the plan.")] = PlanOutput.TEXT,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 where there are changes.")
+    ] = False,
+    drift_exitcode: Annotated[
+        bool,
+        typer.Option("--drift-exitcode", help="Exit with 3 where a cluster was changed since it was applied."),
+    ] = False,
+) -> int:
+    """Show what apply would do. Changes nothing."""
+    from gitops_connect.report.plan_json import Origin
+
+    with session.opened(context) as world:
+        declared, made, failures = session.proposals(world, path, session.chosen(world, cluster))
+        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics)
+        plans = [one.plan for one in made]
+        origin = Origin(world.clock.now(), declared.revision, str(path) if path else None)
+    show_problems(diagnostics)
+    emit(render(plans, diagnostics, origin, output))
+    if out is not None:
+        save(out, plans, diagnostics, origin)
+    if failures or any(one.refusals for one in plans):
+        return ExitCode.FAILED
+    if diagnostics.errors:
+        return ExitCode.INVALID
+    if drift_exitcode and any(one.drifted for one in plans):
+        return ExitCode.DRIFT
+    changes = any(not one.is_empty for one in plans)
+    return ExitCode.CHANGES if detailed_exitcode and changes else ExitCode.DONE
+
+
+def show_problems(diagnostics: Diagnostics) -> None:
+    """Every problem of the documents, on stderr."""
+    from gitops_connect.report.problems import problems_text
+
+    if len(diagnostics):
+        tell(problems_text(diagnostics, coloured=coloured(sys.stderr)))
+
+
+def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin, output: PlanOutput) -> str:
+    """The plan in the format that was asked for."""
+    from gitops_connect.report import markdown, plan_json, text
+
+    match output:
+        case PlanOutput.TEXT:
+            return text.TextReport(coloured=coloured(sys.stdout)).plans(plans)
+        case PlanOutput.JSON:
+            return plan_json.render(plans, diagnostics, origin)
+        case PlanOutput.MARKDOWN:
+            return markdown.render(plans)
+        case _:
+            assert_never(output)
+
+
+def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> None:
+    """Write the plan to a file, whole or not at all."""
+    from gitops_connect.errors import UsageError
+    from gitops_connect.report import plan_json
+
+    aside = out.with_name(f".{out.name}.partial")
+    try:
+        aside.write_text(plan_json.render(plans, diagnostics, origin), encoding="utf-8")
+        aside.replace(out)
+    except OSError as error:
+        raise UsageError(f"cannot save the plan to {out}: {error.strerror}") from error
+    tell(f"Saved the plan to {out}; to apply exactly this: gitops-connect apply {out}")

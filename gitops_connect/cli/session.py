@@ -1,0 +1,86 @@
+"""What the commands that look at clusters have in common: settings, a world, and plans of several clusters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from gitops_connect.cli.console import tell
+from gitops_connect.cli.progress import progress
+from gitops_connect.errors import GitopsConnectError, UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.names import ClusterName
+    from gitops_connect.reconcile import Declared, Proposal
+    from gitops_connect.settings.sections import Settings
+    from gitops_connect.world import World
+
+T = TypeVar("T")
+
+
+def settings_of(context: typer.Context) -> Settings:
+    """The settings that `--config` and the environment name."""
+    from gitops_connect.settings.load import load_settings
+
+    return load_settings(context.obj, os.environ)
+
+
+@contextmanager
+def opened(context: typer.Context) -> Iterator[World]:
+    """A world, closed at the end."""
+    from gitops_connect.world import open_world
+
+    with closing(open_world(settings_of(context))) as world:
+        yield world
+
+
+def declared_in(settings: Settings, path: Path | None) -> Declared:
+    """What the folder `path` declares as it is, or else the repository."""
+    from gitops_connect.desired.load import ParseCache
+    from gitops_connect.reconcile import declare
+    from gitops_connect.world import open_source
+
+    with closing(open_source(settings, path)) as source:
+        return declare(source, settings.clusters or None, ParseCache())
+
+
+def chosen(world: World, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
+    """The clusters that `--cluster` names, or all of them. Raises UsageError for an unknown one."""
+    known = tuple(world.settings.clusters)
+    for name in names or ():
+        if name not in known:
+            raise UsageError(f"there is no cluster {name!r} in the settings; there are {', '.join(known)}")
+    return tuple(name for name in known if not names or name in names)
+
+
+def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], T]) -> tuple[list[T], int]:
+    """Do the work for each; a cluster that fails is told of, counted, and holds no other up."""
+    done, failures = [], 0
+    for cluster in clusters:
+        try:
+            done.append(work(cluster))
+        except GitopsConnectError as error:
+            tell(f"error: cluster {cluster}: {error}")
+            failures += 1
+    return done, failures
+
+
+def proposals(world: World, path: Path | None, clusters: Sequence[ClusterName]) -> tuple[Declared, list[Proposal], int]:
+    """Plan every cluster. The last is how many could not be planned."""
+    from gitops_connect.reconcile import propose
+
+    with progress("Planning") as update:
+        update("reading the repository")
+        declared = declared_in(world.settings, path)
+
+        def one(cluster: ClusterName) -> Proposal:
+            update(f"looking at {cluster}")
+            return propose(world, declared, cluster)
+
+        made, failures = each_cluster(clusters, one)
+    return declared, made, failures

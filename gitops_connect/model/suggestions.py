@@ -1,0 +1,43 @@
+"""Did you mean: the known word that somebody most likely meant, or none rather than a far-fetched one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LONGEST = 100
+"""Nobody mistypes a word longer than that, and comparing costs the product of both lengths."""
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The nearest of `known` within about one slip in three letters; other case or separators count as no slip."""
+    if len(word) > _LONGEST:
+        return None
+    ranked = sorted((_distance(_plain(word), _plain(candidate)), candidate) for candidate in known)
+    if not ranked:
+        return None
+    distance, candidate = ranked[0]
+    return candidate if distance <= max(len(_plain(word)), len(_plain(candidate))) // 3 else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing: to be put behind a message."""
+    candidate = closest(word, known)
+    return f"; did you mean {candidate!r}?" if candidate is not None else ""
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "").replace("-", "").replace(".", "")
+
+
+def _distance(left: str, right: str) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        before, above, row = row, before, [i]
+        for j, b in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and b == left[i - 2]:
+                cost = min(cost, above[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

@@ -1,0 +1,132 @@
+"""One cycle, top to bottom: the only place that knows the order of the stages.
+
+    source -> desired -> checks -> observed -> plan -> apply
+
+`declare` looks at the repository once for all clusters; `reconcile` then takes each cluster by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+from gitops_connect import secrets
+from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.checks import connect, schema
+from gitops_connect.desired.connectors import build
+from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
+from gitops_connect.model.plans import Plan
+from gitops_connect.observed import observe
+from gitops_connect.plan import guards
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import Situation
+from gitops_connect.records import Records
+from gitops_connect.source.working_tree import Source
+from gitops_connect.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a revision asks for, of every cluster, and how many documents say so."""
+
+    revision: Revision
+    states: Mapping[ClusterName, DesiredState]
+    diagnostics: Diagnostics
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A plan, what it was made from, and what is wrong with the documents."""
+
+    situation: Situation
+    plan: Plan
+    diagnostics: Diagnostics
+
+
+def _accept(plan: Plan) -> None:
+    """Approve any plan."""
+
+
+def _ignore(outcome: StepOutcome) -> None:
+    """Listen to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """How a cycle is to go about its effects.
+
+    `approve` sees the plan before the first effect and raises to refuse it; `listen` is told of each step as it ends;
+    once `interrupted` is set, the steps in hand are finished and no other is begun.
+    """
+
+    approve: Callable[[Plan], None] = _accept
+    listen: Callable[[StepOutcome], None] = _ignore
+    interrupted: Event = field(default_factory=Event)
+
+
+def declare(source: Source, clusters: Collection[ClusterName] | None, cache: ParseCache) -> Declared:
+    """Look at the repository: every document, checked, resolved for each cluster (None: whichever are named there).
+
+    Raises SourceUnavailable or SourceRefused.
+    """
+    checkout = source.fetch()
+    documents = load(checkout, cache)
+    states, diagnostics = build(documents, clusters, schema.check(documents))
+    return Declared(checkout.revision, states, diagnostics, len(documents.documents))
+
+
+def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
+    """Look at one cluster and plan; nothing is changed anywhere."""
+    client = world.clients[cluster]
+    ownership = world.ledger.ownership(cluster)
+    desired, missing = secrets.resolve(declared.states[cluster], world.settings.secrets, world.environment)
+    observed = observe(client, {connector.name for connector in desired.connectors} | ownership.keys())
+    situation = Situation(declared.revision, desired, observed, world.policy(cluster), ownership, key=world.ledger.key)
+    if not world.cluster(cluster).connect_validate:
+        return Proposal(situation, plan(situation), missing)
+    checked = connect.validate(client, unproven(situation))
+    situation = replace(situation, invalid=checked.invalid, passwords=checked.sensitive)
+    return Proposal(situation, plan(situation), missing + checked.diagnostics)
+
+
+def unproven(situation: Situation) -> list[DesiredConnector]:
+    """The connectors whose config would be sent: only these does Connect need to be asked about."""
+    sent = {step.connector for step in plan(situation).steps if step.config}
+    return [connector for connector in situation.desired.connectors if connector.name in sent]
+
+
+def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: Conduct) -> CycleOutcome:
+    """One level-triggered pass over one Connect cluster: look at everything, decide, then act, under its lease.
+
+    Raises UnsafePlan from a guard, whatever `conduct.approve` raises, and what git, Connect or the ledger raise; a step
+    that fails raises nothing and is in the outcome.
+    """
+    settings, clock = world.cluster(cluster), world.clock
+    with world.ledger.lease(cluster, clock) as lease:
+        proposal = propose(world, declared, cluster)
+        guards.enforce(proposal.plan)
+        conduct.approve(proposal.plan)
+        records = Records(world.ledger, proposal.situation, proposal.plan)
+        records.before(clock.now())
+
+        def ended(outcome: StepOutcome) -> None:
+            records.after(outcome, clock.now())
+            conduct.listen(outcome)
+
+        options = ExecuteOptions(
+            clock=clock,
+            parallelism=settings.parallelism,
+            settle_timeout=settings.settle_timeout,
+            interrupted=conduct.interrupted.is_set,
+            before_effect=lease.check,
+            on_outcome=ended,
+        )
+        outcomes = execute(proposal.plan, world.clients[cluster], options)
+    diagnostics = declared.diagnostics + proposal.diagnostics
+    return CycleOutcome(cluster, declared.revision, proposal.plan, diagnostics, outcomes, conduct.interrupted.is_set())

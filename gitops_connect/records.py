@@ -1,0 +1,69 @@
+"""What a cycle leaves in the ledger: which connectors are ours now, written as each of them becomes as desired.
+
+Written a connector at a time, so that what a killed process had done is known to the next one; a create that was never
+recorded is found again by the next cycle, as a declared connector that is already there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.situation import Situation
+
+
+class Records:
+    """Follows one plan as it is carried out."""
+
+    def __init__(self, ledger: Ledger, situation: Situation, plan: Plan) -> None:
+        self._ledger = ledger
+        self._situation = situation
+        self._plan = plan
+        self._desired = {connector.name: connector for connector in situation.desired.connectors}
+        self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+
+    def before(self, now: datetime) -> None:
+        """Record what needs no step: adoptions, documents that changed into what is there, what is gone."""
+        cluster = self._situation.desired.cluster
+        for name in self._plan.forgotten:
+            self._ledger.forget(cluster, name)
+        for connector in self._in_place():
+            self._record(connector, Origin.ADOPTED, now)
+
+    def after(self, outcome: StepOutcome, now: datetime) -> None:
+        """Record a connector when its last step took effect."""
+        if outcome.result is not Result.APPLIED:
+            return
+        name = outcome.step.connector
+        self._left[name] -= 1
+        if outcome.step.action is Action.DELETE:
+            self._ledger.forget(self._situation.desired.cluster, name)
+        elif not self._left[name] and name in self._desired:
+            origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
+            self._record(self._desired[name], origin, now)
+
+    def _in_place(self) -> list[DesiredConnector]:
+        planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
+        untouchable = self._situation.invalid | self._situation.observed.unknown
+        return [
+            self._desired[name]
+            for name in self._desired.keys() & self._situation.observed.connectors.keys()
+            if name not in planned | untouchable and self._may_own(self._desired[name])
+        ]
+
+    def _may_own(self, connector: DesiredConnector) -> bool:
+        ours = connector.name in self._situation.ownership or connector.name in self._plan.adopted
+        return ours and connector.state is not TargetState.ABSENT
+
+    def _record(self, connector: DesiredConnector, origin: Origin, now: datetime) -> None:
+        """Write only what differs: a cycle in which nothing changed writes nothing."""
+        record = remember(self._situation, connector, origin, now)
+        earlier = self._situation.ownership.get(connector.name)
+        if earlier is None or (earlier.desired, earlier.applied) != (record.desired, record.applied):
+            self._ledger.record(record)

@@ -1,0 +1,95 @@
+"""The composition root: from settings to what a cycle works on. Whoever wants another part passes another."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import UsageError
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.names import ClusterName
+from gitops_connect.plan.situation import Policy
+from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
+from gitops_connect.source.repository import Repository
+from gitops_connect.source.working_tree import Source, WorkingTree
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a cycle acts on: clusters, and the memory of what was done. Close it when done."""
+
+    settings: Settings
+    ledger: Ledger
+    clients: Mapping[ClusterName, ConnectClient]
+    environment: Mapping[str, str] = field(repr=False)
+    clock: Clock = field(default_factory=SystemClock)
+
+    def cluster(self, name: ClusterName) -> ClusterSettings:
+        """The settings of one cluster."""
+        return self.settings.clusters[name]
+
+    def policy(self, name: ClusterName) -> Policy:
+        """What the operator allows there."""
+        cluster = self.cluster(name)
+        return Policy(cluster.mode is ClusterMode.ENFORCE, cluster.prune, cluster.protected, cluster.max_deletions)
+
+    def close(self) -> None:
+        """Let go of connections, files and locks."""
+        for client in self.clients.values():
+            client.close()
+        self.ledger.close()
+
+
+def open_world(settings: Settings) -> World:
+    """Open the ledger, and a client for each cluster.
+
+    Raises UsageError where a setting is missing, LedgerUnusable where the ledger cannot be opened.
+    """
+    if not settings.clusters:
+        raise UsageError('no Connect cluster is set: write [clusters.NAME] url = ["http://…:8083"] into the settings')
+    clock = SystemClock()
+    key = settings.state.key.read().encode() if settings.state.key else None
+    ledger = Ledger.open(settings.state.url, settings.folder, key)
+    clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
+    return World(settings, ledger, clients, os.environ, clock)
+
+
+def open_source(settings: Settings, path: Path | None) -> Source:
+    """The repository that the settings name, or the folder `path` as it is."""
+    if path is not None:
+        return WorkingTree(path)
+    if not settings.repository.url:
+        raise UsageError("no repository is set: write [repository] url = … into the settings, or name a folder")
+    return Repository(settings.repository, clone_folder(settings))
+
+
+def clone_folder(settings: Settings) -> Path:
+    """Where the clone is kept: in the user's cache, by URL."""
+    digest = hashlib.sha256(settings.repository.url.encode()).hexdigest()[:16]
+    cache = os.environ.get("GITOPS_CONNECT_CACHE")
+    return (Path(cache) if cache else user_cache_path("gitops-connect")) / "clones" / digest

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from situations import CLUSTER, KEY, NOW, REVISION, seen, situation, wanted
+
+from gitops_connect.model.canonical import keyed_digest
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import Change
+from gitops_connect.plan.diff import diff
+
+MASK = "********"
+
+
+def remembering(value: str) -> Ownership:
+    digest = keyed_digest(KEY, ["orders", "database.password", value])
+    return Ownership(
+        CLUSTER, ConnectorName("orders"), Origin.CREATED, REVISION, NOW, applied={"database.password": digest}
+    )
+
+
+def compare(desired_password: str, observed_password: str, owned: Ownership | None) -> tuple[Change, ...]:
+    desired = wanted("orders", config={"database.password": desired_password}, secrets=["database.password"])
+    observed = seen("orders", config={"database.password": observed_password})
+    given = replace(situation(), ownership={owned.connector: owned} if owned else {})
+    return diff(given, desired, observed).changes
+
+
+def test_a_masked_value_equal_to_what_was_applied_is_no_change() -> None:
+    assert compare("hunter2", MASK, remembering("hunter2")) == ()
+
+
+def test_a_masked_value_is_sent_again_when_the_secret_was_rotated() -> None:
+    (change,) = compare("hunter3", MASK, remembering("hunter2"))
+    assert change.sensitive
+    assert change.key == "database.password"
+
+
+def test_a_masked_value_whose_digest_was_made_with_another_key_is_sent_again() -> None:
+    digest = keyed_digest(b"another key", ["orders", "database.password", "hunter2"])
+    assert compare("hunter2", MASK, replace(remembering("hunter2"), applied={"database.password": digest}))
+
+
+def test_a_value_in_the_clear_is_compared_as_it_is() -> None:
+    assert compare("hunter2", "hunter2", None) == ()
+    assert len(compare("hunter2", "hunter3", remembering("hunter2"))) == 1
+
+
+def test_no_value_of_a_sensitive_key_is_in_a_repr() -> None:
+    desired = wanted("orders", config={"database.password": "hunter2", "sasl.jaas.config": "secret=hunter2"})
+    made = diff(situation(), desired, seen("orders", config={"database.password": "hunter1"}))
+    assert len(made.changes) == 2
+    assert "hunter" not in repr(made.changes) + repr(desired)
+
+
+def test_passwords_of_the_plugin_are_sensitive_whatever_they_are_called() -> None:
+    desired = wanted("orders", config={"pin": "1234"})
+    given = situation([desired], passwords={desired.name: frozenset({"pin"})})
+    assert [change.sensitive for change in diff(given, desired, seen("orders")).changes] == [True]
+
+
+def test_what_is_sent_keeps_the_observed_value_of_an_ignored_key() -> None:
+    desired = wanted("orders", config={"file": "/new", "batch.size": "1"}, ignore=["batch.*", "added"])
+    observed = seen("orders", config={"file": "/old", "batch.size": "2", "added": "x"})
+    made = diff(situation(), desired, observed)
+    assert [change.key for change in made.changes] == ["file"]
+    assert made.config["batch.size"] == "2"
+    assert made.config["added"] == "x"
+    assert made.config["file"] == "/new"
+
+
+def test_an_ignored_key_is_sent_when_the_connector_is_created() -> None:
+    desired = wanted("orders", config={"batch.size": "1"}, ignore=["batch.*"])
+    assert diff(situation(), desired, None).config["batch.size"] == "1"
+
+
+def test_a_secret_of_one_connector_does_not_look_like_the_same_of_another() -> None:
+    one = keyed_digest(KEY, ["orders", "password", "same"])
+    other = keyed_digest(KEY, ["invoices", "password", "same"])
+    assert one != other

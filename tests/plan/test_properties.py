@@ -1,0 +1,158 @@
+"""What holds for every plan, over generated situations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from situations import as_observed, seen, situation, wanted
+
+from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.plan.ownership import drifted, remember
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import Policy, Situation
+
+names = st.sampled_from([ConnectorName(f"connector-{letter}") for letter in "abcdefgh"])
+configs = st.dictionaries(
+    st.sampled_from(["file", "topic", "batch.size", "database.password"]), st.text(max_size=8), max_size=4
+)
+present = st.sampled_from(["running", "paused", "stopped"])
+worker_states = st.sampled_from(["RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED", "RESTARTING"])
+versions = st.sampled_from(["3.6.2", "3.7.0", "4.3.1"])
+STATES = {TargetState.RUNNING: WorkerState.RUNNING, TargetState.PAUSED: WorkerState.PAUSED}
+
+
+def desired_connectors(states: st.SearchStrategy[str]) -> st.SearchStrategy[list[DesiredConnector]]:
+    one = st.builds(lambda name, state, config: wanted(name, state, config=config), names, states, configs)
+    return st.lists(one, unique_by=lambda connector: connector.name)
+
+
+observed_connectors = st.lists(
+    st.builds(lambda name, state, config: seen(name, state, config=config), names, worker_states, configs),
+    unique_by=lambda connector: connector.name,
+)
+situations = st.builds(
+    lambda desired, observed, owned, version, prune: situation(
+        desired, observed, owned=owned, version=version, policy=Policy(prune=prune, max_deletions=1)
+    ),
+    desired_connectors(st.one_of(present, st.just("absent"))),
+    observed_connectors,
+    st.sets(names),
+    versions,
+    st.booleans(),
+)
+
+
+@given(desired_connectors(present), versions)
+def test_a_cluster_that_is_as_declared_needs_nothing(desired: list[DesiredConnector], version: str) -> None:
+    made = plan(situation(desired, map(as_observed, desired), version=version))
+    assert made.is_empty
+
+
+@given(situations)
+def test_what_was_applied_needs_nothing_more(given_: Situation) -> None:
+    assert plan(applied(given_)).is_empty
+
+
+@given(situations)
+def test_a_plan_does_not_depend_on_the_order_of_what_it_is_made_from(given_: Situation) -> None:
+    turned = replace(
+        given_,
+        desired=replace(given_.desired, connectors=given_.desired.connectors[::-1]),
+        observed=replace(given_.observed, connectors=dict(reversed(given_.observed.connectors.items()))),
+        ownership=dict(reversed(given_.ownership.items())),
+    )
+    assert plan(turned) == plan(given_)
+
+
+@given(situations)
+def test_only_what_is_ours_is_deleted(given_: Situation) -> None:
+    deleted = {step.connector for step in plan(given_).steps if step.action is Action.DELETE}
+    assert deleted <= given_.ownership.keys()
+
+
+@given(situations)
+def test_a_config_that_is_the_same_is_not_sent(given_: Situation) -> None:
+    for step in plan(given_).steps:
+        if step.action is Action.CONFIGURE:
+            assert dict(step.config) != dict(given_.observed.connectors[step.connector].config)
+
+
+@given(situations)
+def test_what_stops_comes_before_the_config_and_what_starts_after_it(given_: Situation) -> None:
+    order = {Action.DELETE: 0, Action.CREATE: 0, Action.STOP: 1, Action.CONFIGURE: 2, Action.RESUME: 3}
+    for connector in plan(given_).connectors:
+        ranks = [order[step.action] for step in connector.steps if step.action in order]
+        assert ranks == sorted(ranks)
+
+
+@given(situations)
+def test_every_step_says_why(given_: Situation) -> None:
+    assert all(step.reason for step in plan(given_).steps)
+
+
+@given(situations, st.text(min_size=1, max_size=8))
+def test_a_change_by_hand_after_an_apply_is_drift_and_a_change_in_git_is_not(given_: Situation, value: str) -> None:
+    settled = recorded(applied(given_))
+    for connector in settled.desired.connectors:
+        if connector.state is not TargetState.ABSENT:
+            assert drifted(settled, connector)
+            assert not drifted(settled, replace(connector, config={**connector.config, "new": value}))
+
+
+def applied(before: Situation) -> Situation:
+    """The situation once every step of its plan took effect, by the rules of Connect."""
+    made = plan(before)
+    there = dict(before.observed.connectors)
+    for step in made.steps:
+        match step.action:
+            case Action.CREATE:
+                state = step.initial_state or TargetState.RUNNING
+                there[step.connector] = replace(seen(step.connector, state.value.upper()), config=dict(step.config))
+            case Action.CONFIGURE:
+                there[step.connector] = configured(there[step.connector], dict(step.config))
+            case Action.STOP:
+                there[step.connector] = replace(there[step.connector], state=WorkerState.STOPPED)
+            case Action.PAUSE:
+                there[step.connector] = replace(there[step.connector], state=WorkerState.PAUSED)
+            case Action.RESUME:
+                there[step.connector] = replace(there[step.connector], state=WorkerState.RUNNING)
+            case Action.DELETE:
+                del there[step.connector]
+    return replace(before, observed=replace(before.observed, connectors=there))
+
+
+def configured(connector: ObservedConnector, config: dict[str, str]) -> ObservedConnector:
+    """A new config restarts a failed connector."""
+    state = WorkerState.RUNNING if connector.state is WorkerState.FAILED else connector.state
+    return replace(connector, config=config, state=state)
+
+
+def recorded(settled: Situation) -> Situation:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    records = {one.name: remember(settled, one, Origin.CREATED, now) for one in settled.desired.connectors}
+    return replace(settled, ownership=records)
+
+
+def test_the_digest_of_a_plan_moves_with_its_steps() -> None:
+    def made(file: str) -> Plan:
+        return plan(situation([wanted("orders", config={"file": file})]))
+
+    assert made("/a").digest == made("/a").digest
+    assert made("/a").digest != made("/b").digest
+
+
+def test_the_fingerprint_moves_with_what_was_observed_and_not_with_what_is_not_read() -> None:
+    def made(observed: ObservedConnector) -> Plan:
+        return plan(situation([wanted("orders")], [observed, seen("theirs", config={"file": observed.worker})]))
+
+    before = made(seen("orders"))
+    assert made(replace(seen("orders"), worker="another:8083", tasks=())).fingerprint == before.fingerprint
+    assert made(seen("orders", "PAUSED")).fingerprint != before.fingerprint
+    assert made(seen("orders", config={"file": "/b"})).fingerprint != before.fingerprint

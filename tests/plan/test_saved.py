@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from situations import REVISION, seen, situation, wanted
+
+from gitops_connect.errors import StalePlan, UsageError
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import Digest, Revision
+from gitops_connect.model.plans import Plan
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.saved import SavedPlan, load_saved, require_fresh
+from gitops_connect.report import plan_json
+from gitops_connect.report.plan_json import Origin
+
+
+def made() -> Plan:
+    return plan(situation([wanted("orders", config={"file": "/a"})], [seen("orders")], owned=["orders"]))
+
+
+def saved(fresh: Plan) -> SavedPlan:
+    origin = Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
+    return load_saved(plan_json.render([fresh], Diagnostics(), origin), "plan.json")
+
+
+def test_a_plan_that_is_still_the_same_is_fresh() -> None:
+    require_fresh(saved(made()), [made()])
+
+
+@pytest.mark.parametrize(
+    ("moved", "message"),
+    [
+        (replace(made(), revision=Revision("another")), "the repository went from 1a2b3c4"),
+        (replace(made(), fingerprint=Digest("another")), "connectors of cluster local were changed since"),
+        (replace(made(), digest=Digest("another")), "other steps would now be taken on cluster local"),
+    ],
+)
+def test_a_plan_that_moved_is_stale_and_says_what_moved(moved: Plan, message: str) -> None:
+    with pytest.raises(StalePlan, match=message):
+        require_fresh(saved(made()), [moved])
+
+
+def test_a_cluster_that_is_gone_makes_it_stale() -> None:
+    with pytest.raises(StalePlan, match="not in the settings any more"):
+        require_fresh(saved(made()), [])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", '{"format_version": "1.0"}', "\x00"])
+def test_what_is_no_plan_is_refused_by_name(text: str) -> None:
+    with pytest.raises(UsageError, match=r"plan\.json is not a plan"):
+        load_saved(text, "plan.json")
+
+
+def test_a_newer_format_is_refused_by_its_number() -> None:
+    with pytest.raises(UsageError, match=r"has plan format 2\.0"):
+        load_saved(json.dumps({"format_version": "2.0"}), "plan.json")

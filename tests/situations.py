@@ -1,0 +1,99 @@
+"""Builders of planner input: the few words that a test needs, and defaults for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from gitops_connect.model.desired import (
+    DesiredConnector,
+    DesiredState,
+    Mode,
+    SecretReference,
+    SecretSource,
+    TargetState,
+)
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.documents import Document
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.observed import (
+    ConnectorType,
+    ConnectVersion,
+    ObservedConnector,
+    ObservedState,
+    TaskStatus,
+    WorkerState,
+)
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.plan.situation import Policy, Situation
+
+CLUSTER = ClusterName("local")
+REVISION = Revision("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d")
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+KEY = b"0123456789abcdef"
+CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+DOCUMENT = Document(Location("clusters/local/connectors.yaml"), {}, {})
+
+
+def wanted(
+    name: str, state: str = "running", *, config: Mapping[str, str] | None = None, **more: Any
+) -> DesiredConnector:
+    secrets = {key: SecretReference(SecretSource.ENV, key.upper()) for key in more.pop("secrets", ())}
+    return DesiredConnector(
+        ConnectorName(name),
+        TargetState(state),
+        full(config),
+        DOCUMENT,
+        secrets=secrets,
+        ignore=tuple(more.pop("ignore", ())),
+        mode=Mode(more.pop("mode", "enforce")),
+        **more,
+    )
+
+
+def seen(
+    name: str, state: str = "RUNNING", *, config: Mapping[str, str] | None = None, trace: str = ""
+) -> ObservedConnector:
+    tasks = (TaskStatus(0, WorkerState.RUNNING, "127.0.0.1:8083"),) if state == "RUNNING" else ()
+    worker = "127.0.0.1:8083"
+    return ObservedConnector(
+        ConnectorName(name), ConnectorType.SOURCE, WorkerState(state), worker, full(config), tasks, trace
+    )
+
+
+def full(config: Mapping[str, str] | None) -> dict[str, str]:
+    return {"connector.class": CLASS, "tasks.max": "1", **(config or {})}
+
+
+def situation(
+    desired: Iterable[DesiredConnector] = (),
+    observed: Iterable[ObservedConnector] = (),
+    *,
+    owned: Iterable[str] = (),
+    version: str = "4.3.1",
+    policy: Policy | None = None,
+    **more: Any,
+) -> Situation:
+    held, complete = frozenset(more.pop("held", ())), more.pop("complete", True)
+    unknown = frozenset(more.pop("unknown", ()))
+    return Situation(
+        REVISION,
+        DesiredState(CLUSTER, tuple(sorted(desired, key=lambda one: one.name)), held, complete),
+        ObservedState(CLUSTER, parse_version(version), {one.name: one for one in observed}, unknown),
+        policy or Policy(),
+        {ConnectorName(name): Ownership(CLUSTER, ConnectorName(name), Origin.CREATED, REVISION, NOW) for name in owned},
+        key=KEY,
+        **more,
+    )
+
+
+def parse_version(text: str) -> ConnectVersion:
+    major, minor, patch = (int(part) for part in text.split("."))
+    return ConnectVersion(major, minor, patch)
+
+
+def as_observed(desired: DesiredConnector) -> ObservedConnector:
+    """The connector as a cluster would answer it once it is as desired."""
+    return replace(seen(desired.name, desired.state.value.upper()), config=dict(desired.config))
