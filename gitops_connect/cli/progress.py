@@ -95,6 +95,9 @@ class _Display:
 
     def _draw(self) -> None:
         if self._shown:
-            shown, task = self._shown
+            shown, number = self._shown
+            (task,) = shown.tasks
+            # rich takes `update(total=None)` for "as it was": a new phase after a finished one would show as finished.
+            task.total, task.finished_time = self._total, None
             counted = "" if self._total is None else f"{self._done or 0}/{self._total} "
-            shown.update(task, completed=self._done or 0, total=self._total, text=counted + self._text)
+            shown.update(number, completed=self._done or 0, text=counted + self._text)

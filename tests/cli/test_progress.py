@@ -15,6 +15,17 @@ SLOW = """
         threading.Event().wait(1.5)
         print("data")
 """
+TWO_PHASES = """
+    import threading
+    from gitops_connect.cli import progress
+    progress.DELAY = 0
+    with progress.progress("fetching") as update:
+        threading.Event().wait(0.5)
+        update("jars", 7, 7)
+        threading.Event().wait(0.5)
+        update("starting")
+        threading.Event().wait(1.5)
+"""
 QUICK = """
     import sys
     from gitops_connect.cli.progress import progress
@@ -54,6 +65,13 @@ def test_no_color_is_respected() -> None:
     _, err = run_on_terminal(SLOW, NO_COLOR="1")
     assert "3/7 jars" in err
     assert "\x1b[3" not in err
+
+
+def test_a_phase_that_cannot_be_counted_follows_one_that_is_finished() -> None:
+    _, err = run_on_terminal(TWO_PHASES, NO_COLOR="1")
+    assert "7/7 jars" in err
+    spinners = {frame for frame in "-\\|/" if f"{frame} fetching" in err.partition("starting")[2]}
+    assert spinners, "it still moves"
 
 
 def test_quick_work_shows_nothing_and_imports_nothing() -> None:

@@ -1,0 +1,41 @@
+"""Asks a broker and a worker whether they are ready: a port that is open proves nothing yet."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import struct
+
+from gitops_connect.sandbox.configs import HOST
+
+_PATIENCE = 5.0
+_METADATA, _METADATA_VERSION = 3, 4
+
+
+def broker_answers(port: int) -> bool:
+    """Whether the broker answers a Metadata request (version 4, for no topic) and counts itself among the brokers."""
+    client = b"sandbox"
+    request = struct.pack(">hhih", _METADATA, _METADATA_VERSION, 1, len(client)) + client + struct.pack(">ib", 0, 0)
+    try:
+        with socket.create_connection((HOST, port), timeout=_PATIENCE) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            with connection.makefile("rb") as answer:
+                header = answer.read(16)
+    except OSError:
+        return False
+    if len(header) < 16:
+        return False
+    _, correlation, _, brokers = struct.unpack(">iiii", header)
+    return bool(correlation == 1 and brokers > 0)
+
+
+def worker_answers(port: int) -> bool:
+    """Whether GET /connectors is answered 200: the herder answers it, and only after it has joined the group."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=_PATIENCE)
+    try:
+        connection.request("GET", "/connectors")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

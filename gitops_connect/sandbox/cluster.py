@@ -1,0 +1,250 @@
+"""A real Kafka broker and real Connect workers on this machine: up, looked at, hurt on purpose, down.
+
+    with Sandbox.up(SandboxOptions(workers=2)) as sandbox:
+        sandbox.worker_urls          # ("http://127.0.0.1:8083", "http://127.0.0.1:8084")
+        sandbox.kill_worker(2)       # kill -9
+        sandbox.start_worker()       # the dead one again, else a further one
+
+All that a `Sandbox` knows is in its folder, so any process can take hold of it with `Sandbox.load`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox import configs, processes
+from gitops_connect.sandbox.answers import broker_answers, worker_answers
+from gitops_connect.sandbox.ivy import Progress
+from gitops_connect.sandbox.jars import fetch_jars
+from gitops_connect.sandbox.java import find_java
+from gitops_connect.sandbox.launch import BROKER, STOP_TIMEOUT, Launch, Tools, log_file, marker
+from gitops_connect.sandbox.leash import Leash, tie
+from gitops_connect.sandbox.releases import BROKER_RELEASE, DEFAULT_RELEASE, parse
+from gitops_connect.sandbox.state import Part, State, locked, new_id, prepare_folder, read_state, write_state
+
+DEFAULT_FOLDER = Path(".sandbox")
+DEFAULT_HEAP = 2048
+"""MiB of heap for each worker: what Kafka's own scripts give it."""
+
+_REST_PORTS = tuple(range(8083, 8100))
+
+
+def _silent(text: str, done: int | None, total: int | None) -> None:
+    """Progress for whoever does not want to see any."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxOptions:
+    """What to bring up. None means: as it was in this folder, else one worker of the default release and heap.
+
+    `usual_ports` tries Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is
+    taken down when this process ends, even by `kill -9`.
+    """
+
+    folder: Path = DEFAULT_FOLDER
+    workers: int | None = None
+    release: str | None = None
+    heap: int | None = None
+    usual_ports: bool = False
+    tied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One part as it is now. `answers` is False for a process that runs and is not ready, or hangs."""
+
+    name: str
+    address: str
+    pid: int | None
+    running: bool
+    answers: bool
+    log: Path
+
+
+class Sandbox:
+    """A handle on the sandbox in `folder`. Use `Sandbox.up` or `Sandbox.load`; as a context it ends with `down`."""
+
+    def __init__(self, folder: Path, leash: Leash | None = None) -> None:
+        self.folder = folder
+        self._leash = leash
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.down()
+
+    @staticmethod
+    def up(options: SandboxOptions, progress: Progress = _silent) -> Sandbox:
+        """Start what does not run yet, on the data and the ports of before, and wait until all of it answers.
+
+        Where that fails or is interrupted, what it started is ended again. Raises SandboxFailed.
+        """
+        folder = options.folder.absolute()
+        prepare_folder(folder)
+        leash = tie(folder, os.environ) if options.tied else None
+        try:
+            _bring_up(folder, options, progress)
+        except BaseException:
+            if leash:
+                leash.drop()
+            raise
+        return Sandbox(folder, leash)
+
+    @staticmethod
+    def load(folder: Path) -> Sandbox:
+        """Take hold of one that was brought up earlier. Raises SandboxFailed where there is none."""
+        sandbox = Sandbox(folder.absolute())
+        sandbox.state()
+        return sandbox
+
+    def state(self) -> State:
+        """What its folder says of it now. Raises SandboxFailed where there is none any more."""
+        state = read_state(self.folder)
+        if state is None:
+            raise SandboxFailed(f"there is no sandbox in {self.folder}; `gitops-connect sandbox up` makes one")
+        return state
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of the broker."""
+        return self.state().broker.address
+
+    @property
+    def worker_urls(self) -> tuple[str, ...]:
+        """The REST URL of every worker, in order; one that was killed is still among them."""
+        return tuple(worker.address for worker in self.state().workers)
+
+    def status(self) -> tuple[PartStatus, ...]:
+        """Each part, asked now: the broker, then the workers."""
+        return tuple(_look(self.folder, part) for part in self.state().parts)
+
+    def start_worker(self, progress: Progress = _silent) -> str:
+        """Start the first worker that does not run, else a further one; its URL once it answers."""
+        with self._locked(progress) as state:
+            indices = [worker.index for worker in state.workers]
+            dead = [worker.index for worker in state.workers if not worker.running]
+            index = dead[0] if dead else max(indices, default=0) + 1
+            running = [worker.index for worker in state.workers if worker.running]
+            launch = Launch(self.folder, state, _tools(state, SandboxOptions(), progress), progress)
+            launched = _ensure(launch, [*running, index])
+            return next(worker.address for worker in launched.workers if worker.index == index)
+
+    def kill_worker(self, index: int) -> None:
+        """`kill -9` the worker (they count from 1). It stays among the workers, and `start_worker` revives it."""
+        with self._locked(_silent) as state:
+            processes.end(_processes([_worker(state, index)]), grace=0)
+
+    def remove_worker(self, index: int) -> None:
+        """Let the worker leave its group in good order, and forget it."""
+        with self._locked(_silent) as state:
+            processes.end(_processes([_worker(state, index)]), STOP_TIMEOUT)
+            write_state(self.folder, state.without_worker(index))
+
+    def down(self, progress: Progress = _silent, *, purge: bool = False) -> None:
+        """End every process of it: workers first, then the broker. The data stays, unless `purge`."""
+        with self._locked(progress) as state:
+            progress("stopping the workers", None, None)
+            processes.end(_processes(state.workers), STOP_TIMEOUT)
+            progress("stopping the broker", None, None)
+            processes.end(_processes([state.broker]), STOP_TIMEOUT)
+            processes.end(processes.marked(marker(state)), grace=0)
+            write_state(self.folder, state.without_processes())
+            if purge:
+                shutil.rmtree(self.folder)
+        if self._leash:
+            self._leash.drop()
+            self._leash = None
+
+    @contextmanager
+    def _locked(self, progress: Progress) -> Iterator[State]:
+        self.state()
+        with locked(self.folder, progress):
+            yield self.state()
+
+
+def _bring_up(folder: Path, options: SandboxOptions, progress: Progress) -> None:
+    with locked(folder, progress):
+        state = _chosen(folder, read_state(folder), options)
+        tools = _tools(state, options, progress)
+        indices = _indices([worker.index for worker in state.workers], options.workers)
+        excess = [worker for worker in state.workers if worker.index not in indices]
+        processes.end(_processes(excess), STOP_TIMEOUT)
+        for worker in excess:
+            state = state.without_worker(worker.index)
+        write_state(folder, state)
+        _end_strays(state)
+        _ensure(Launch(folder, state, tools, progress), indices)
+
+
+def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> State:
+    """What stood there, with what the options change. Raises SandboxFailed where running workers have it otherwise."""
+    state = before or State(new_id(), DEFAULT_RELEASE, DEFAULT_HEAP)
+    release, heap = options.release or state.release, options.heap or state.heap
+    parse(release)
+    if (release, heap) != (state.release, state.heap) and any(worker.running for worker in state.workers):
+        raise SandboxFailed(
+            f"the workers in {folder} run Connect {state.release} with {state.heap} MiB of heap, and {release} with "
+            f"{heap} MiB is asked for: take them down first (gitops-connect sandbox down --dir {folder})"
+        )
+    return dataclasses.replace(state, release=release, heap=heap)
+
+
+def _indices(known: list[int], count: int | None) -> list[int]:
+    """Which workers there shall be: the first of those there were, then new ones; as many as before without a count."""
+    wanted = count or len(known) or 1
+    unused = (index for index in range(1, wanted + len(known) + 1) if index not in known)
+    return [*known, *unused][:wanted]
+
+
+def _tools(state: State, options: SandboxOptions, progress: Progress) -> Tools:
+    java = find_java(os.environ)
+    jars = {release: fetch_jars(release, java, os.environ, progress) for release in {BROKER_RELEASE, state.release}}
+    tools = Tools(java, jars, os.environ)
+    if options.usual_ports:
+        tools = dataclasses.replace(tools, broker_ports=(9092,), controller_ports=(9093,), worker_ports=_REST_PORTS)
+    return tools
+
+
+def _end_strays(state: State) -> None:
+    """Processes of this sandbox that were started by somebody who was killed before it could write them down."""
+    known = {part.process.pid for part in state.parts if part.process}
+    processes.end((stray for stray in processes.marked(marker(state)) if stray.pid not in known), grace=0)
+
+
+def _ensure(launch: Launch, indices: list[int]) -> State:
+    for name, text in configs.LOGGERS.items():
+        (launch.folder / "conf" / name).write_text(text, encoding="ascii")
+    try:
+        launch.ensure([BROKER])
+        launch.ensure(indices)
+    except BaseException:
+        launch.take_back()
+        raise
+    return launch.state
+
+
+def _worker(state: State, index: int) -> Part:
+    for worker in state.workers:
+        if worker.index == index:
+            return worker
+    raise SandboxFailed(f"there is no worker {index}; there are {[worker.index for worker in state.workers]}")
+
+
+def _processes(parts: Iterable[Part]) -> list[processes.ProcessId]:
+    return [part.process for part in parts if part.process]
+
+
+def _look(folder: Path, part: Part) -> PartStatus:
+    running = part.running
+    answers = running and (worker_answers(part.port) if part.index else broker_answers(part.port))
+    pid = part.process.pid if part.process and running else None
+    return PartStatus(part.name, part.address, pid, running, answers, log_file(folder, part))

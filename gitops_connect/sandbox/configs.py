@@ -1,0 +1,99 @@
+"""The configuration files of the sandbox's broker, workers and loggers, as text.
+
+Settings that only exist for a cluster's sake (replication, many partitions, waiting for members to arrive) are set to
+what one machine needs; all others stay Kafka's own, so that what is seen here is what happens elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gitops_connect.sandbox.releases import plugin_discovery
+
+HOST = "127.0.0.1"
+
+LOGGERS: Mapping[str, str] = {
+    # Log4j 2 for Kafka 4, and reload4j (Log4j 1) for what is older: each reads its own file and ignores the other.
+    "log4j2.properties": """\
+status=error
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=[%d] %p %X{connector.context}%m (%c:%L)%n
+rootLogger.level=info
+rootLogger.appenderRef.out.ref=out
+""",
+    "log4j.properties": """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=[%d] %p %X{connector.context}%m (%c:%L)%n
+log4j.logger.org.reflections=ERROR
+""",
+}
+
+
+def broker(data: Path, port: int, controller_port: int) -> str:
+    """A KRaft node that is broker and controller in one, reachable from this machine only."""
+    return _properties(
+        {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(data),
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.num.partitions": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+        }
+    )
+
+
+def worker(release: str, port: int, broker_port: int, plugins: Path) -> str:
+    """A distributed Connect worker. Strings as converters: lines of a file stay lines, and any record can be read."""
+    topics = {
+        f"{kind}.storage.{key}": value
+        for kind in ("config", "offset", "status")
+        for key, value in (("topic", f"connect-{kind}s"), ("replication.factor", "1"))
+    }
+    return _properties(
+        {
+            "bootstrap.servers": f"{HOST}:{broker_port}",
+            "group.id": "connect-sandbox",
+            "listeners": f"http://{HOST}:{port}",
+            "rest.advertised.host.name": HOST,
+            "rest.advertised.port": str(port),
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+            **topics,
+            "offset.storage.partitions": "1",
+            "status.storage.partitions": "1",
+            "scheduled.rebalance.max.delay.ms": "0",
+            "offset.flush.interval.ms": "1000",
+            "exactly.once.source.support": "enabled",
+            "connector.client.config.override.policy": "All",
+            "plugin.discovery": plugin_discovery(release),
+            "plugin.path": str(plugins),
+        }
+    )
+
+
+def _properties(values: Mapping[str, str]) -> str:
+    return "".join(f"{key}={_escape(value)}\n" for key, value in values.items())
+
+
+def _escape(value: str) -> str:
+    """As `java.util.Properties` reads it: Latin-1 with escapes in UTF-16, and a backslash begins one."""
+    units = value.replace("\\", "\\\\").encode("utf-16-be")
+    codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    return "".join(chr(code) if 0x20 <= code < 0x7F else f"\\u{code:04x}" for code in codes)

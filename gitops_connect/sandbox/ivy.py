@@ -1,0 +1,169 @@
+"""Runs the Ivy that the pyspark wheel carries, to fetch jars from Maven Central without Maven.
+
+pyspark is not imported for it (that would cost half a second): only its folder is looked up.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.java import Java
+from gitops_connect.sandbox.trust import write_trust_store
+
+Progress = Callable[[str, int | None, int | None], None]
+"""Called with what is being done, and how much of how much; `gitops_connect.cli.progress` has one that shows it."""
+
+MIRROR_VARIABLE = "GITOPS_CONNECT_MAVEN_URL"
+_NOT_TRUSTED = "PKIX"
+_MODULE = """<ivy-module version="2.0">
+<info organisation="gitops-connect" module="sandbox"/>
+<configurations><conf name="default"/></configurations>
+<dependencies>{dependencies}</dependencies>
+</ivy-module>
+"""
+_SETTINGS = """<ivysettings>
+<settings defaultResolver="maven"/>
+<resolvers><ibiblio name="maven" m2compatible="true"{root}/></resolvers>
+</ivysettings>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What to fetch, where the jars go (`target`), where Ivy may keep its own files (`scratch`), and with what.
+
+    `lock` is a file descriptor that Ivy inherits: a lock on it holds until Ivy itself has ended.
+    """
+
+    dependencies: tuple[tuple[str, str, str], ...]
+    target: Path
+    scratch: Path
+    java: Java
+    environment: Mapping[str, str]
+    lock: int
+
+
+def module_file(dependencies: Iterable[tuple[str, str, str]]) -> str:
+    """Ivy's request for these (group, artifact, version), with everything that they need at run time."""
+    lines = (
+        f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default"/>'
+        for group, artifact, version in dependencies
+    )
+    return _MODULE.format(dependencies="\n".join(lines))
+
+
+def retrieve(retrieval: Retrieval, progress: Progress) -> None:
+    """Fetch the jars into `target`. Raises SandboxFailed with Ivy's own reason.
+
+    Java's own trust is tried first, and the system's where that does not do.
+    """
+    output = _run(retrieval, (), progress)
+    if output is not None and _NOT_TRUSTED in output:
+        output = _run(retrieval, write_trust_store(retrieval.scratch / "trust.jks"), progress)
+    if output is not None:
+        log = retrieval.scratch / "ivy.log"
+        log.write_text(output, encoding="utf-8")
+        names = ", ".join(":".join(dependency) for dependency in retrieval.dependencies)
+        raise SandboxFailed(
+            f"cannot fetch {names} from Maven: {_reason(output)} (all of it: {log}). The first start needs the "
+            f"network; https_proxy is honoured, and {MIRROR_VARIABLE} names a mirror of Maven Central"
+        )
+
+
+def _run(retrieval: Retrieval, trust: Iterable[str], progress: Progress) -> str | None:
+    """None where it succeeded, else everything that Ivy said."""
+    command = _command(retrieval, trust)
+    counted = _Count(progress)
+    with subprocess.Popen(  # noqa: S603 - our own Java and arguments
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=dict(retrieval.environment),
+        pass_fds=(retrieval.lock,),
+    ) as process:
+        try:
+            lines = [line for line in process.stdout or () if counted.read(line)]
+        except BaseException:
+            process.kill()
+            raise
+    return None if process.returncode == 0 else "".join(lines)
+
+
+def _command(retrieval: Retrieval, trust: Iterable[str]) -> list[str]:
+    scratch = retrieval.scratch
+    mirror = retrieval.environment.get(MIRROR_VARIABLE)
+    (scratch / "ivy.xml").write_text(module_file(retrieval.dependencies), encoding="utf-8")
+    root = f" root={quoteattr(mirror)}" if mirror else ""
+    (scratch / "settings.xml").write_text(_SETTINGS.format(root=root), encoding="utf-8")
+    options = ["-XX:TieredStopAtLevel=1", *_proxy_options(), *trust, f"-Divy.default.ivy.user.dir={scratch}"]
+    where = ["-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
+    pattern = str(retrieval.target / "[artifact]-[revision].[ext]")
+    # Without `bundle` scala-logging, snappy and the JAX-RS jars are left out: that is how their poms call a jar.
+    what = ["-cache", str(scratch / "cache"), "-types", "jar", "bundle", "-retrieve", pattern]
+    return [str(retrieval.java.path), *options, "-jar", str(ivy_jar()), *where, *what]
+
+
+def ivy_jar() -> Path:
+    """The Ivy jar inside the pyspark wheel."""
+    spark = importlib.util.find_spec("pyspark")
+    folder = Path(spark.origin).parent / "jars" if spark is not None and spark.origin else Path()
+    for jar in sorted(folder.glob("ivy-*.jar")):
+        return jar
+    raise SandboxFailed(
+        f"expected Ivy's jar in the pyspark package ({folder}), found none: install pyspark 4.1 or newer"
+    )
+
+
+def _proxy_options() -> list[str]:
+    """The system's proxies, as Java wants them. A password in them is left out: command lines can be read by all."""
+    options = []
+    proxies = urllib.request.getproxies()
+    for scheme in ("http", "https"):
+        proxy = urllib.parse.urlsplit(proxies.get(scheme, ""))
+        if proxy.hostname:
+            options += [f"-D{scheme}.proxyHost={proxy.hostname}", f"-D{scheme}.proxyPort={proxy.port or 80}"]
+    if direct := [host.strip() for host in proxies.get("no", "").split(",") if host.strip()]:
+        patterns = "|".join(f"*{host}" if host.startswith(".") else host for host in direct)
+        options.append(f"-Dhttp.nonProxyHosts={patterns}")
+    return options
+
+
+class _Count:
+    """Reads Ivy's output and tells the progress: first what was found, then what of it was downloaded."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._found = 0
+        self._downloaded = 0
+
+    def read(self, line: str) -> bool:
+        """Count the line. Always true, so that it can stand in a comprehension."""
+        words = line.split()
+        if words[:1] == ["found"]:
+            self._found += 1
+            self._progress(f"{self._found} jars found", None, None)
+        elif words[:2] == ["[SUCCESSFUL", "]"]:
+            self._downloaded += 1
+            self._progress("jars downloaded", self._downloaded, self._found)
+        return True
+
+
+def _reason(output: str) -> str:
+    """The first error, else the first module that was not found, else the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for mark in ("Server access error", "Host", "module not found", "impossible"):
+        for line in lines:
+            if line.startswith(mark):
+                return line
+    return lines[-1] if lines else "Ivy said nothing"

@@ -1,0 +1,75 @@
+"""The jars of a Kafka release, in the user's cache: fetched once, then used offline.
+
+A folder is made aside and renamed when it is whole, so a download that is killed leaves nothing half; what Ivy had
+downloaded by then is kept, and the next try goes on from there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import platformdirs
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox import ivy
+from gitops_connect.sandbox.java import Java
+from gitops_connect.sandbox.releases import dependencies
+
+CACHE_VARIABLE = "GITOPS_CONNECT_CACHE"
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Where the jars are kept: `GITOPS_CONNECT_CACHE`, else the user's cache folder."""
+    chosen = environment.get(CACHE_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("gitops-connect"))
+
+
+def jar_folder(cache: Path, release: str) -> Path:
+    """Where this release's jars are, or would be. Its name holds what was asked for, so that it is never stale."""
+    request = hashlib.sha256(ivy.module_file(dependencies(release)).encode()).hexdigest()
+    return cache / f"kafka-{release}-{request[:8]}"
+
+
+def fetch_jars(release: str, java: Java, environment: Mapping[str, str], progress: ivy.Progress) -> Path:
+    """The folder with all jars of the release; from Maven Central where it is not there yet.
+
+    Raises SandboxFailed where they cannot be fetched, or the cache cannot be written.
+    """
+    cache = cache_folder(environment)
+    folder = jar_folder(cache, release)
+    if ":" in str(folder):
+        raise SandboxFailed(f"the cache {cache} has a colon in its name, which Java takes apart: set {CACHE_VARIABLE}")
+    if folder.is_dir():
+        return folder
+    try:
+        with _only_one(cache) as lock:
+            if not folder.is_dir():  # looked at again under the lock: another process may have fetched it
+                retrieval = _prepare(cache, release, java, environment, lock)
+                ivy.retrieve(retrieval, progress)
+                retrieval.target.rename(folder)
+                shutil.rmtree(retrieval.scratch)
+    except OSError as error:
+        raise SandboxFailed(f"cannot write to the cache {cache}: {error}; {CACHE_VARIABLE} names another") from error
+    return folder
+
+
+def _prepare(cache: Path, release: str, java: Java, environment: Mapping[str, str], lock: int) -> ivy.Retrieval:
+    aside, scratch = cache / ".aside", cache / ".ivy"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    scratch.mkdir(exist_ok=True)
+    return ivy.Retrieval(dependencies(release), aside, scratch, java, environment, lock)
+
+
+@contextmanager
+def _only_one(cache: Path) -> Iterator[int]:
+    """Hold the cache's lock, which the kernel lets go of when its last holder ends, however it ends."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()

@@ -1,0 +1,190 @@
+"""Starts the parts of a sandbox, waits until each answers, and takes back what it started where that fails."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox import configs, processes
+from gitops_connect.sandbox.answers import broker_answers, worker_answers
+from gitops_connect.sandbox.ivy import Progress
+from gitops_connect.sandbox.java import Java
+from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.releases import BROKER_RELEASE
+from gitops_connect.sandbox.state import Part, State, write_state
+
+BROKER = 0
+"""The index of the broker among the parts; workers count from 1."""
+READY_TIMEOUT = 120.0
+"""Seconds that a part may take to answer; on an idle machine it is two."""
+STOP_TIMEOUT = 20.0
+"""Seconds that a part may take to end by itself."""
+_POLL = 0.05
+_BROKER_HEAP = 512
+_LAST_LINES = 15
+_LAST_BYTES = 16_384
+_MOVES = 3
+_PORT_TAKEN = "Address already in use"
+# The C1 compiler, the small collector: measured in docs/sandbox.md. A worker without memory ends, instead of staying
+# up and answering nothing (connect-facts: every thread of it dies, the process does not).
+_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+# Nothing else of our environment reaches the workers, where `${env:…}` in a connector could read it.
+_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What parts are started with: a Java, the jar folder of each release, our environment, the ports to try first."""
+
+    java: Java
+    jars: Mapping[str, Path]
+    environment: Mapping[str, str]
+    broker_ports: tuple[int, ...] = ()
+    controller_ports: tuple[int, ...] = ()
+    worker_ports: tuple[int, ...] = ()
+
+
+class Launch:
+    """One bringing-up of some parts; `state` is at every moment what stands in the folder."""
+
+    def __init__(self, folder: Path, state: State, tools: Tools, progress: Progress) -> None:
+        self.folder = folder
+        self.state = state
+        self._tools = tools
+        self._progress = progress
+        self._moves = _MOVES
+        self._before = {process.pid for process in processes.marked(marker(state))}
+
+    def ensure(self, indices: Iterable[int]) -> None:
+        """Start those of the parts that do not run, all at once, and wait until all of them answer.
+
+        Raises SandboxFailed, with the last lines of its log, for a part that ends or does not answer in time.
+        """
+        wanted = tuple(indices)
+        for index in wanted:
+            known = self._part(index)
+            if not known.running:
+                self._start(index, (known.port,) if known.port else self._usual_ports(index))
+        self._wait(wanted)
+
+    def take_back(self) -> None:
+        """End every process that this launch started, recorded or not, and no other."""
+        processes.end(
+            (process for process in processes.marked(marker(self.state)) if process.pid not in self._before), 0
+        )
+        for part in self.state.parts:
+            if part.process and part.process.pid not in self._before:
+                self._save(dataclasses.replace(part, process=None))
+
+    def _part(self, index: int) -> Part:
+        return next((part for part in self.state.parts if part.index == index), Part(index, 0))
+
+    def _usual_ports(self, index: int) -> tuple[int, ...]:
+        return self._tools.worker_ports if index else self._tools.broker_ports
+
+    def _save(self, part: Part) -> None:
+        self.state = self.state.with_part(part)
+        write_state(self.folder, self.state)
+
+    def _start(self, index: int, preferred: tuple[int, ...]) -> None:
+        known = self._part(index)
+        part = Part(index, choose_port(preferred, self.state.ports - {known.port}))
+        self._progress(f"starting {part.name}", None, None)
+        if index == BROKER:
+            self._prepare_broker(part, known)
+            command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.Kafka")
+        else:
+            text = configs.worker(self.state.release, part.port, self.state.broker.port, self.folder / "plugins")
+            self._config(part).write_text(text, encoding="ascii")
+            command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
+        process = processes.start((*command, str(self._config(part))), log_file(self.folder, part), self._variables())
+        self._save(dataclasses.replace(part, process=process))
+
+    def _prepare_broker(self, part: Part, known: Part) -> None:
+        """Write its configuration and format its storage. Workers that look for it at another port are ended."""
+        if part.port != known.port:
+            processes.end((worker.process for worker in self.state.workers if worker.process), STOP_TIMEOUT)
+        controller = self.state.controller_port
+        controllers = (controller,) if controller else self._tools.controller_ports
+        chosen = choose_port(controllers, self.state.ports - {controller} | {part.port})
+        self.state = dataclasses.replace(self.state, controller_port=chosen)
+        data = self.folder / "data"
+        self._config(part).write_text(configs.broker(data, part.port, chosen), encoding="ascii")
+        if not (data / "meta.properties").exists():
+            self._format(part)
+
+    def _format(self, part: Part) -> None:
+        command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.tools.StorageTool")
+        arguments = ["format", "--ignore-formatted", "-t", self.state.id, "-c", str(self._config(part))]
+        result = subprocess.run(  # noqa: S603 - our own Java and arguments
+            [*command, *arguments],
+            capture_output=True,
+            text=True,
+            env=self._variables(),
+            timeout=READY_TIMEOUT,
+            check=False,
+        )
+        if result.returncode != 0:
+            raise SandboxFailed(
+                f"Kafka cannot format {self.folder / 'data'}: {(result.stderr or result.stdout).strip()}"
+            )
+
+    def _java(self, release: str, heap: int, main: str) -> tuple[str, ...]:
+        # Loggers look for their configuration on the class path, where no character of a path can mislead them.
+        path = f"{self.folder / 'conf'}:{self._tools.jars[release]}/*"
+        return (str(self._tools.java.path), f"-Xmx{heap}m", *_JAVA_OPTIONS, marker(self.state), "-cp", path, main)
+
+    def _variables(self) -> dict[str, str]:
+        return {name: value for name, value in self._tools.environment.items() if name in _VARIABLES}
+
+    def _config(self, part: Part) -> Path:
+        return self.folder / "conf" / f"{part.name}.properties"
+
+    def _wait(self, indices: Iterable[int]) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT
+        waiting = list(indices)
+        while waiting:
+            self._progress("waiting for " + ", ".join(self._part(index).name for index in waiting), None, None)
+            waiting = [index for index in waiting if not self._ready(self._part(index))]
+            if waiting and time.monotonic() > deadline:
+                raise self._failure(self._part(waiting[0]), f"did not answer within {READY_TIMEOUT:.0f} s")
+            time.sleep(_POLL if waiting else 0)
+
+    def _ready(self, part: Part) -> bool:
+        if not part.running:
+            self._moves -= 1
+            if self._moves < 0 or _PORT_TAKEN not in tail(log_file(self.folder, part)):
+                raise self._failure(part, "ended while it was starting")
+            self._start(part.index, ())  # somebody took its port between our look and its own
+            return False
+        return worker_answers(part.port) if part.index else broker_answers(part.port)
+
+    def _failure(self, part: Part, what: str) -> SandboxFailed:
+        log = log_file(self.folder, part)
+        return SandboxFailed(f"the sandbox's {part.name} {what}; the last lines of {log}:\n{tail(log)}")
+
+
+def marker(state: State) -> str:
+    """The argument that every Java of this sandbox carries."""
+    return f"-Dgitops.connect.sandbox={state.id}"
+
+
+def log_file(folder: Path, part: Part) -> Path:
+    """Where that part writes what it has to say; the log of its life before is beside it, as `.previous.log`."""
+    return folder / "logs" / f"{part.name}.log"
+
+
+def tail(log: Path) -> str:
+    """Its last lines, or a word that there are none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _LAST_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        lines = []
+    return "\n".join(lines[-_LAST_LINES:]) or "(it is empty)"

@@ -1,0 +1,109 @@
+"""Starts and ends processes that outlive us, and never mistakes a stranger for one of them.
+
+The one door to psutil here. A process is known by its pid *and* the moment it was started, since pids are used again.
+Beside that, every Java of a sandbox carries the sandbox's id on its command line: one that was started and could not
+be recorded any more (we were killed in between) is still found, and ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_SAME_START = 1.0
+"""Seconds: the kernel's boot time, from which a start is reckoned, moves a little when the clock is set."""
+_AFTER_KILL = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """One process for good: its pid, and when it was started (seconds since the epoch)."""
+
+    pid: int
+    started: float
+
+
+def start(command: Sequence[str], log: Path, environment: Mapping[str, str], stdin: int | None = None) -> ProcessId:
+    """Start it in a session of its own, out of reach of our terminal's Ctrl-C, writing to `log` (the last one is kept).
+
+    `posix_spawn` and not `subprocess`: a Popen wants to see its process end, and this one may outlive us.
+    """
+    if log.exists():
+        log.replace(log.with_suffix(".previous.log"))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    source = (
+        (os.POSIX_SPAWN_DUP2, stdin, 0) if stdin is not None else (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    )
+    redirect = [source, (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
+    pid = os.posix_spawn(command[0], list(command), environment, file_actions=redirect, setsid=True)
+    return ProcessId(pid, _started(pid))
+
+
+def _started(pid: int) -> float:
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def is_running(process: ProcessId) -> bool:
+    """Whether that very process runs. One that ended, and that nobody has asked about yet, does not."""
+    return _find(process) is not None
+
+
+def _find(process: ProcessId) -> psutil.Process | None:
+    try:
+        found = psutil.Process(process.pid)
+        if abs(found.create_time() - process.started) > _SAME_START:
+            return None
+        if found.status() != psutil.STATUS_ZOMBIE:
+            return found
+        _reap(process.pid)
+    except psutil.NoSuchProcess:
+        pass
+    return None
+
+
+def _reap(pid: int) -> None:
+    """Take note of the end of a child of ours, so that no zombie stays."""
+    with contextlib.suppress(ChildProcessError):  # somebody else's child is theirs to bury
+        os.waitpid(pid, os.WNOHANG)
+
+
+def kill(process: ProcessId) -> None:
+    """Kill it at once, as `kill -9` does, and wait until it is gone."""
+    end((process,), grace=0)
+
+
+def end(processes: Iterable[ProcessId], grace: float) -> None:
+    """Ask them to end, wait up to `grace` seconds for all, then kill what is left. Those that are gone are fine."""
+    found = [alive for alive in map(_find, processes) if alive is not None]
+    if grace > 0:
+        _each(found, psutil.Process.terminate)
+        _, found = psutil.wait_procs(found, timeout=grace)
+    _each(found, psutil.Process.kill)
+    psutil.wait_procs(found, timeout=_AFTER_KILL)
+
+
+def _each(found: Iterable[psutil.Process], signal: Callable[[psutil.Process], None]) -> None:
+    for process in found:
+        try:
+            signal(process)
+        except psutil.NoSuchProcess:
+            continue  # it was quicker, which is what we wanted
+
+
+def marked(argument: str) -> tuple[ProcessId, ...]:
+    """Every process of ours with this very argument on its command line."""
+    found = psutil.process_iter(["pid", "create_time", "cmdline"])
+    return tuple(
+        ProcessId(process.info["pid"], process.info["create_time"])
+        for process in found
+        if argument in (process.info["cmdline"] or ())
+    )

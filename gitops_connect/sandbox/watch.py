@@ -1,0 +1,20 @@
+"""The process at the other end of a leash: when its standard input ends, it takes the sandbox down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gitops_connect.sandbox.cluster import Sandbox
+from gitops_connect.sandbox.state import read_state
+
+
+def main(folder: Path) -> None:
+    """Wait for the end of standard input; take down what there is then."""
+    sys.stdin.buffer.read()
+    if read_state(folder) is not None:
+        Sandbox.load(folder).down()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
