@@ -73,10 +73,15 @@ def open_world(settings: Settings) -> World:
     if not settings.clusters:
         raise UsageError('no Connect cluster is set: write [clusters.NAME] url = ["http://…:8083"] into the settings')
     clock = SystemClock()
-    key = settings.state.key.read().encode() if settings.state.key else None
-    ledger = Ledger.open(settings.state.url, settings.folder, key)
+    ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
     return World(settings, ledger, clients, os.environ, clock)
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """The ledger that `[state]` names. Raises LedgerUnusable, LedgerBusy or UsageError."""
+    key = settings.state.key.read().encode() if settings.state.key else None
+    return Ledger.open(settings.state.url, settings.folder, key)
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:

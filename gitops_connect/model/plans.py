@@ -57,8 +57,9 @@ class Change:
 class Step:
     """One action on one connector, with its reason: one effect on the cluster.
 
-    `config` is what is sent by create and configure, secrets included, and is in no output. `initial_state` is set
-    where a create asks the worker for a state other than running.
+    `config` is what is sent by create and configure, secrets included, and is in no output; `sensitive` are its keys
+    whose values no message may show. `initial_state` is set where a create asks the worker for a state other than
+    running.
     """
 
     connector: ConnectorName
@@ -66,6 +67,7 @@ class Step:
     reason: str
     changes: tuple[Change, ...] = ()
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sensitive: frozenset[str] = frozenset()
     initial_state: TargetState | None = None
 
 

@@ -112,6 +112,7 @@ def _create(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
         "declared, and not on the cluster",
         config.changes,
         config.config,
+        config.sensitive,
         desired.state if at_once and desired.state is not TargetState.RUNNING else None,
     )
     if at_once:
@@ -142,7 +143,7 @@ def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
         return ()
     count = len(config.changes)
     reason = f"{count} key{'s differ' if count > 1 else ' differs'}"
-    return (Step(desired.name, Action.CONFIGURE, reason, config.changes, config.config),)
+    return (Step(desired.name, Action.CONFIGURE, reason, config.changes, config.config, config.sensitive),)
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:

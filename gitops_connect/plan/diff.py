@@ -25,6 +25,7 @@ class ConfigDiff:
 
     changes: tuple[Change, ...]
     config: Mapping[str, str]
+    sensitive: frozenset[str]
     ignored: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
 
@@ -52,7 +53,8 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
                 continue
         changes.append(Change(key, old, new, sensitive=situation.is_sensitive(desired, key)))
     ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
-    return ConfigDiff(tuple(changes), after, ignored, tuple(uncompared))
+    sensitive = frozenset(key for key in after if situation.is_sensitive(desired, key))
+    return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared))
 
 
 def _keep_ignored(desired: DesiredConnector, observed: ObservedConnector | None) -> dict[str, str]:

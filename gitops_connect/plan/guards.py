@@ -48,7 +48,5 @@ def _too_many(situation: Situation, count: int) -> list[str]:
     if count <= allowed:
         return []
     limit = f"[clusters.{situation.desired.cluster}] max_deletions = {situation.policy.max_deletions:g}"
-    return [
-        f"TooManyDeletions: {count} of our {ours} connectors would be deleted, and {allowed} may be ({limit});"
-        " is it the right branch and folder? If it is meant, raise the limit for this one apply"
-    ]
+    figures = f"{count} of our {ours} connectors would be deleted, and {allowed} may be ({limit})"
+    return [f"TooManyDeletions: {figures}; is it the right branch and folder? If it is meant, raise the limit for once"]

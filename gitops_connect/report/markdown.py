@@ -46,7 +46,7 @@ def _connector(connector: ConnectorPlan) -> Iterator[str]:
     drift = " (drift: changed on the cluster since it was applied)" if connector.drifted else ""
     yield f"{_coloured(words.symbol(connector))} {connector.name}{drift}"
     for number, step in enumerate(connector.steps, start=1):
-        yield f"{_coloured(step.action.symbol)}   {number} {step.action.value}: {step.reason}"
+        yield f"{_coloured(step.action.symbol)}   {number} {words.action(step)}: {step.reason}"
         for change in step.changes:
             yield f"{_coloured(words.change_symbol(change))}       {change.key}: {words.values(change)}"
     for note in connector.notes:

@@ -25,6 +25,7 @@ class Colour(Enum):
 _RESET = "\x1b[0m"
 _OF_SYMBOL = {"+": Colour.GREEN, "-": Colour.RED, "~": Colour.YELLOW, "#": Colour.YELLOW, "|": Colour.YELLOW}
 _WIDTH = 40
+_ACTION_WIDTH = len("create (stopped)")
 
 
 class TextReport:
@@ -79,9 +80,8 @@ class TextReport:
             yield f"      note: {note}"
 
     def _step(self, number: int, step: Step) -> Iterator[str]:
-        state = f" ({step.initial_state.value})" if step.initial_state else ""
-        name = f"{number} {self._mark(step.action.symbol)} {step.action.value}{state}"
-        yield f"      {name:<{18 + len(name) - len(_plain(name))}} {self._paint(step.reason, Colour.DIM)}"
+        mark, action = self._mark(step.action.symbol), words.action(step)
+        yield f"      {number} {mark} {action:<{_ACTION_WIDTH}} {self._paint(step.reason, Colour.DIM)}"
         yield from self._changes(step.changes, all_new=step.action is Action.CREATE)
 
     def _changes(self, changes: Sequence[Change], *, all_new: bool) -> Iterator[str]:
@@ -130,10 +130,3 @@ def _word(result: Result) -> tuple[str, Colour]:
             return "not begun", Colour.YELLOW
         case _:
             assert_never(result)
-
-
-def _plain(text: str) -> str:
-    for colour in Colour:
-        if colour is not Colour.NONE:
-            text = text.replace(colour.value, "")
-    return text.replace(_RESET, "")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from gitops_connect.model.names import Revision
-from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan
+from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 
 NO_CHANGES = "No changes. Your connectors match the configuration."
 _LONGEST_VALUE = 400
@@ -44,6 +44,11 @@ def symbol(connector: ConnectorPlan) -> str:
     if kind(connector) == "change" and len(connector.steps) > 1:
         return Action.CONFIGURE.symbol
     return connector.steps[0].action.symbol
+
+
+def action(step: Step) -> str:
+    """The action, with the state that a create asks for."""
+    return f"{step.action.value} ({step.initial_state.value})" if step.initial_state else step.action.value
 
 
 def short(revision: Revision) -> str:

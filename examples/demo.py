@@ -1,0 +1,122 @@
+"""`make demo`: a real Kafka and Connect on this machine, and one repository planned, applied, changed.
+
+Everything happens in a temporary folder, and nothing of it is left at the end but the downloaded Kafka.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parent / "repo"
+COMMAND = Path(sys.executable).with_name("gitops-connect")
+DATA = Path("/tmp/gitops-connect-demo")  # noqa: S108 - the example's documents name files in it
+ORDERS = "order 1: two books\norder 2: a lamp\norder 3: nine screws\n"
+AN_ORDER_SOURCE = "clusters/local/orders.yaml"
+
+
+def main() -> int:
+    """Run the demo; the sandbox is taken down whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="gitops-connect-demo-") as folder:
+        work = Path(folder)
+        sandbox = work / "sandbox"
+        try:
+            demo(work, sandbox)
+        except (subprocess.CalledProcessError, TimeoutError) as error:
+            print(f"\nthe demo ended early: {error}", file=sys.stderr)
+            return 1
+        finally:
+            title("Stop everything")
+            show("sandbox", "down", "--dir", str(sandbox), "--purge", cwd=work)
+            shutil.rmtree(DATA, ignore_errors=True)
+    return 0
+
+
+def demo(work: Path, sandbox: Path) -> None:
+    """The five acts."""
+    title("A real one-node Kafka and Connect (the first start downloads them)")
+    DATA.mkdir(parents=True, exist_ok=True)
+    (DATA / "orders.txt").write_text(ORDERS)
+    show("sandbox", "up", "--dir", str(sandbox), cwd=work)
+    settings(work, sandbox)
+    repository = commit_examples(work)
+
+    title("A repository of connectors, and what applying it would do")
+    show("validate", cwd=work)
+    show("plan", cwd=work)
+    title("Do it")
+    show("apply", "--yes", cwd=work)
+    show("status", cwd=work)
+    title("What the connectors did: lines of a file, through Kafka, into another file")
+    print(wait_for_lines(DATA / "orders-copy.txt", len(ORDERS.splitlines())))
+
+    title("Change a document, commit, and plan again")
+    document = repository / AN_ORDER_SOURCE
+    document.write_text(document.read_text().replace("batch.size: 100", "batch.size: 500"))
+    git(repository, "diff", "--unified=1")
+    git(repository, "commit", "--quiet", "--all", "--message", "orders: read larger batches")
+    show("plan", "--out", "plan.json", cwd=work)
+    title("Apply exactly the plan that was reviewed")
+    show("apply", "plan.json", cwd=work)
+    title("Once more: there is nothing left to do")
+    show("plan", "--detailed-exitcode", cwd=work)
+
+
+def settings(work: Path, sandbox: Path) -> None:
+    """Write `gitops-connect.toml`, with the address that the sandbox was given."""
+    status = subprocess.run(
+        [COMMAND, "sandbox", "status", "--dir", str(sandbox), "-o", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    url = next(word for word in status.stdout.replace('"', " ").split() if word.startswith("http://"))
+    text = f'[repository]\nurl = "connectors"\n\n[clusters.local]\nurl = ["{url}"]\n'
+    (work / "gitops-connect.toml").write_text(text)
+    print(f"\n$ cat gitops-connect.toml\n{text}")
+
+
+def commit_examples(work: Path) -> Path:
+    """A git repository with a copy of examples/repo in it."""
+    repository = work / "connectors"
+    shutil.copytree(EXAMPLES, repository)
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", repository], check=True)
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "our connectors")
+    return repository
+
+
+def git(repository: Path, *arguments: str) -> None:
+    """Run git with a name and no configuration of the user's, and show what was typed."""
+    print(f"\n$ git {' '.join(arguments)}", flush=True)
+    identity = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "--no-pager", "-C", repository, *identity, *arguments], check=True)
+
+
+def show(*arguments: str, cwd: Path) -> None:
+    """Show the command and run it."""
+    print(f"\n$ gitops-connect {' '.join(arguments)}", flush=True)
+    subprocess.run([COMMAND, *arguments], cwd=cwd, check=True)
+
+
+def title(text: str) -> None:
+    """A heading between the acts."""
+    print(f"\n{'=' * 100}\n{text}\n{'=' * 100}", flush=True)
+
+
+def wait_for_lines(file: Path, count: int) -> str:
+    """The file's text, once it has so many lines."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if file.exists() and len(file.read_text().splitlines()) >= count:
+            return file.read_text()
+        time.sleep(0.5)
+    raise TimeoutError(f"{file} did not get {count} lines within a minute")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""`gitops-connect doctor`: what is set, what answers, which versions, and what would be missing."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import typer
+
+from gitops_connect import __version__
+from gitops_connect.cli import session
+from gitops_connect.cli.console import emit
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.listing import listing
+from gitops_connect.cli.options import ListOutput, TableOutput
+from gitops_connect.cli.progress import progress
+from gitops_connect.errors import GitopsConnectError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.observed import ConnectVersion
+    from gitops_connect.settings.sections import ClusterSettings, Settings
+
+
+class Verdict(Enum):
+    """How one part stands. Only an error changes the exit code."""
+
+    OK = "ok"
+    NOTE = "note"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    verdict: Verdict
+    part: str
+    found: str
+
+
+def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
+    """Check the settings, the repository, the ledger, the clusters and the local tools."""
+    with progress("Looking") as update:
+        findings = []
+        for finding in _look(context):
+            update(finding.part)
+            findings.append(finding)
+    values = [{"verdict": one.verdict.value, "part": one.part, "found": one.found} for one in findings]
+    emit(listing(("VERDICT", "PART", "FOUND"), [list(value.values()) for value in values], values, output))
+    return ExitCode.FAILED if any(one.verdict is Verdict.ERROR for one in findings) else ExitCode.DONE
+
+
+def _look(context: typer.Context) -> Iterator[Finding]:
+    yield Finding(Verdict.OK, "gitops-connect", f"{__version__} on Python {platform.python_version()}, {sys.platform}")
+    yield _examine("git", _git)
+    yield _examine("java", _java, otherwise=Verdict.NOTE)
+    yield Finding(Verdict.OK, "pyspark", metadata.version("pyspark"))
+    try:
+        settings = session.settings_of(context)
+    except GitopsConnectError as error:
+        yield Finding(Verdict.ERROR, "settings", str(error))
+        return
+    yield from _look_at_settings(settings)
+    for cluster in settings.clusters.values():
+        yield from _look_at_cluster(cluster)
+
+
+def _examine(part: str, look: Callable[[], str], *, otherwise: Verdict = Verdict.ERROR) -> Finding:
+    try:
+        return Finding(Verdict.OK, part, look())
+    except GitopsConnectError as error:
+        return Finding(otherwise, part, str(error))
+
+
+def _git() -> str:
+    from gitops_connect.source.program import git_version
+
+    return git_version()
+
+
+def _java() -> str:
+    from gitops_connect.sandbox.java import find_java
+
+    java = find_java()
+    return f"{java.version} at {java.executable}, for the sandbox and for Spark"
+
+
+def _look_at_settings(settings: Settings) -> Iterator[Finding]:
+    if settings.repository.url:
+        yield _examine("repository", lambda: _repository(settings))
+    else:
+        yield Finding(Verdict.NOTE, "repository", "none is set: [repository] url; commands need a PATH")
+    yield _examine("ledger", lambda: _ledger(settings))
+    if not settings.clusters:
+        yield Finding(Verdict.ERROR, "clusters", 'none is set: [clusters.NAME] url = ["http://…:8083"]')
+
+
+def _repository(settings: Settings) -> str:
+    from gitops_connect.world import open_source
+
+    with closing(open_source(settings, None)) as source:
+        checkout = source.fetch()
+    return f"commit {checkout.revision}, {len(checkout.entries)} files"
+
+
+def _ledger(settings: Settings) -> str:
+    from gitops_connect.world import open_ledger
+
+    with closing(open_ledger(settings)) as ledger:
+        owned = sum(len(ledger.ownership(cluster)) for cluster in settings.clusters)
+    return f"{settings.state.url}, {owned} connectors are ours"
+
+
+def _look_at_cluster(cluster: ClusterSettings) -> Iterator[Finding]:
+    """Each worker by itself: with failover, one that is down would go unseen."""
+    from dataclasses import replace
+
+    for number, url in enumerate(cluster.url):
+        worker = replace(cluster, url=(url,))
+        part = f"cluster {cluster.name}" if len(cluster.url) == 1 else f"cluster {cluster.name} worker {number + 1}"
+        yield _examine(part, lambda worker=worker: _worker(worker))  # type: ignore[misc]  # a default binds it now
+
+
+def _worker(cluster: ClusterSettings) -> str:
+    from gitops_connect.connect.client import ConnectClient
+    from gitops_connect.world import SystemClock
+
+    with closing(ConnectClient(cluster, SystemClock())) as client:
+        info = client.info()
+        connectors = len(client.names())
+    return f"Kafka Connect {info.version}, {connectors} connectors{_missing(info.version)}"
+
+
+def _missing(version: ConnectVersion) -> str:
+    """What this version cannot do, of what a document can ask for."""
+    from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE
+
+    if version < STOP_SINCE:
+        return "; cannot stop a connector (3.5 can)"
+    if version < INITIAL_STATE_SINCE:
+        return "; cannot create a connector paused or stopped (3.7 can): it runs for a moment"
+    return ""

@@ -1,0 +1,102 @@
+"""The three renderings of one plan that has something of everything."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jsonschema
+import pytest
+from goldens import assert_golden
+from situations import NOW, REVISION, seen, situation, wanted
+
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.names import Digest
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Plan
+from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import Policy, Situation
+from gitops_connect.report import markdown, plan_json
+from gitops_connect.report.text import TextReport
+
+SECRETS = {"database.password": "hunter2"}
+SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
+PROBLEM = Diagnostic(Severity.ERROR, "schema/type", "tasksMax: expected a number", Location("a.yaml", 3, 9), "write 1")
+
+
+def everything() -> Situation:
+    drifting = wanted("drifting", config={"file": "/a"})
+    desired = [
+        drifting,
+        wanted("adopted"),
+        wanted("failed", "paused"),
+        wanted("gone", "absent"),
+        wanted("new", "stopped", config={"topic": "new", **SECRETS}),
+        wanted("rotated", config={"topic": "```\n<b>", **SECRETS}, secrets=["database.password"]),
+        wanted("suspended", "stopped", suspend=True),
+    ]
+    observed = [
+        seen("adopted"),
+        seen("drifting", "PAUSED", config={"file": "/b", "extra": "x"}),
+        seen("failed", "FAILED", trace="java.lang.RuntimeException: no\n\tat x"),
+        seen("gone"),
+        seen("pruned"),
+        seen("rotated", "STOPPED", config={"topic": "x" * 500, "database.password": "hunter1"}),
+        seen("suspended"),
+        seen("theirs"),
+    ]
+    owned = ["drifting", "failed", "gone", "pruned", "rotated", "suspended"]
+    policy = Policy(prune=True, protected=("pruned",), max_deletions=0.5)
+    made = situation(desired, observed, owned=owned, policy=policy, held=["broken"])
+    record = remember(made, drifting, Origin.CREATED, NOW)
+    return replace(made, ownership={**made.ownership, drifting.name: record})
+
+
+@pytest.fixture
+def made() -> Plan:
+    return replace(plan(everything()), digest=Digest("d" * 64), fingerprint=Digest("f" * 64))
+
+
+def test_text(made: Plan) -> None:
+    assert_golden("plan.txt", TextReport(coloured=False).plans([made]))
+
+
+def test_colour_adds_nothing_but_colour(made: Plan) -> None:
+    coloured = TextReport(coloured=True).plans([made])
+    assert "\x1b[32m+\x1b[0m" in coloured
+    for sequence in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"):
+        coloured = coloured.replace(sequence, "")
+    assert coloured == TextReport(coloured=False).plans([made])
+
+
+def test_markdown(made: Plan) -> None:
+    assert_golden("plan.md", markdown.render([made]))
+
+
+def test_json_is_what_its_schema_says(made: Plan) -> None:
+    origin = plan_json.Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
+    text = plan_json.render([made], Diagnostics.of([PROBLEM]), origin)
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(text), schema, jsonschema.Draft202012Validator)
+    assert_golden("plan.json", text)
+
+
+def test_no_secret_is_in_any_rendering(made: Plan) -> None:
+    origin = plan_json.Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
+    texts = [
+        TextReport(coloured=False).plans([made]),
+        markdown.render([made]),
+        plan_json.render([made], Diagnostics(), origin),
+        repr(made),
+    ]
+    assert not [text for text in texts if "hunter" in text]
+
+
+def test_nothing_to_do_is_said_in_terraforms_words() -> None:
+    empty = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"]))
+    assert "No changes. Your connectors match the configuration." in TextReport(coloured=False).plans([empty])
+    assert markdown.render([empty]).startswith("**No changes. Your connectors match the configuration.**")

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.errors import UsageError
+from gitops_connect.model.names import ClusterName
+from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.sections import ClusterMode, LogFormat, Settings
+
+FULL = """
+[repository]
+url = "../connectors.git"
+branch = "release"
+interval = "1m30s"
+password = {env = "GIT_TOKEN"}
+[state]
+url = "sqlite:///elsewhere.db"
+[clusters.local]
+url = ["http://127.0.0.1:8083", "http://127.0.0.1:8084"]
+prune = true
+mode = "observe"
+token = {file = "token"}
+headers = {X-Team = "payments"}
+protected = ["payments-*"]
+[secrets]
+env = ["ORDERS_*"]
+files = ["secrets"]
+[spark]
+master = "local[2]"
+[daemon]
+log_format = "text"
+"""
+
+
+def load(tmp_path: Path, text: str, environment: dict[str, str] | None = None) -> Settings:
+    file = tmp_path / "gitops-connect.toml"
+    file.write_text(text)
+    return load_settings(file, environment or {})
+
+
+def test_every_section_is_read_and_paths_start_from_the_file(tmp_path: Path) -> None:
+    settings = load(tmp_path, FULL)
+    cluster = settings.clusters[ClusterName("local")]
+    assert settings.folder == tmp_path
+    assert settings.repository.interval == 90
+    assert settings.repository.password == Credential(env="GIT_TOKEN")
+    assert cluster.url == ("http://127.0.0.1:8083", "http://127.0.0.1:8084")
+    assert cluster.mode is ClusterMode.OBSERVE
+    assert cluster.token == Credential(file=tmp_path / "token")
+    assert settings.secrets.files == (tmp_path / "secrets",)
+    assert settings.daemon.log_format is LogFormat.TEXT
+
+
+def test_the_environment_wins_and_needs_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    environment = {
+        "GITOPS_CONNECT_REPOSITORY__URL": "https://git.example/connectors.git",
+        "GITOPS_CONNECT_REPOSITORY__PASSWORD__ENV": "GIT_TOKEN",
+        "GITOPS_CONNECT_CLUSTERS__LOCAL__URL": "http://127.0.0.1:1, http://127.0.0.1:2",
+        "GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE": "true",
+        "GITOPS_CONNECT_CACHE": "/somewhere",
+    }
+    settings = load_settings(None, environment)
+    cluster = settings.clusters[ClusterName("local")]
+    assert settings.repository.url == "https://git.example/connectors.git"
+    assert settings.repository.password == Credential(env="GIT_TOKEN")
+    assert cluster.url == ("http://127.0.0.1:1", "http://127.0.0.1:2")
+    assert cluster.prune is True
+
+
+def test_the_environment_can_name_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text(FULL)
+    assert load_settings(None, {"GITOPS_CONNECT_CONFIG": str(file)}).repository.branch == "release"
+    with pytest.raises(UsageError, match="there is no settings file"):
+        load_settings(None, {"GITOPS_CONNECT_CONFIG": str(tmp_path / "missing.toml")})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[repository]\nbranhc = 'main'", r"\[repository\]: there is no setting 'branhc'; did you mean 'branch'"),
+        ("[repositry]\nurl = 'x'", r"there is no section \[repositry\]; there are repository"),
+        ("[repository]\ninterval = 'soon'", "interval: expected a duration such as 30s or 5m, found 'soon'"),
+        ("[repository]\ninterval = -1", "interval: expected a duration"),
+        ("[repository]\nurl = 1", "url: expected a text, found 1"),
+        ("[clusters.a]\nprune = true", r"\[clusters.a\]: the addresses of the workers are missing"),
+        ("[clusters.a]\nurl = 'u'\nprune = 'maybe'", "prune: expected true or false, found 'maybe'"),
+        ("[clusters.a]\nurl = 'u'\nmode = 'watch'", "mode: expected one of enforce, observe, found 'watch'"),
+        ("[clusters.a]\nurl = 'u'\nparallelism = 'many'", "parallelism: expected a number, found 'many'"),
+        ("[clusters.a]\nurl = 'u'\nmax_deletions = -1", "max_deletions: expected a number that is not negative"),
+        ("[clusters.a]\nurl = 'u'\nheaders = 'x'", "headers: expected a table"),
+        ("[clusters.a]\nurl = 'u'\ntoken = {vault = 'x'}", "token: expected {env"),
+        ("[clusters]\na = 'u'", r"\[clusters.a\]: expected a table"),
+        ("[repository", "cannot read the settings file"),
+    ],
+)
+def test_a_mistake_is_named_with_its_file_and_the_way_out(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        load(tmp_path, text)
+    if "clusters]" not in text:
+        assert "gitops-connect.toml" in str(caught.value)
+
+
+def test_a_credential_is_read_when_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    credential = Credential(file=file)
+    assert credential.read() == "first"
+    file.write_text("second\r\n")
+    assert credential.read() == "second"
+    monkeypatch.setenv("SOME_TOKEN", "third")
+    assert Credential(env="SOME_TOKEN").read() == "third"
+
+
+def test_a_credential_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match="UNSET_TOKEN is not set"):
+        Credential(env="UNSET_TOKEN").read()
+    with pytest.raises(UsageError, match="cannot read the credential file /nowhere/token"):
+        Credential(file=Path("/nowhere/token")).read()
+
+
+def test_no_credential_is_in_a_repr() -> None:
+    assert "hunter2" not in repr(Credential(value="hunter2"))
