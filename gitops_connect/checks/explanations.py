@@ -1,0 +1,199 @@
+"""Errors of the JSON Schema engine -> diagnostics in plain words, each at its field, and one for one mistake.
+
+No value is repeated unless the schema lists what it may be: any other may be a secret in the wrong place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from gitops_connect.checks.failures import Failure
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.suggestions import closest, did_you_mean
+
+_YAML_1_1 = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+_UNKNOWN = "additionalProperties"
+_TYPE_WORDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+
+
+class Problem(NamedTuple):
+    """What becomes a diagnostic once its place is known."""
+
+    rule: str
+    summary: str
+    pointer: Pointer
+    hint: str = ""
+
+
+def explain(document: Document, failures: Collection[Failure], schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """The diagnostics for one document. A missing field whose misspelling stands there is not reported once more."""
+    misspelt = {meant for failure in failures if failure.keyword == _UNKNOWN for meant in _misspelt(failure)}
+    for failure in failures:
+        for problem in _problems(failure, schema):
+            if problem.rule != "schema/required" or problem.pointer not in misspelt:
+                place = document.locate(problem.pointer)
+                yield Diagnostic(Severity.ERROR, problem.rule, problem.summary, place, problem.hint, document.connector)
+
+
+def _problems(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Problem]:
+    if failure.of_key:
+        pointer = (*failure.pointer, failure.found)
+        yield Problem("schema/key", f"the key {failure.found!r} cannot be one", pointer, _expectation(failure))
+    elif failure.keyword == _UNKNOWN:
+        yield from _unknown_fields(failure, schema)
+    elif failure.keyword == "required":
+        yield from _missing_fields(failure)
+    else:
+        yield _OTHERS.get(failure.keyword, _unforeseen)(failure)
+
+
+def _unknown_fields(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Problem]:
+    where = failure.pointer
+    known = failure.fields
+    for field in failure.unknown:
+        summary = f"this version knows no field {field!r} in {_dotted(where)}{did_you_mean(field, known)}"
+        hint = _home(field, where, schema) or f"it knows {', '.join(known)}"
+        yield Problem("schema/unknown-field", summary, (*where, field), hint)
+
+
+def _home(field: str, where: Pointer, schema: Mapping[str, Any]) -> str:
+    """Where a field that is known elsewhere belongs, or nothing."""
+    if where == ("spec",) and "." in field and closest(field, schema["properties"]["spec"]["properties"]) is None:
+        return "keys of the connector's config stand under spec.config"
+    places: dict[Pointer, Mapping[str, Any]] = {
+        (): schema["properties"],
+        ("metadata",): schema["properties"]["metadata"]["properties"],
+        ("spec",): schema["properties"]["spec"]["properties"],
+    }
+    homes = [_dotted(place) for place, fields in places.items() if field in fields and place != where]
+    return f"{field} belongs in {homes[0]}; is the indentation right?" if homes else ""
+
+
+def _missing_fields(failure: Failure) -> Iterator[Problem]:
+    for field in failure.expected:
+        if field not in failure.found:
+            pointer = (*failure.pointer, field)
+            hint = str(failure.schema["properties"][field]["description"])
+            yield Problem("schema/required", f"{_dotted(pointer)} is missing", pointer, hint)
+
+
+def _misspelt(failure: Failure) -> Iterator[Pointer]:
+    """The known fields that are meant by the unknown ones."""
+    for field in failure.unknown:
+        meant = closest(field, failure.fields)
+        if meant is not None:
+            yield (*failure.pointer, meant)
+
+
+def _type(failure: Failure) -> Problem:
+    expected = failure.expected if isinstance(failure.expected, list) else [failure.expected]
+    words = " or ".join(_TYPE_WORDS[name] for name in expected)
+    summary = f"{_dotted(failure.pointer)} is {_found(failure.found)}, expected {words}"
+    hint = _type_hint(failure.found, expected) or _example(failure)
+    return Problem("schema/type", summary, failure.pointer, hint)
+
+
+def _example(failure: Failure) -> str:
+    examples = failure.schema.get("examples")
+    return f"for example {json.dumps(examples[0])}" if examples else ""
+
+
+def _type_hint(found: object, expected: list[str]) -> str:
+    if found is None:
+        return "leave the key out, or give it a value"
+    if expected == ["boolean"] and isinstance(found, str):
+        return f"write {_YAML_1_1.get(found.lower(), 'true or false')}, without quotes"
+    if expected == ["string"] and isinstance(found, bool | int | float):
+        return "put it in quotes"
+    if "boolean" in expected and isinstance(found, list):
+        return "Connect keeps texts: join the items with commas"
+    if "boolean" in expected and isinstance(found, Mapping):
+        return "Connect's config is flat: write the keys in full, as in transforms.unwrap.type"
+    return ""
+
+
+def _found(value: object) -> str:
+    """What sort of thing a value is; never the value."""
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def _enum(failure: Failure) -> Problem:
+    options = [failure.expected] if failure.keyword == "const" else list(failure.expected)
+    known = options[0] if len(options) == 1 else f"one of {', '.join(options)}"
+    shown = repr(failure.found) if isinstance(failure.found, str) else _found(failure.found)
+    suggestion = did_you_mean(failure.found, options) if isinstance(failure.found, str) else ""
+    summary = f"{_dotted(failure.pointer)} is {shown}, expected {known}{suggestion}"
+    return Problem("schema/enum", summary, failure.pointer)
+
+
+def _range(failure: Failure) -> Problem:
+    bound = "at least" if failure.keyword == "minimum" else "at most"
+    summary = f"{_dotted(failure.pointer)} is {failure.found}, expected {bound} {failure.expected}"
+    return Problem("schema/range", summary, failure.pointer)
+
+
+def _text(failure: Failure) -> Problem:
+    pointer = failure.pointer
+    if not failure.found:
+        return Problem("schema/text", f"{_dotted(pointer)} is empty", pointer, failure.description)
+    if failure.keyword == "maxLength":
+        return Problem("schema/text", f"{_dotted(pointer)} is longer than {failure.expected} characters", pointer)
+    return Problem("schema/text", f"{_dotted(pointer)} is not well-formed", pointer, _expectation(failure))
+
+
+def _choice(failure: Failure) -> Problem:
+    pointer = failure.pointer
+    found = ", ".join(failure.found) or "none"
+    summary = f"{_dotted(pointer)} takes exactly one of {', '.join(failure.fields)}, found {found}"
+    return Problem("schema/choice", summary, pointer)
+
+
+def _unforeseen(failure: Failure) -> Problem:
+    """For a keyword that no schema has used so far. The engine's own message repeats the value, and is not shown."""
+    summary = f"{_dotted(failure.pointer)} does not satisfy {failure.keyword!r} of the schema"
+    return Problem("schema/other", summary, failure.pointer, failure.description)
+
+
+_OTHERS: dict[str, Callable[[Failure], Problem]] = {
+    "type": _type,
+    "enum": _enum,
+    "const": _enum,
+    "minimum": _range,
+    "maximum": _range,
+    "pattern": _text,
+    "minLength": _text,
+    "maxLength": _text,
+    "minProperties": _choice,
+    "maxProperties": _choice,
+}
+
+
+def _expectation(failure: Failure) -> str:
+    return str(failure.schema.get("patternErrorMessage", ""))
+
+
+def _dotted(pointer: Iterable[str | int]) -> str:
+    return ".".join(map(str, pointer)) or "the document"

@@ -1,0 +1,23 @@
+"""Where the published schemas are: inside an installed package, or at the top of a checkout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gitops_connect
+
+_PACKAGE = Path(gitops_connect.__file__).parent
+
+
+def schema_folder() -> Path:
+    """The folder of `*.schema.json`. A wheel carries it inside the package (`force-include` in pyproject.toml)."""
+    inside = _PACKAGE / "schemas"
+    return inside if inside.is_dir() else _PACKAGE.parent / "schemas"
+
+
+def read_schema(name: str) -> dict[str, Any]:
+    """The schema of that name, as in `connector`."""
+    schema: dict[str, Any] = json.loads((schema_folder() / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return schema

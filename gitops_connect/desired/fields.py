@@ -1,0 +1,75 @@
+"""The fields of a `Connector` document that passed its schema, typed, with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.model.desired import DesiredConnector, Mode, SecretReference, SecretSource, TargetState
+from gitops_connect.model.documents import Document
+from gitops_connect.model.names import ConnectorName
+
+NAME = "name"
+CLASS = "connector.class"
+TASKS = "tasks.max"
+_DEFAULT_TASKS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """`config` is `spec.config` in texts; None stands for a field that the document leaves out."""
+
+    document: Document
+    name: ConnectorName
+    config: Mapping[str, str] = field(repr=False)
+    connector_class: str | None
+    tasks_max: int | None
+    state: TargetState
+    secrets: Mapping[str, SecretReference]
+
+    @staticmethod
+    def of(document: Document) -> Fields:
+        """Take a document apart. Only for one without schema errors."""
+        spec = document.value["spec"]
+        tasks_max = spec.get("tasksMax")
+        return Fields(
+            document=document,
+            name=ConnectorName(document.value["metadata"]["name"]),
+            config=_config(document),
+            connector_class=spec.get("class"),
+            tasks_max=int(tasks_max) if tasks_max is not None else None,
+            state=TargetState(spec.get("state", TargetState.RUNNING.value)),
+            secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()},
+        )
+
+    def connector(self) -> DesiredConnector:
+        """The connector that the document asks for; its config as Connect keeps it."""
+        spec = self.document.value["spec"]
+        config = {key: value for key, value in self.config.items() if key != NAME}
+        if self.connector_class is not None:
+            config[CLASS] = self.connector_class
+        if self.tasks_max is not None or TASKS not in config:
+            config[TASKS] = str(self.tasks_max or _DEFAULT_TASKS)
+        return DesiredConnector(
+            name=self.name,
+            state=self.state,
+            config=config,
+            document=self.document,
+            secrets=self.secrets,
+            ignore=tuple(spec.get("ignore", ())),
+            mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
+            suspend=spec.get("suspend", False),
+        )
+
+
+def _config(document: Document) -> dict[str, str]:
+    """Every value in the text that it was written in: `1.10` stays `1.10`, and `True` stays `True`."""
+    config: Mapping[str, Any] = document.value["spec"].get("config", {})
+    texts = document.texts
+    return {key: texts.get(("spec", "config", key), value) for key, value in config.items()}
+
+
+def _secret(reference: Mapping[str, str]) -> SecretReference:
+    source = SecretSource.ENV if SecretSource.ENV.value in reference else SecretSource.FILE
+    return SecretReference(source, reference[source.value])

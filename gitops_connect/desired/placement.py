@@ -1,0 +1,51 @@
+"""Which Connect cluster a document is for: `metadata.cluster`, or its folder `clusters/NAME/`, or the only one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.documents import Document
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.suggestions import did_you_mean
+
+FOLDER = "clusters"
+UNNAMED = ClusterName("")
+"""The cluster of a document that names none, where it is not known which clusters there are."""
+
+_POINTER = ("metadata", "cluster")
+
+
+def place(document: Document, clusters: Collection[ClusterName] | None) -> ClusterName | Diagnostic:
+    """The document's cluster, or why it has none. `clusters` are those of the settings, None where there are none."""
+    folder = _folder_of(document)
+    named = document.cluster
+    if named and folder and named != folder:
+        summary = f"metadata.cluster is {named!r}, and the file lies in {FOLDER}/{folder}/"
+        return _error(document, "connector/cluster-conflict", summary, "move the file, or leave metadata.cluster out")
+    name = named or folder or _only(clusters)
+    if name is None:
+        known = ", ".join(sorted(clusters or ()))
+        hint = f"set metadata.cluster, or move the file to {FOLDER}/NAME/; the settings know {known}"
+        return _error(document, "connector/no-cluster", "it is not said which cluster this is for", hint)
+    if clusters is not None and name not in clusters:
+        summary = f"there is no cluster {name!r} in the settings{did_you_mean(name, clusters)}"
+        known = ", ".join(sorted(clusters)) or "none"
+        return _error(document, "connector/unknown-cluster", summary, f"the settings know {known}")
+    return name
+
+
+def _folder_of(document: Document) -> ClusterName | None:
+    """NAME, where the path is `clusters/NAME/...` from the repository's folder; deeper ones may be anybody's."""
+    parts = document.location.file.split("/")
+    return ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
+
+
+def _only(clusters: Collection[ClusterName] | None) -> ClusterName | None:
+    if clusters is None:
+        return UNNAMED
+    return next(iter(clusters)) if len(clusters) == 1 else None
+
+
+def _error(document: Document, rule: str, summary: str, hint: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, rule, summary, document.locate(_POINTER), hint, document.connector)

@@ -1,0 +1,14 @@
+"""Why a document is not read any further; never leaves `desired.yaml`, which makes a diagnostic of it."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """One reason, with its place: line and column from 1, in the whole file."""
+
+    def __init__(self, rule: str, summary: str, place: tuple[int, int], hint: str = "") -> None:
+        super().__init__(summary)
+        self.rule = rule
+        self.summary = summary
+        self.place = place
+        self.hint = hint

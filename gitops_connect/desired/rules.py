@@ -1,0 +1,74 @@
+"""What one `Connector` document must not contradict itself in; a JSON Schema cannot say these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitops_connect.desired.fields import CLASS, NAME, TASKS, Fields
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.documents import Pointer
+from gitops_connect.model.sensitivity import is_reference, is_sensitive_key
+
+_RESERVED = (NAME, CLASS, TASKS)
+
+
+def check(fields: Fields) -> Iterator[Diagnostic]:
+    """Every such problem of a document."""
+    yield from _names(fields)
+    yield from _class(fields)
+    yield from _tasks(fields)
+    yield from _secrets(fields)
+    yield from _clear_passwords(fields)
+
+
+def _names(fields: Fields) -> Iterator[Diagnostic]:
+    within = fields.config.get(NAME)
+    if within is not None and within != fields.name:
+        summary = f"the config names the connector {within!r}, and metadata.name is {fields.name!r}"
+        yield _error(fields, "connector/name-conflict", summary, ("spec", "config", NAME), "leave it out of the config")
+
+
+def _class(fields: Fields) -> Iterator[Diagnostic]:
+    within = fields.config.get(CLASS)
+    if within is not None and fields.connector_class is not None and within != fields.connector_class:
+        summary = f"the config's connector.class is {within!r}, and spec.class is {fields.connector_class!r}"
+        yield _error(fields, "connector/class-conflict", summary, ("spec", "config", CLASS), "keep spec.class only")
+    if within is None and fields.connector_class is None and fields.state is not TargetState.ABSENT:
+        hint = "set spec.class to the class of the plugin"
+        yield _error(fields, "connector/no-class", "it is not said which plugin this connector is", ("spec",), hint)
+
+
+def _tasks(fields: Fields) -> Iterator[Diagnostic]:
+    within = fields.config.get(TASKS)
+    if within is not None and fields.tasks_max is not None and within != str(fields.tasks_max):
+        summary = f"the config's tasks.max is {within!r}, and spec.tasksMax is {fields.tasks_max}"
+        yield _error(fields, "connector/tasks-conflict", summary, ("spec", "config", TASKS), "keep spec.tasksMax only")
+
+
+def _secrets(fields: Fields) -> Iterator[Diagnostic]:
+    for key in sorted(fields.secrets):
+        pointer = ("spec", "secrets", key)
+        if key in fields.config:
+            summary = f"the key {key!r} stands in spec.config and in spec.secrets"
+            yield _error(fields, "connector/secret-conflict", summary, pointer, "leave it out of spec.config")
+        if key in _RESERVED:
+            summary = f"the key {key!r} cannot be a secret: it is shown in every plan"
+            yield _error(fields, "connector/secret-reserved", summary, pointer, "set it in spec")
+
+
+def _clear_passwords(fields: Fields) -> Iterator[Diagnostic]:
+    for key, value in sorted(fields.config.items()):
+        if value and is_sensitive_key(key) and not is_reference(value):
+            yield Diagnostic(
+                Severity.WARNING,
+                "connector/clear-secret",
+                f"the value of {key!r} looks like a secret, in clear text in git",
+                fields.document.locate(("spec", "config", key)),
+                f"use spec.secrets: {{{key}: {{env: NAME}}}} or a ${{provider:...}} reference, and change the secret",
+                fields.name,
+            )
+
+
+def _error(fields: Fields, rule: str, summary: str, pointer: Pointer, hint: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, rule, summary, fields.document.locate(pointer), hint, fields.name)

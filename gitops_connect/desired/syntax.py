@@ -1,0 +1,76 @@
+"""A YAML parser's complaint -> words for people who do not know how a scanner works."""
+
+from __future__ import annotations
+
+import yaml
+
+from gitops_connect.desired.refused import Refused
+
+_PLAIN_WORDS = {
+    "mapping values are not allowed": (
+        "a ':' stands where none can be, or this line is indented further than the one above it",
+        "a text with ': ' in it must stand in quotes",
+    ),
+    "did not find expected key": (
+        "this line fits neither the indentation above nor the one below",
+        "fields of one mapping begin in the same column",
+    ),
+    "did not find expected '-' indicator": (
+        "this line fits neither the list above it nor what is around that list",
+        "items of one list begin in the same column, each with '- '",
+    ),
+    "could not find expected ':'": ("the line before this place is neither `key: value` nor part of a text", ""),
+    "did not find expected ',' or": ("a list or mapping in brackets is not closed before this place", ""),
+    "found unexpected end of stream": ("a quote is opened before this place and never closed", ""),
+    "found unexpected document indicator": ("a quote is opened before this `---` and not closed", ""),
+    "found unknown escape character": (
+        "this backslash means nothing inside double quotes",
+        "use single quotes, where a backslash is a backslash",
+    ),
+    "found invalid Unicode character escape code": (
+        "this \\u escape is no character by itself",
+        "write the character itself, in UTF-8",
+    ),
+    "did not find expected <document start>": (
+        "something follows the end of the document",
+        "one document has one root; `---` begins the next",
+    ),
+    "did not find expected node content": ("a value is missing here, or a bracket is one too many", ""),
+    "block sequence entries are not allowed": ("a '- ' stands where no list can begin", "begin the list on a new line"),
+    "did not find expected alphabetic or numeric character": (
+        "a '*' or '&' stands at the beginning of a text",
+        "a text that begins with * or & must stand in quotes",
+    ),
+    "found undefined tag handle": ("this tag is not known", "a text that begins with ! must stand in quotes"),
+}
+
+
+def explain(error: yaml.YAMLError, text: str, first_line: int) -> Refused:
+    """The refusal with rule `yaml/syntax` that says the same; an unknown complaint is passed on as it is."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return Refused("yaml/syntax", f"this is not YAML: {_one_line(str(error))}", (first_line, 1))
+    place = (mark.line + first_line, mark.column + 1)
+    problem = str(getattr(error, "problem", "") or error)
+    summary, hint = _words(problem, text[mark.index : mark.index + 1])
+    return Refused("yaml/syntax", f"this is not YAML: {summary}", place, hint)
+
+
+def _words(problem: str, character: str) -> tuple[str, str]:
+    if "cannot start any token" in problem:
+        return _forbidden_start(character)
+    for known, words in _PLAIN_WORDS.items():
+        if known in problem:
+            return words
+    return _one_line(problem), ""
+
+
+def _forbidden_start(character: str) -> tuple[str, str]:
+    if character == "\t":
+        return "a tab stands in the indentation", "YAML is indented with blanks only"
+    named = f"{character!r}" if character else "this character"
+    return f"a text cannot begin with {named}", "put the text in quotes"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

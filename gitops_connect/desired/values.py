@@ -1,0 +1,148 @@
+"""Nodes -> plain values, with the place of every field, and everything that is refused on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.desired.nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, too_deep, too_many
+from gitops_connect.desired.refused import Refused
+from gitops_connect.desired.scalars import resolve
+from gitops_connect.model.documents import Pointer
+
+_TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
+_SEQUENCE_TAGS = (None, "!", "tag:yaml.org,2002:seq")
+_MAPPING_TAGS = (None, "!", "tag:yaml.org,2002:map")
+_MERGE = "<<"
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document's value, the place of each field, the source text of each scalar that is no text, the refusals."""
+
+    value: Any
+    positions: dict[Pointer, Place] = field(default_factory=dict)
+    texts: dict[Pointer, str] = field(default_factory=dict)
+    refusals: list[Refused] = field(default_factory=list)
+
+
+def read(root: Node) -> Reading:
+    """Read a whole document. Raises Refused where reading on is pointless: too deep, or too many values."""
+    reader = _Reader()
+    value = reader.value(root, ())
+    return Reading(value, reader.positions, reader.texts, reader.refusals)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.positions: dict[Pointer, Place] = {}
+        self.texts: dict[Pointer, str] = {}
+        self.refusals: list[Refused] = []
+        self._count = 0
+
+    def value(self, node: Node, pointer: Pointer) -> Any:
+        """The value of a node that stands there. Aliases are followed, and counted as often as they are used."""
+        self._visit(node, len(pointer))
+        if isinstance(node, Scalar):
+            return self._scalar(node, pointer)
+        if isinstance(node, Mapping):
+            return self._mapping(node, pointer)
+        return self._sequence(node, pointer)
+
+    def _visit(self, node: Node, depth: int) -> None:
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise too_many(node.place)
+        if depth > MAX_DEPTH:
+            raise too_deep(node.place)
+
+    def _scalar(self, node: Scalar, pointer: Pointer) -> Any:
+        if node.tag is not None:
+            self._check_tag(node, _TEXT_TAGS)
+            return node.text
+        if not node.plain:
+            return node.text
+        try:
+            value = resolve(node.text)
+        except ValueError:
+            self._refuse("yaml/number", f"the number {node.text[:40]} cannot be kept", node.place, "put it in quotes")
+            return node.text
+        if not isinstance(value, str):
+            self.texts[pointer] = node.text
+        return value
+
+    def _sequence(self, node: Sequence, pointer: Pointer) -> list[Any]:
+        self._check_tag(node, _SEQUENCE_TAGS)
+        values = []
+        for index, item in enumerate(node.items):
+            at = (*pointer, index)
+            self.positions[at] = item.place
+            values.append(self.value(item, at))
+        return values
+
+    def _mapping(self, node: Mapping, pointer: Pointer) -> dict[str, Any]:
+        values = {}
+        for key, (place, value) in self._fields(node, len(pointer)).items():
+            at = (*pointer, key)
+            self.positions[at] = place
+            values[key] = self.value(value, at)
+        return values
+
+    def _fields(self, node: Mapping, depth: int) -> dict[str, tuple[Place, Node]]:
+        """Each key once: those of the mapping itself, then those that it merges (`<<`) and does not have."""
+        self._check_tag(node, _MAPPING_TAGS)
+        fields: dict[str, tuple[Place, Node]] = {}
+        merged: list[Node] = []
+        for key_node, value in node.pairs:
+            if _is_merge(key_node):
+                merged.append(value)
+                continue
+            key = self._key(key_node)
+            if key in fields:
+                summary = f"the key {key!r} stands twice in one mapping, first in line {fields[key][0][0]}"
+                self._refuse("yaml/duplicate-key", summary, key_node.place, "keep the one that is meant")
+            elif key is not None:
+                fields[key] = (key_node.place, value)
+        for mapping in self._merged(merged, depth + 1):
+            fields = {**self._fields(mapping, depth + 1), **fields}
+        return fields
+
+    def _merged(self, values: list[Node], depth: int) -> Iterator[Mapping]:
+        for value in values:
+            for item in value.items if isinstance(value, Sequence) else (value,):
+                self._visit(item, depth)
+                if isinstance(item, Mapping):
+                    yield item
+                else:
+                    self._refuse("yaml/merge", "<< merges mappings, and this is none", item.place)
+
+    def _key(self, node: Node) -> str | None:
+        self._visit(node, 0)
+        if not isinstance(node, Scalar):
+            self._refuse("yaml/key", "a key is a text, and this is a list or a mapping", node.place)
+            return None
+        if node.plain and node.tag is None and not _is_text(node.text):
+            self._refuse("yaml/key", f"a key is a text, and {node.text or 'nothing'!r} is none", node.place, "quote it")
+        return node.text
+
+    def _check_tag(self, node: Node, allowed: tuple[str | None, ...]) -> None:
+        if node.tag not in allowed:
+            tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
+            self._refuse("yaml/tag", f"the tag {tag} is refused: documents hold plain values", node.place, "remove it")
+
+    def _refuse(self, rule: str, summary: str, place: Place, hint: str = "") -> None:
+        self.refusals.append(Refused(rule, summary, place, hint))
+
+
+def _is_merge(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.plain and node.text == _MERGE
+
+
+def _is_text(text: str) -> bool:
+    try:
+        return isinstance(resolve(text), str)
+    except ValueError:
+        return False

@@ -1,0 +1,121 @@
+"""Bytes of a file -> its documents with places, or what is wrong with them; pure, and never more than it must refuse.
+
+The file is cut at its `---` lines before it is parsed. YAML forbids such a line inside any document (section 9.1.2), so
+that a syntax error spoils the document that it stands in, and no other.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from gitops_connect.desired.nodes import Mapping, Node, Scalar, compose
+from gitops_connect.desired.refused import Refused
+from gitops_connect.desired.values import read
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.documents import Blob, Document
+
+_BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|%.*\n)*[ \t]*(?:#.*)?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
+_OTHER_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What one file holds. `broken` could be read only in part; `complete` is False where some of it not even so."""
+
+    documents: tuple[Document, ...] = ()
+    broken: tuple[Document, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    complete: bool = True
+
+
+def parse(blob: Blob) -> ParsedFile:
+    """Every document of a YAML or JSON file whose root is a mapping; nothing in it is ever carried out or looked up."""
+    try:
+        text = _decode(blob.content)
+    except Refused as refused:
+        return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
+    parts = [_parse_part(part, line, blob.path) for part, line in _parts(text)]
+    return ParsedFile(
+        documents=tuple(document for part in parts for document in part.documents),
+        broken=tuple(document for part in parts for document in part.broken),
+        diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
+        complete=all(part.complete for part in parts),
+    )
+
+
+def _decode(content: bytes) -> str:
+    for mark, encoding in _OTHER_ENCODINGS.items():
+        if content.startswith(mark):
+            raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = _place(content[: error.start].decode("utf-8", "replace"))
+        summary = f"the file is not UTF-8: byte 0x{content[error.start]:02x}"
+        raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
+    if found := _CONTROL.search(text):
+        summary = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
+        raise Refused(
+            "yaml/character",
+            summary,
+            _place(text[: found.start()]),
+            "remove it, or write it as an escape in double quotes",
+        )
+    return text
+
+
+def _place(before: str) -> tuple[int, int]:
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def _parts(text: str) -> Iterator[tuple[str, int]]:
+    """The text between two `---` lines, each with the number of its first line."""
+    starts = [found.start() for found in _BOUNDARY.finditer(text)]
+    edges = [0, *(start for start in starts if start), len(text)]
+    line = 1
+    for start, end in pairwise(edges):
+        part = text[start:end]
+        if not _NOTHING.fullmatch(part):
+            yield part, line
+        line += part.count("\n")
+
+
+def _parse_part(text: str, first_line: int, path: str) -> ParsedFile:
+    try:
+        parsed = [_document(root, path) for root in compose(text, first_line) if not _is_empty(root)]
+    except Refused as refused:
+        return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
+    return ParsedFile(
+        documents=tuple(document for document, problems in parsed if not problems),
+        broken=tuple(document for document, problems in parsed if problems),
+        diagnostics=Diagnostics.of(problem for _, problems in parsed for problem in problems),
+    )
+
+
+def _document(root: Node, path: str) -> tuple[Document, list[Diagnostic]]:
+    if not isinstance(root, Mapping):
+        raise Refused("yaml/root", "a document is a mapping that begins with apiVersion; this one is none", root.place)
+    reading = read(root)
+    document = Document(Location(path, *root.place), reading.value, reading.positions, reading.texts)
+    problems = [_diagnostic(refused, path) for refused in reading.refusals]
+    return document, [replace(problem, connector=document.connector) for problem in problems]
+
+
+def _is_empty(root: Node) -> bool:
+    return isinstance(root, Scalar) and root.plain and not root.text
+
+
+def _diagnostic(refused: Refused, path: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, refused.rule, refused.summary, Location(path, *refused.place), refused.hint)

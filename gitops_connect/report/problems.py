@@ -1,0 +1,83 @@
+"""What is wrong with the documents: lines that editors and CI logs turn into links, and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, assert_never
+
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+
+_RESET = "\x1b[0m"
+_DIM = "\x1b[2m"
+
+
+def problems_text(diagnostics: Diagnostics, *, coloured: bool = False, documents: int | None = None) -> str:
+    """`file:line:column: error: summary [rule]` for each, its hint below it, and a count; the number of documents too.
+
+    `coloured` is decided by the caller, who knows the terminal.
+    """
+    lines = [line for item in diagnostics for line in _lines(item, coloured=coloured)]
+    return "\n".join([*lines, summary_line(diagnostics, documents)]) + "\n"
+
+
+def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
+    """As in `2 errors, 1 warning in 14 documents`."""
+    errors, warnings = len(diagnostics.errors), len(diagnostics.warnings)
+    counts = [_count(errors, "error")] if errors else []
+    counts += [_count(warnings, "warning")] if warnings else []
+    found = ", ".join(counts) or "no problems"
+    return f"{found} in {_count(documents, 'document')}" if documents is not None else found
+
+
+def problems_json(diagnostics: Diagnostics, *, documents: int) -> str:
+    """The same as JSON: the counts, and each diagnostic with its fields."""
+    value = {
+        "documents": documents,
+        "errors": len(diagnostics.errors),
+        "warnings": len(diagnostics.warnings),
+        "diagnostics": problems_value(diagnostics),
+    }
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def problems_value(diagnostics: Diagnostics) -> list[dict[str, Any]]:
+    """The diagnostics as JSON values, in their order."""
+    return [
+        {
+            "severity": item.severity.value,
+            "rule": item.rule,
+            "summary": item.summary,
+            "hint": item.hint,
+            "connector": item.connector,
+            "file": item.location.file,
+            "line": item.location.line,
+            "column": item.location.column,
+        }
+        for item in diagnostics
+    ]
+
+
+def _lines(item: Diagnostic, *, coloured: bool) -> list[str]:
+    word = f"{_colour(item.severity)}{item.severity.value}{_RESET}" if coloured else item.severity.value
+    rule = f"{_DIM}[{item.rule}]{_RESET}" if coloured else f"[{item.rule}]"
+    first = f"{item.location}: {word}: {_one_line(item.summary)} {rule}"
+    return [first, f"    hint: {_one_line(item.hint)}"] if item.hint else [first]
+
+
+def _colour(severity: Severity) -> str:
+    match severity:
+        case Severity.ERROR:
+            return "\x1b[31m"
+        case Severity.WARNING:
+            return "\x1b[33m"
+        case _:
+            assert_never(severity)
+
+
+def _one_line(text: str) -> str:
+    """A message may quote a file or a server; no line break or escape sequence of theirs gets into a log."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

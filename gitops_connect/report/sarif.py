@@ -1,0 +1,93 @@
+"""Diagnostics as SARIF 2.1.0, which code-scanning views load: https://docs.oasis-open.org/sarif/sarif/v2.1.0/."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any, assert_never
+
+from gitops_connect import __version__
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.report.rules import explanation
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOT = "SRCROOT"
+"""Code-scanning views take it for the root of the repository."""
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+
+
+def render(diagnostics: Diagnostics) -> str:
+    """One run with every rule that occurs and every diagnostic."""
+    rules = sorted({item.rule for item in diagnostics})
+    document = {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": _driver(rules)},
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(item, rules.index(item.rule)) for item in diagnostics],
+            }
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _driver(rules: Iterable[str]) -> dict[str, Any]:
+    return {
+        "name": "gitops-connect",
+        "semanticVersion": __version__,
+        "rules": [_rule(rule) for rule in rules],
+    }
+
+
+def _rule(rule: str) -> dict[str, Any]:
+    text = explanation(rule)
+    return {
+        "id": rule,
+        "name": "".join(part.capitalize() for part in rule.replace("/", "-").split("-")),
+        "shortDescription": {"text": text},
+        "fullDescription": {"text": text},
+        "help": {"text": text},
+    }
+
+
+def _result(item: Diagnostic, index: int) -> dict[str, Any]:
+    text = f"{item.summary} ({item.hint})" if item.hint else item.summary
+    return {
+        "ruleId": item.rule,
+        "ruleIndex": index,
+        "level": _level(item.severity),
+        "message": {"text": text},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": _uri(item.location.file), "uriBaseId": _ROOT},
+                    "region": {"startLine": item.location.line, "startColumn": item.location.column},
+                }
+            }
+        ],
+        "partialFingerprints": {"diagnostic/v1": _fingerprint(item)},
+    }
+
+
+def _level(severity: Severity) -> str:
+    match severity:
+        case Severity.ERROR:
+            return "error"
+        case Severity.WARNING:
+            return "warning"
+        case _:
+            assert_never(severity)
+
+
+def _uri(path: str) -> str:
+    """A relative reference of RFC 3986; a path may hold blanks, `#` and anything else."""
+    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in path.encode())
+
+
+def _fingerprint(item: Diagnostic) -> str:
+    """The same problem in the same file, wherever it moves to: an alert that was dismissed stays so."""
+    words = "\n".join((item.rule, item.location.file, item.connector or "", item.summary))
+    return hashlib.sha256(words.encode()).hexdigest()[:32]
