@@ -1,0 +1,125 @@
+"""Where the repository is: a URL or path of the settings, refused where it is dangerous, and without credentials.
+
+What this leaves in `Address.url` may be shown, stored and passed to git; a user name and password that stood in the URL
+are kept apart, because git would write them into its files and its children's command lines.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from gitops_connect.errors import UsageError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::|::")
+_SCP_LIKE = re.compile(r"(?P<host>[^/:]+):(?P<path>.*)", re.DOTALL)
+_SETTING = "[repository] url"
+
+
+class Transport(Enum):
+    """How git reaches the repository; the value is what git calls it in GIT_ALLOW_PROTOCOL."""
+
+    HTTPS = "https"
+    HTTP = "http"
+    SSH = "ssh"
+    GIT = "git"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A repository's address. `url` has no credentials in it; for a local repository it is its absolute path."""
+
+    url: str
+    transport: Transport
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: the only place that the credentials are for."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def __str__(self) -> str:
+        return self.url
+
+
+def absolute_url(url: str, folder: Path) -> str:
+    """The same URL; a relative path is made absolute, starting from `folder`."""
+    local = bool(url) and not url.startswith("-") and not _SCHEME.match(url) and not _HELPER.match(url)
+    return str(folder.absolute() / Path(url).expanduser()) if local and not _SCP_LIKE.match(url) else url
+
+
+def parse_address(url: str) -> Address:
+    """Take a URL or a path apart. A relative path starts from the working directory.
+
+    Raises UsageError, without any credentials of the URL, for what git would take for an option or a program to run,
+    for an unknown scheme, and for a URL with a query, which would show in the list of processes.
+    """
+    _refuse_dangerous(url)
+    scheme = _SCHEME.match(url)
+    if scheme:
+        return _parse_url(url, scheme[1].lower())
+    scp_like = _SCP_LIKE.fullmatch(url)
+    if scp_like:
+        _refuse_option(scp_like["host"].rpartition("@")[2])
+        return Address(url, Transport.SSH)
+    return Address(str(Path(url).expanduser().absolute()), Transport.FILE)
+
+
+def _refuse_dangerous(url: str) -> None:
+    if not url:
+        raise UsageError(f"{_SETTING} is empty: expected the URL of a git server or the path of a repository")
+    if url.startswith("-"):
+        raise UsageError(f"{_SETTING} begins with '-', which git takes for an option: write ./{url} for a path")
+    if not url.isprintable():
+        raise UsageError(f"{_SETTING} has a line break or another control character in it")
+    if _HELPER.match(url):
+        name = url.partition("::")[0]
+        raise UsageError(f"{_SETTING}: {name + '::'!r} names a helper program for git to run, which is refused")
+
+
+def _parse_url(url: str, scheme: str) -> Address:
+    try:
+        transport = Transport(scheme)
+    except ValueError as error:
+        known = ", ".join(option.value for option in Transport)
+        raise UsageError(f"{_SETTING}: expected a path or one of {known}, found the scheme {scheme!r}") from error
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"{_SETTING}: this is no {scheme} URL: the host or the port cannot be read") from error
+    if transport is Transport.FILE:
+        return _parse_file(parts)
+    if parts.query or parts.fragment:
+        raise UsageError(f"{_SETTING}: a '?' or '#' in it would be visible to all users of this machine; use password")
+    if not parts.hostname:
+        raise UsageError(f"{_SETTING}: the {scheme} URL names no host")
+    _refuse_option(parts.hostname)
+    return _without_credentials(parts, transport)
+
+
+def _parse_file(parts: SplitResult) -> Address:
+    if parts.netloc not in ("", "localhost"):
+        raise UsageError(f"{_SETTING}: a file URL names a path on this machine (file:///path), and this one has a host")
+    return Address(unquote(parts.path), Transport.FILE)
+
+
+def _without_credentials(parts: SplitResult, transport: Transport) -> Address:
+    userinfo, _, host = parts.netloc.rpartition("@")
+    username = unquote(parts.username) if parts.username else None
+    password = unquote(parts.password) if parts.password else None
+    keep_user = transport is Transport.SSH and username is not None
+    netloc = f"{userinfo.partition(':')[0]}@{host}" if keep_user else host
+    return Address(parts._replace(netloc=netloc).geturl(), transport, username, password)
+
+
+def _refuse_option(host: str) -> None:
+    if host.startswith("-"):
+        raise UsageError(f"{_SETTING}: the host begins with '-', which ssh takes for an option")

@@ -1,0 +1,128 @@
+"""The clone on this machine: a bare repository, made aside and then put in place, so that it is never half there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gitops_connect.model.names import Revision
+from gitops_connect.source import objects
+from gitops_connect.source.environment import local_environment
+from gitops_connect.source.listing import Kind, Listing, arrange
+from gitops_connect.source.program import GitFailed, Program
+from gitops_connect.source.target import Target
+
+FETCHED = "refs/gitops-connect/fetched"
+_DAMAGED = "gitops-connect-damaged"
+_FILTERED = "gitops-connect.filtered"
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """A bare repository in `folder`, which only the holder of its lock writes to. Methods raise GitFailed."""
+
+    folder: Path
+    program: Program
+
+    @staticmethod
+    def at(folder: Path, timeout: float, held: tuple[int, ...] = ()) -> Clone:
+        """The clone in that folder, which need not be there."""
+        return Clone(folder, Program(local_environment(folder), timeout, held))
+
+    @property
+    def is_usable(self) -> bool:
+        """False where it is not there, or was found to be damaged."""
+        return (self.folder / "HEAD").is_file() and not (self.folder / _DAMAGED).exists()
+
+    def create(self, *, filtered: bool) -> None:
+        """An empty one, in place of what a killed process may have left there."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.program.run("init", "--quiet", "--bare", "--template=", str(self.folder))
+        self.program.run("config", _FILTERED, str(filtered).lower())
+
+    def replace(self, other: Path) -> None:
+        """Put this one in the place of `other`."""
+        old = other.with_name(other.name + ".old")
+        shutil.rmtree(old, ignore_errors=True)
+        if other.exists():
+            other.rename(old)
+        self.folder.rename(other)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def mark_damaged(self) -> None:
+        """Have it cloned again at the next fetch, by whichever process."""
+        if self.folder.is_dir():
+            (self.folder / _DAMAGED).touch()
+
+    def clear_locks(self) -> None:
+        """Remove what a killed git left behind: as the clone's own lock is held, no git is at work here."""
+        for pattern in ("*.lock", "refs/**/*.lock", "objects/**/*.lock", "objects/pack/tmp_*"):
+            for file in self.folder.glob(pattern):
+                file.unlink(missing_ok=True)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all that is in it can be read: slow, and only for when something went wrong that nothing explains."""
+        try:
+            self.program.run("fsck", "--no-dangling", "--no-progress")
+        except GitFailed:
+            return False
+        return True
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether blobs are fetched only when they are asked for."""
+        return self.program.run("config", "--get", _FILTERED) == b"true\n"
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether its history is cut off somewhere."""
+        return (self.folder / "shallow").is_file()
+
+    def commit(self, name: str) -> Revision | None:
+        """The commit that a reference or an id stands for, or None where there is none."""
+        try:
+            found = self.program.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        except GitFailed:
+            return None
+        return Revision(found.decode().strip())
+
+    def keep(self, target: Target, revision: Revision) -> None:
+        """Remember the last good commit of a target."""
+        self.program.run("update-ref", target.good_ref, revision)
+
+    def date(self, revision: Revision) -> int:
+        """When it was committed, in seconds since 1970."""
+        return int(self.program.run("log", "-1", "--format=%ct", revision))
+
+    def descends(self, revision: Revision, earlier: Revision) -> bool:
+        """Whether `earlier` is in the history of `revision`, as far as that is here."""
+        base = self.program.run("rev-list", "--max-count=1", earlier, f"^{revision}")
+        return not base
+
+    def kind(self, name: str) -> str | None:
+        """`blob` or `tree`, or None where there is nothing of that name."""
+        try:
+            return self.program.run("cat-file", "-t", name).decode().strip()
+        except GitFailed:
+            return None
+
+    def folders(self, revision: Revision) -> list[str]:
+        """The names of the folders at its root."""
+        listed = self.program.run("ls-tree", "-d", "-z", "--name-only", revision)
+        return [name for name in listed.decode(errors="replace").split("\0") if name]
+
+    def list(self, tree: str, where: str, fetch: Callable[[Sequence[str]], None]) -> tuple[Listing, set[str]]:
+        """The files under a tree, and the ids of those whose content `fetch` would have to get."""
+        found = objects.walk(self.program, tree, where)
+        absent = objects.missing(self.program, tree)
+        link_ids = sorted({item.blob_id for item in found if item.kind is Kind.LINK})
+        fetch([blob_id for blob_id in link_ids if blob_id in absent])
+        absent.difference_update(link_ids)
+        leads = objects.links(self.program, link_ids)
+        present = {item.blob_id for item in found if item.kind is Kind.FILE} - absent
+        sizes = objects.sizes(self.program, sorted(present))
+        complete = (replace(item, size=sizes.get(item.blob_id), link=leads.get(item.blob_id, b"")) for item in found)
+        return arrange(complete), absent

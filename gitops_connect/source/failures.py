@@ -1,0 +1,143 @@
+"""What git says when it fails -> an error that names the repository, what was found, and what to do.
+
+git has no error codes for this, only its words; it is run with LC_ALL=C, so that they are English. What is not
+recognised counts as passing trouble, because to try again is harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gitops_connect.errors import SourceRefused, SourceUnavailable
+from gitops_connect.source.program import GitFailed, GitTimedOut
+
+SourceError = SourceRefused | SourceUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    pattern: str
+    error: type[SourceRefused] | type[SourceUnavailable]
+    found: str
+    advice: str
+
+
+_CHECK_KEY = "check [repository] ssh_key, and that the server knows the key"
+_CHECK_LOGIN = "check [repository] username and password (a token must be allowed to read the repository)"
+_CAUSES = (
+    _Cause(
+        r"could not read (?:Username|Password)|terminal prompts disabled",
+        SourceRefused,
+        "the server wants a user name and a password",
+        "set [repository] username and password",
+    ),
+    _Cause(
+        r"Authentication failed|error: 401", SourceRefused, "the server refuses the credentials (401)", _CHECK_LOGIN
+    ),
+    _Cause(r"error: 403", SourceRefused, "the server forbids reading this repository (403)", _CHECK_LOGIN),
+    _Cause(
+        r"error: 404|Repository not found|repository .* not found|does not appear to be a git repository"
+        r"|repository not exported|access denied or repository",
+        SourceRefused,
+        "there is no git repository there, or these credentials may not see it",
+        "check [repository] url; `gitops-connect plan FOLDER` reads a folder that is no repository",
+    ),
+    _Cause(
+        r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known",
+        SourceRefused,
+        "the server's host key is not known, or is another than the known one",
+        "put the right one (`ssh-keyscan HOST` shows what is offered) into the file of [repository] known_hosts",
+    ),
+    _Cause(r"Permission denied \(|Load key .*: ", SourceRefused, "the server refuses the SSH key", _CHECK_KEY),
+    _Cause(
+        r"certificate verify locations|error adding trust anchors|error setting certificate",
+        SourceRefused,
+        "the CA certificates cannot be read",
+        "check that [repository] ca_file is a PEM file",
+    ),
+    _Cause(
+        r"SSL certificate problem|certificate verification failed|certificate subject name|no alternative certificate",
+        SourceRefused,
+        "the server's certificate cannot be trusted",
+        "set [repository] ca_file to the CA that signed it, or mend the certificate",
+    ),
+    _Cause(
+        r"dubious ownership",
+        SourceRefused,
+        "the repository belongs to another user, and git does not open it",
+        "run gitops-connect as its owner, change the owner (chown -R), or reach it by ssh or https",
+    ),
+    _Cause(
+        r"transport '\S*' not allowed|unable to update url base from redirection",
+        SourceRefused,
+        "the server redirects to an address of another kind, which is not followed",
+        "write the address itself into [repository] url",
+    ),
+    _Cause(
+        r"mismatched algorithms",
+        SourceRefused,
+        "the repository has SHA-256 object names, which are not supported",
+        "use a repository with SHA-1 object names",
+    ),
+    _Cause(
+        r"No space left on device|Disk quota exceeded|File too large",
+        SourceUnavailable,
+        "the disk that holds the clone is full",
+        "free some space, or set GITOPS_CONNECT_CACHE to a folder on another disk",
+    ),
+    _Cause(
+        r"Could not resolve host|Name or service not known|Temporary failure in name resolution",
+        SourceUnavailable,
+        "the host name cannot be resolved",
+        "check the name in [repository] url, and DNS",
+    ),
+    _Cause(
+        r"Failed to connect|Couldn't connect|Connection refused|[Tt]imed out|Network is unreachable|No route to host"
+        r"|Operation too slow",
+        SourceUnavailable,
+        "the server cannot be reached",
+        "check that it runs, and the network and proxy between",
+    ),
+    _Cause(
+        r"error: (?:5\d\d|429|408)",
+        SourceUnavailable,
+        "the server is in trouble itself",
+        "look at the server, or wait",
+    ),
+    _Cause(
+        r"hung up|early EOF|Empty reply|Connection reset|RPC failed|disconnect|kex_exchange|transfer closed"
+        r"|Connection closed|expected flush|invalid index-pack output|bad line length",
+        SourceUnavailable,
+        "the connection was lost in the middle",
+        "look at the server's log, or wait",
+    ),
+)
+
+
+def explain(where: str, failure: GitFailed, secret: str | None = None) -> SourceError:
+    """The error to raise; the secret is not in its message, even where git or the server repeats it."""
+    if isinstance(failure, GitTimedOut):
+        advice = "git was ended; look at the server, or raise [repository] timeout"
+        return SourceUnavailable(f"{where}: no answer within [repository] timeout: {advice}")
+    cause = recognise(failure)
+    words = _own_words(failure.stderr, cause, secret)
+    if cause is None:
+        return SourceUnavailable(f"{where}: git failed and says: {words}")
+    return cause.error(f"{where}: {cause.found}: {cause.advice} (git says: {words})")
+
+
+def recognise(failure: GitFailed) -> _Cause | None:
+    """The first cause whose words are in git's."""
+    return next((cause for cause in _CAUSES if re.search(cause.pattern, failure.stderr)), None)
+
+
+def _own_words(stderr: str, cause: _Cause | None, secret: str | None) -> str:
+    """The line that tells most, without control characters: a server can send any text."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(cause.pattern if cause else r"^(?:fatal|error):", line)]
+    text = (telling or lines or ["nothing"])[-1]
+    for spelling in {secret, quote(secret, safe="")} if secret else ():
+        text = text.replace(spelling, "***")
+    return "".join(character if character.isprintable() else "?" for character in text)[:300]

@@ -1,0 +1,176 @@
+"""Which files of a folder may be read: sorted, no hidden ones, and links only as far as they stay in the folder.
+
+The same rules hold for a commit and for a working tree, so that the plan of the one is the plan of the other. What is
+left out is a diagnostic and not an error: one bad link holds up nothing but itself.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from gitops_connect.errors import SourceRefused
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.entries import Entry
+
+MOST_FILES = 100_000
+_MOST_LINKS = 40
+_BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+"""They show a name in another order than it has (CVE-2021-42574)."""
+
+
+class Kind(Enum):
+    """What stands at a path."""
+
+    FILE = "file"
+    LINK = "link"
+    SUBMODULE = "submodule"
+    SPECIAL = "special"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One path as it was found, in bytes, which may be in no encoding. `link` is where a symbolic link leads."""
+
+    path: bytes
+    kind: Kind
+    blob_id: str = ""
+    size: int | None = None
+    link: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files that may be read, sorted by path, and what was left out."""
+
+    entries: tuple[Entry, ...]
+    diagnostics: Diagnostics
+
+
+class _Refused(Exception):
+    """A path is left out: the rule, and why."""
+
+    def __init__(self, rule: str, summary: str, hint: str) -> None:
+        super().__init__(summary)
+        self.rule, self.hint = rule, hint
+
+
+def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
+    """The same, up to a limit. Raises SourceRefused beyond it: a small tree object can stand for endless files."""
+    for number, item in enumerate(found, start=1):
+        if number > MOST_FILES:
+            advice = "set [repository] path to the folder that holds the documents"
+            raise SourceRefused(f"{where}: more than {MOST_FILES:,} files, which is the limit: {advice}")
+        yield item
+
+
+def arrange(found: Iterable[Found]) -> Listing:
+    """Sort out what was found."""
+    by_path = {item.path: item for item in found}
+    folders = {folder for path in by_path for folder in _parents(path)}
+    entries: list[Entry] = []
+    diagnostics: list[Diagnostic] = []
+    for item in by_path.values():
+        if is_hidden(item.path):
+            continue
+        try:
+            name = _readable_name(item.path)
+            file = _resolve(item, by_path, folders)
+            entries.append(Entry(name, file.blob_id, file.size))
+        except _Refused as reason:
+            severity = Severity.WARNING if item.kind is Kind.SUBMODULE else Severity.ERROR
+            location = Location(printable(item.path))
+            diagnostics.append(Diagnostic(severity, reason.rule, str(reason), location, reason.hint))
+    return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), Diagnostics.of(diagnostics))
+
+
+def _parents(path: bytes) -> Iterator[bytes]:
+    yield b""
+    end = path.find(b"/")
+    while end != -1:
+        yield path[:end]
+        end = path.find(b"/", end + 1)
+
+
+def is_hidden(path: bytes) -> bool:
+    """A name that begins with a dot belongs to a tool: `.github/workflows/ci.yml` is no document."""
+    return path.startswith(b".") or b"/." in path
+
+
+def printable(path: bytes) -> str:
+    """The path as text, with an escape in place of whatever a terminal would not show as it is."""
+    text = path.decode(errors="backslashreplace")
+    return "".join(
+        character if not _is_odd(character) else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+def _readable_name(path: bytes) -> str:
+    hint = "rename it with printable characters in UTF-8"
+    try:
+        name = path.decode()
+    except UnicodeDecodeError:
+        raise _Refused("file-name", "the file's name is not UTF-8, and the file is not read", hint) from None
+    if any(_is_odd(character) for character in name):
+        summary = "the file's name has a line break or another character that is not shown, and the file is not read"
+        raise _Refused("file-name", summary, hint)
+    return name
+
+
+def _is_odd(character: str) -> bool:
+    odd_category = unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
+    return odd_category or unicodedata.bidirectional(character) in _BIDI_CONTROLS
+
+
+def _resolve(item: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Found:
+    """The file that is read at this path."""
+    match item.kind:
+        case Kind.FILE:
+            return item
+        case Kind.LINK:
+            return _target(item, by_path, folders)
+        case Kind.SUBMODULE:
+            summary = "a submodule is not read: what it holds is not part of the desired state"
+            raise _Refused("submodule", summary, "move the documents into this repository, or set [repository] path")
+        case Kind.SPECIAL:
+            raise _Refused("special-file", "neither a file nor a folder, and not read", "remove it")
+
+
+def _target(link: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Found:
+    shown = printable(link.link)
+    path = _follow(link, by_path, shown)
+    target = by_path.get(path)
+    if target is not None and target.kind is Kind.FILE:
+        return target
+    if path in folders:
+        summary = f"the link leads to {shown}, a folder, and only links to files are followed"
+        raise _Refused("link-to-folder", summary, "link the files, or move the folder here")
+    raise _Refused("broken-link", f"the link leads to {shown}, where there is no file", "mend or remove the link")
+
+
+def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
+    """Where the link leads, as a file system would find it: a part of the way may be a link too."""
+    hint = "put the file itself here: nothing outside of [repository] path is read"
+    done: list[bytes] = []
+    todo = link.path.split(b"/")
+    links = 0
+    while todo:
+        part = todo.pop(0)
+        if part == b"..":
+            if not done:
+                raise _Refused("link-out-of-tree", f"the link leads to {shown}, out of the folder", hint)
+            done.pop()
+        elif part not in (b"", b"."):
+            here = by_path.get(b"/".join([*done, part]))
+            if here is None or here.kind is not Kind.LINK:
+                done.append(part)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise _Refused("broken-link", f"the link leads to {shown}, and from there in a circle", "remove it")
+            if here.link.startswith(b"/"):
+                raise _Refused("link-out-of-tree", f"the link leads to {shown}, out of the folder", hint)
+            todo = here.link.split(b"/") + todo
+    return b"/".join(done)

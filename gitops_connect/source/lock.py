@@ -1,0 +1,52 @@
+"""One writer a clone: an advisory lock on a file beside it, which also the git processes of the writer hold.
+
+A git that outlives its killed parent keeps the lock until it ends, so that nobody takes its files for left-overs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gitops_connect.errors import SourceRefused, SourceUnavailable
+
+_PAUSE = 0.05
+
+
+@contextmanager
+def locked(file: Path, timeout: float) -> Iterator[int]:
+    """Hold the lock; the value is the file descriptor to hand to children. Waits `timeout` seconds at most.
+
+    Raises SourceUnavailable where somebody else still has it by then, SourceRefused where the file cannot be made.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        message = (
+            f"cannot keep a clone in {file.parent}: {error.strerror}; set GITOPS_CONNECT_CACHE to a folder that can"
+        )
+        raise SourceRefused(f"{message} be written") from error
+    try:
+        _acquire(descriptor, file, timeout)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, file: Path, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                what = f"another process has been using the clone beside {file} for {timeout:g} s"
+                raise SourceUnavailable(f"{what}: wait for it, or give this one a cache folder of its own") from error
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -1,0 +1,111 @@
+"""Blobs and trees out of git's object database, as they are: no work tree, and many blobs by one process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from subprocess import Popen
+from typing import IO
+
+from gitops_connect.source.listing import Found, Kind, bounded
+from gitops_connect.source.program import GitFailed, Program
+
+_WINDOW = 512
+"""As many ids as a pipe holds for certain, so that neither side waits for the other: 512 of 41 bytes."""
+_CHUNK = 1 << 20
+_LONGEST_LINK = 4096
+_KINDS = {b"100": Kind.FILE, b"120": Kind.LINK, b"160": Kind.SUBMODULE}
+
+
+def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = None) -> Iterator[bytes]:
+    """The content of each, as far as its first `at_most` bytes. Raises GitFailed where one is not there or damaged."""
+    if not blob_ids:
+        return
+    with program.started("cat-file", "--batch") as process:
+        stdin, stdout = _pipes(process)
+        for start in range(0, len(blob_ids), _WINDOW):
+            window = blob_ids[start : start + _WINDOW]
+            _ask(stdin, window)
+            for blob_id in window:
+                yield _answer(stdout, blob_id, at_most)
+
+
+def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
+    """The size of each in bytes. Raises GitFailed where one is not there."""
+    request = "".join(f"{blob_id}\n" for blob_id in blob_ids).encode()
+    answer = program.run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=request) if blob_ids else b""
+    found = {}
+    for line in answer.decode().splitlines():
+        blob_id, _, size = line.partition(" ")
+        if not size.isdigit():
+            raise GitFailed("cat-file", 0, f"error: blob {line}".encode())
+        found[blob_id] = int(size)
+    return found
+
+
+def missing(program: Program, tree: str) -> set[str]:
+    """The objects under this tree that the clone does not hold, as they were not fetched yet."""
+    listed = program.run("rev-list", "--objects", "--no-object-names", "--missing=print", tree)
+    return {line[1:] for line in listed.decode().splitlines() if line.startswith("?")}
+
+
+def walk(program: Program, tree: str, where: str) -> list[Found]:
+    """All paths under this tree, neither sizes nor links looked up. Raises SourceRefused where there are too many."""
+    with program.started("ls-tree", "-r", "-z", tree) as process:
+        with closing(_records(_pipes(process)[1])) as records:
+            found = list(bounded(map(_parse, records), where))
+        if process.wait():
+            raise GitFailed("ls-tree", process.returncode, process.stderr.read() if process.stderr else b"")
+        return found
+
+
+def links(program: Program, blob_ids: Sequence[str]) -> dict[str, bytes]:
+    """Where these symbolic links lead."""
+    return dict(zip(blob_ids, read_blobs(program, blob_ids, _LONGEST_LINK), strict=True))
+
+
+def _parse(record: bytes) -> Found:
+    about, _, path = record.partition(b"\t")
+    mode, _, blob_id = about.split(b" ")
+    return Found(path, _KINDS.get(mode[:3], Kind.SPECIAL), blob_id.decode())
+
+
+def _records(stream: IO[bytes]) -> Generator[bytes, None, None]:
+    """Split at NUL, as it comes: a tree that stands for endless files is not waited for."""
+    rest = b""
+    while chunk := stream.read(_CHUNK >> 4):
+        *records, rest = (rest + chunk).split(b"\0")
+        yield from records
+
+
+def _pipes(process: Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("git is always started with pipes")
+    return process.stdin, process.stdout
+
+
+def _ask(stdin: IO[bytes], blob_ids: Sequence[str]) -> None:
+    try:
+        stdin.write("".join(f"{blob_id}\n" for blob_id in blob_ids).encode())
+        stdin.flush()
+    except BrokenPipeError as error:
+        raise GitFailed("cat-file", 0, b"error: it ended before everything was read") from error
+
+
+def _answer(stdout: IO[bytes], blob_id: str, at_most: int | None) -> bytes:
+    header = stdout.readline().split()
+    if len(header) != 3 or header[1] != b"blob":
+        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is missing or cannot be read".encode())
+    size = int(header[2])
+    content = stdout.read(size if at_most is None else min(size, at_most))
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    digest.update(content)
+    left = size - len(content)
+    while left > 0 and (chunk := stdout.read(min(left, _CHUNK))):
+        digest.update(chunk)
+        left -= len(chunk)
+    stdout.read(1)
+    if digest.hexdigest() != blob_id:
+        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is damaged".encode())
+    return content

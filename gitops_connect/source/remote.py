@@ -1,0 +1,124 @@
+"""The git server: which commit a target stands for, and what the clone lacks of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gitops_connect.errors import SourceRefused
+from gitops_connect.model.names import Revision
+from gitops_connect.source.clone import FETCHED, Clone
+from gitops_connect.source.program import GitFailed, GitTimedOut, Program
+from gitops_connect.source.target import Target, TargetKind
+
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
+_FILTER = "--filter=blob:none"
+_NOT_BY_ID = re.compile(r"unadvertised object|not our ref|not advertised|couldn't find remote ref")
+_SLACK = 24 * 3600
+"""Seconds by which the clocks of two committers may differ, so that a child can be older than its parent."""
+_MOST_NAMES = 5
+
+
+class NotById(Exception):
+    """The server gives out nothing by its id: blobs cannot be fetched when they are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """The server, reached with `program` (which has the credentials), and the clone that it fills."""
+
+    program: Program
+    clone: Clone
+    where: str
+
+    def look(self, target: Target) -> Revision:
+        """The commit of a branch or tag at this moment: one small request. Raises GitFailed, SourceRefused."""
+        peeled = f"{target.wanted}^{{}}"
+        references = self._references(target.wanted, peeled)
+        found = references.get(peeled) or references.get(target.wanted)
+        if found is None:
+            raise SourceRefused(f"{self.where}: {self._absence(target)}")
+        return Revision(found)
+
+    def fetch(self, target: Target, known: Revision | None) -> tuple[Revision, bool]:
+        """Get a target's commit, and the history since the `known` one; False where that history could not be had.
+
+        Raises GitFailed, SourceRefused.
+        """
+        if target.kind is TargetKind.COMMIT:
+            self._fetch_commit(target.name)
+            return Revision(target.name), True
+        since = [f"--shallow-since={self.clone.date(known) - _SLACK}"] if known else []
+        complete = self._fetch_shallow(f"+{target.wanted}:{FETCHED}", since)
+        revision = self.clone.commit(FETCHED)
+        if revision is None:
+            raise SourceRefused(f"{self.where}: {target} is no commit: name one that leads to a commit")
+        return revision, complete
+
+    def fetch_blobs(self, blob_ids: Sequence[str]) -> None:
+        """Get these blobs in one request. Raises GitFailed, and NotById where the server does not do that."""
+        if not blob_ids:
+            return
+        request = "".join(f"{blob_id}\n" for blob_id in blob_ids).encode()
+        try:
+            # There is nothing to negotiate about blobs: what is asked for is missing.
+            noop = ("-c", "fetch.negotiationAlgorithm=noop")
+            self.program.run(*noop, *_FETCH, _FILTER, "--stdin", "origin", stdin=request)
+        except GitFailed as failure:
+            if _NOT_BY_ID.search(failure.stderr):
+                raise NotById from failure
+            raise
+
+    def _fetch_shallow(self, refspec: str, since: list[str]) -> bool:
+        """As little as the server can: since a date, else without history, else everything."""
+        filters = [_FILTER] if self.clone.is_filtered else []
+        attempts = [[*since, *filters], ["--depth=1", *filters], []] if since else [["--depth=1", *filters], []]
+        complete = True
+        while True:
+            try:
+                self.program.run(*_FETCH, *attempts.pop(0), "origin", refspec)
+            except GitFailed as failure:
+                if not attempts or isinstance(failure, GitTimedOut) or "shallow" not in failure.stderr:
+                    raise
+                complete = complete and "does not support" not in failure.stderr
+            else:
+                return complete
+
+    def _fetch_commit(self, commit: str) -> None:
+        try:
+            self._fetch_shallow(commit, [])
+        except GitFailed as failure:
+            if not _NOT_BY_ID.search(failure.stderr):
+                raise
+            self._fetch_everything()
+        if self.clone.commit(commit) is None:
+            what = f"no branch or tag contains commit {commit}"
+            raise SourceRefused(f"{self.where}: {what}: check [repository] commit, or push a branch or tag with it")
+
+    def _fetch_everything(self) -> None:
+        whole = ["--depth=2147483647"] if self.clone.is_shallow else []
+        filters = [_FILTER] if self.clone.is_filtered else []
+        refspecs = [f"+refs/{kind}/*:refs/gitops-connect/all/{kind}/*" for kind in ("heads", "tags")]
+        self.program.run(*_FETCH, *whole, *filters, "origin", *refspecs)
+
+    def _references(self, *patterns: str) -> dict[str, str]:
+        lines = self.program.run("ls-remote", "--quiet", "origin", *patterns).decode(errors="replace").splitlines()
+        return {name: value for value, _, name in (line.partition("\t") for line in lines)}
+
+    def _absence(self, target: Target) -> str:
+        """Why there is no such branch or tag, from what there is instead."""
+        references = self._references()
+        if not references:
+            return f"the repository is empty: push a commit to {target}"
+        kind, other = ("heads", "tags") if target.kind is TargetKind.BRANCH else ("tags", "heads")
+        if f"refs/{other}/{target.name}" in references:
+            right = "tag" if other == "tags" else "branch"
+            return f"there is no {target}, but a {right} of that name: set [repository] {right}"
+        prefix = f"refs/{kind}/"
+        names = sorted(name[len(prefix) :] for name in references if name.startswith(prefix) and "^" not in name)
+        shown = difflib.get_close_matches(target.name, names, n=1) or names[:_MOST_NAMES]
+        quoted = ", ".join(repr(name) for name in shown)
+        there = f"there is {quoted}" if quoted else "there is none at all"
+        return f"there is no {target}, {there}: check [repository] {target.kind.value}"

@@ -1,0 +1,207 @@
+"""A git repository as a source: one clone on this machine, brought up to date, and read without a work tree.
+
+Polling is the common case and costs one small request: only where the branch has moved is anything fetched. What comes
+wrong out of git is sorted once, here: into what the server said, and damage to the clone, which is then cloned again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gitops_connect.errors import SourceRefused, SourceUnavailable
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.names import Revision
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source import objects
+from gitops_connect.source.address import Transport, parse_address
+from gitops_connect.source.checkout import Checkout
+from gitops_connect.source.clone import Clone
+from gitops_connect.source.environment import read_password, remote_environment
+from gitops_connect.source.failures import SourceError, explain, recognise
+from gitops_connect.source.listing import printable
+from gitops_connect.source.lock import locked
+from gitops_connect.source.program import GitFailed, check_version
+from gitops_connect.source.remote import NotById, Remote
+from gitops_connect.source.target import TargetKind, parse_folder, parse_target
+
+
+class Repository:
+    """A `Source`: the repository of the settings, with its clone in `folder` and a lock beside it.
+
+    Several processes may use one `folder`: they take turns.
+    """
+
+    def __init__(self, settings: RepositorySettings, folder: Path) -> None:
+        """Raises UsageError where a setting cannot be used. Nothing is read or reached yet."""
+        self._settings = settings
+        self._folder = folder.absolute()
+        self._address = parse_address(settings.url)
+        self._target = parse_target(settings)
+        self._path = parse_folder(settings.path)
+        self._where = f"repository {self._address}"
+        self._current: Checkout | None = None
+
+    def fetch(self) -> Checkout:
+        """The revision that the branch, tag or commit stands for now; the same value as before where nothing moved.
+
+        Raises SourceUnavailable where waiting may help, SourceRefused where it will not, UsageError where a credential
+        is not there. `last_good` is then still what it was.
+        """
+        check_version()
+        self._check_path()
+        with self._locked() as held:
+            clone = self._clone(held)
+            if not clone.is_usable:
+                return self._clone_again(held, None)
+            clone.clear_locks()
+            try:
+                return self._update(clone)
+            except NotById:
+                return self._clone_again(held, None, filtered=False)
+            except GitFailed as failure:
+                error = self._explain(failure)
+                if recognise(failure) or clone.is_sound:
+                    raise error from failure
+            return self._clone_again(held, error)
+
+    @property
+    def last_good(self) -> Checkout | None:
+        """The last revision that was fetched whole, also by an earlier process; None where there is none to read."""
+        clone = self._clone()
+        if self._current is None and clone.is_usable:
+            try:
+                revision = clone.commit(self._target.good_ref)
+                self._current = self._checkout(clone, revision, self._fetch_blobs) if revision else None
+            except (GitFailed, SourceRefused):
+                return None
+        return self._current
+
+    def close(self) -> None:
+        """Forget what was read. No process, file or connection is held between two calls."""
+        self._current = None
+
+    def _update(self, clone: Clone) -> Checkout:
+        remote = self._remote(clone)
+        known = clone.commit(self._target.good_ref)
+        pinned = self._target.kind is TargetKind.COMMIT
+        tip = known if pinned and known else remote.look(self._target)
+        if tip == known:
+            if self._current is None or self._current.revision != tip:
+                self._current = self._checkout(clone, tip, remote.fetch_blobs)
+            return self._current
+        revision, complete = remote.fetch(self._target, known)
+        checkout = self._adopt(clone, revision, remote)
+        rewritten = known is not None and complete and not clone.descends(revision, known)
+        return replace(checkout, rewritten=known) if rewritten else checkout
+
+    def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
+        """Clone aside, then take the place of the one that is there, if any. `damage` is what was wrong with that."""
+        fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings.timeout, (held,))
+        try:
+            fresh.create(filtered=filtered)
+            remote = self._remote(fresh)
+            if self._target.kind is not TargetKind.COMMIT:
+                remote.look(self._target)
+            revision, _ = remote.fetch(self._target, None)
+            fresh.replace(self._folder)
+            clone = self._clone(held)
+            return self._adopt(clone, revision, self._remote(clone))
+        except GitFailed as failure:
+            raise _again(self._explain(failure), damage) from failure
+        except NotById:
+            return self._clone_again(held, damage, filtered=False)
+        except (SourceRefused, SourceUnavailable) as error:
+            raise _again(error, damage) from error
+        except OSError as error:
+            what = f"{self._where}: cannot keep a clone in {self._folder}: {error.strerror}"
+            raise SourceUnavailable(
+                f"{what}: see to the disk, or set GITOPS_CONNECT_CACHE to another folder"
+            ) from error
+        finally:
+            shutil.rmtree(fresh.folder, ignore_errors=True)
+
+    def _adopt(self, clone: Clone, revision: Revision, remote: Remote) -> Checkout:
+        """Read the new revision's tree, and only then take it for good."""
+        self._current = self._checkout(clone, revision, remote.fetch_blobs)
+        clone.keep(self._target, revision)
+        return self._current
+
+    def _checkout(self, clone: Clone, revision: Revision, fetch: Callable[[Sequence[str]], None]) -> Checkout:
+        listing, absent = clone.list(self._tree(clone, revision), self._where, fetch)
+        return Checkout(revision, listing.entries, listing.diagnostics, _CloneReader(self, absent))
+
+    def _tree(self, clone: Clone, revision: Revision) -> str:
+        if not self._path:
+            return f"{revision}^{{tree}}"
+        name = f"{revision}:{self._path}"
+        kind = clone.kind(name)
+        if kind == "tree":
+            return name
+        found = "there is a file or link of that name" if kind else f"at its root are {_names(clone.folders(revision))}"
+        what = f"revision {revision[:12]} has no folder {self._path!r}; {found}"
+        raise SourceRefused(f"{self._where}: {what}: check [repository] path")
+
+    def read(self, entries: Sequence[Entry], absent: set[str], at_most: int | None) -> Iterator[bytes]:
+        """The content of these files; those whose ids are in `absent` are fetched first, and taken out of it."""
+        wanted = [entry.blob_id for entry in entries]
+        lacking = sorted(absent.intersection(wanted))
+        try:
+            self._fetch_blobs(lacking)
+            absent.difference_update(lacking)
+            yield from objects.read_blobs(self._clone().program, wanted, at_most)
+        except GitFailed as failure:
+            self._clone().mark_damaged()
+            what = f"{self._where}: the clone in {self._folder} is damaged and will be cloned again at the next fetch"
+            raise SourceUnavailable(f"{what} ({failure.stderr.strip()})") from failure
+
+    def _fetch_blobs(self, blob_ids: Sequence[str]) -> None:
+        if not blob_ids:
+            return
+        with self._locked() as held:
+            try:
+                self._remote(self._clone(held)).fetch_blobs(blob_ids)
+            except NotById:
+                self._clone_again(held, None, filtered=False)
+            except GitFailed as failure:
+                raise self._explain(failure) from failure
+
+    def _locked(self) -> AbstractContextManager[int]:
+        return locked(self._folder.with_name(self._folder.name + ".lock"), self._settings.timeout)
+
+    def _clone(self, held: int | None = None) -> Clone:
+        return Clone.at(self._folder, self._settings.timeout, () if held is None else (held,))
+
+    def _remote(self, clone: Clone) -> Remote:
+        environment = remote_environment(clone.folder, self._address, self._settings)
+        return Remote(replace(clone.program, environment=environment), clone, self._where)
+
+    def _explain(self, failure: GitFailed) -> SourceError:
+        return explain(self._where, failure, read_password(self._address, self._settings))
+
+    def _check_path(self) -> None:
+        if self._address.transport is Transport.FILE and not Path(self._address.url).exists():
+            raise SourceRefused(f"{self._where}: there is nothing at that path: check [repository] url")
+
+
+@dataclass(frozen=True, slots=True)
+class _CloneReader:
+    repository: Repository
+    absent: set[str]
+
+    def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
+        return self.repository.read(entries, self.absent, at_most)
+
+
+def _again(error: SourceError, damage: SourceError | None) -> SourceError:
+    if damage is None:
+        return error
+    return type(error)(f"{error}; the clone is damaged, and could not be cloned again ({damage})")
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(printable(name.encode())) for name in names[:5])
+    return f"the folders {shown}" if shown else "no folders"

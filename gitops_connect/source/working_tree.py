@@ -1,0 +1,131 @@
+"""A folder as it is, git or not, with what is not committed: what `gitops-connect plan FOLDER` reads."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.names import Revision
+from gitops_connect.source.checkout import Checkout
+from gitops_connect.source.listing import Found, Kind, arrange, bounded, printable
+
+_CHUNK = 1 << 20
+
+
+class WorkingTree:
+    """A `Source` that reads one folder. Its revision is a digest of the paths and blob ids that are in it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def fetch(self) -> Checkout:
+        """What is there now; every file is read once, for its blob id.
+
+        Raises UsageError where there is no such folder, SourceRefused where a file cannot be read or there are too
+        many, SourceUnavailable where one changes meanwhile.
+        """
+        if not self._path.is_dir():
+            what = "is a file" if self._path.exists() else "does not exist"
+            raise UsageError(f"{self._path} {what}: expected a folder with documents in it")
+        root = self._path.absolute()
+        listing = arrange(bounded(_walk(root), f"folder {self._path}"))
+        digest = hashlib.sha256()
+        for entry in listing.entries:
+            digest.update(f"{entry.path}\0{entry.blob_id}\n".encode())
+        revision = Revision(f"worktree-{digest.hexdigest()[:40]}")
+        return Checkout(revision, listing.entries, listing.diagnostics, _FolderReader(root))
+
+    def close(self) -> None:
+        """Nothing is held between two fetches."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderReader:
+    root: Path
+
+    def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
+        for entry in entries:
+            blob_id, content = _read(self.root / entry.path, entry.path, at_most)
+            if blob_id != entry.blob_id:
+                raise _changed(entry.path)
+            yield content
+
+
+def _walk(root: Path) -> Iterator[Found]:
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        for child in _children(root, folder):
+            path = folder + child.name
+            if not child.is_dir(follow_symlinks=False):
+                yield _find(path, child)
+            elif _is_entered(child.name):
+                waiting.append(f"{path}/")
+
+
+def _children(root: Path, folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root / folder) as children:
+            return list(children)
+    except FileNotFoundError as error:
+        raise _changed(folder) from error
+    except OSError as error:
+        raise SourceRefused(f"cannot read the folder {_shown(folder)}: {error.strerror}") from error
+
+
+def _is_entered(name: str) -> bool:
+    """Hidden folders are not: `.git`, `.venv`. Where Kubernetes mounts files, their links lead through `..data`."""
+    return not name.startswith(".") or name.startswith("..")
+
+
+def _find(path: str, child: os.DirEntry[str]) -> Found:
+    name = os.fsencode(path)
+    if child.is_symlink():
+        try:
+            return Found(name, Kind.LINK, link=os.fsencode(Path(child.path).readlink()))
+        except OSError as error:
+            raise _changed(path) from error
+    if not child.is_file(follow_symlinks=False):
+        return Found(name, Kind.SPECIAL)
+    blob_id, _ = _read(Path(child.path), path, at_most=0)
+    return Found(name, Kind.FILE, blob_id, child.stat(follow_symlinks=False).st_size)
+
+
+def _read(file: Path, path: str, at_most: int | None) -> tuple[str, bytes]:
+    """The blob id that git would give the file, and its first `at_most` bytes."""
+    try:
+        with open(file, "rb", opener=_open) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+            content = stream.read(size if at_most is None else min(size, at_most))
+            digest.update(content)
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+            return digest.hexdigest(), content
+    except FileNotFoundError as error:
+        raise _changed(path) from error
+    except OSError as error:
+        raise SourceRefused(f"cannot read the file {_shown(path)}: {error.strerror}") from error
+
+
+def _open(path: str, flags: int) -> int:
+    # A pipe that took a file's place would otherwise be waited for, for ever.
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(path)
+    return descriptor
+
+
+def _changed(path: str) -> SourceUnavailable:
+    return SourceUnavailable(f"{_shown(path)} changed while the folder was being read: look again")
+
+
+def _shown(path: str) -> str:
+    return repr(printable(os.fsencode(path)))
