@@ -1,0 +1,305 @@
+"""What Connect does with connectors, held over the stand-in and the real one."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract.under_test import SOURCE, Contract
+from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, Rejected
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType
+from gitops_connect.observed import observe
+
+ABSENT = ConnectorName("no-such-connector")
+
+
+def test_the_worker_names_its_version_and_cluster(contract: Contract) -> None:
+    info = contract.client.info()
+    assert info.version.major >= 3
+    assert info.reported.startswith(f"{info.version.major}.{info.version.minor}.")
+    assert info.commit
+    assert info.kafka_cluster_id
+    status, body = contract.json("GET", "/")
+    assert (status, body.keys() >= {"version", "commit", "kafka_cluster_id"}) == (200, True)
+
+
+def test_a_created_connector_runs_with_the_config_that_was_sent(contract: Contract) -> None:
+    config = contract.source()
+    name = contract.create("run", config)
+    found = contract.await_state(name, "RUNNING", ["RUNNING"])
+    assert found.config == config
+    assert found.type is ConnectorType.SOURCE
+    assert found.worker
+    assert found.trace == ""
+
+
+def test_a_sink_has_as_many_tasks_as_it_may(contract: Contract) -> None:
+    name = contract.create("sink", contract.sink())
+    assert contract.await_state(name, "RUNNING", ["RUNNING"] * 2).type is ConnectorType.SINK
+
+
+@pytest.mark.parametrize(("state", "reported"), [(TargetState.STOPPED, "STOPPED"), (TargetState.PAUSED, "PAUSED")])
+def test_a_connector_is_created_in_its_state(contract: Contract, state: TargetState, reported: str) -> None:
+    name = contract.create("born", contract.source(), state)
+    contract.await_state(name, reported, [])
+
+
+def test_a_connector_is_created_running_where_the_state_says_so(contract: Contract) -> None:
+    name = contract.create("born", contract.source(), TargetState.RUNNING)
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+
+
+def test_a_new_connector_is_listed_at_once_and_never_absent(contract: Contract) -> None:
+    """Until its first status, it is left out of the expanded list: then it is unknown."""
+    name = contract.create("new", contract.source())
+    state = observe(contract.client, [name, ABSENT])
+    assert name in state.connectors.keys() | state.unknown
+    assert ABSENT not in state.connectors.keys() | state.unknown
+    assert name in contract.client.names()
+
+
+def test_the_same_name_cannot_be_created_twice(contract: Contract) -> None:
+    name = contract.create("twice", contract.source())
+    with pytest.raises(AlreadyExists, match=f"Connector {name} already exists"):
+        contract.client.create(name, contract.source())
+    body = {"name": name, "config": contract.source()}
+    answer = {"error_code": 409, "message": f"Connector {name} already exists"}
+    assert contract.json("POST", "/connectors", body) == (409, answer)
+
+
+def test_an_invalid_config_is_refused_with_every_error_and_creates_nothing(contract: Contract) -> None:
+    name = contract.name("bad")
+    config = {"connector.class": SOURCE, "tasks.max": "many"}
+    with pytest.raises(Rejected) as caught:
+        contract.client.create(name, config)
+    assert 'Missing required configuration "topic" which has no default value.' in str(caught.value)
+    assert "Invalid value many for configuration tasks.max: Not a number of type INT" in str(caught.value)
+    assert "You can also find" not in str(caught.value)
+    assert name not in contract.client.names()
+
+
+def test_a_class_that_is_not_there_is_refused(contract: Contract) -> None:
+    with pytest.raises(Rejected, match=r"Failed to find any class.*matches org\.example\.Nope \(HTTP 400"):
+        contract.client.create(contract.name(), {"connector.class": "org.example.Nope"})
+
+
+def test_a_config_that_connect_quotes_as_a_whole_shows_no_secret(contract: Contract) -> None:
+    config = {"database.password": "hunter2", "plain": "hunter3"}
+    with pytest.raises(Rejected, match="contains no connector type") as caught:
+        contract.client.create(contract.name(), config, sensitive=["plain"])
+    assert "hunter" not in str(caught.value)
+
+
+def test_a_field_that_the_worker_does_not_know_is_refused_with_500(contract: Contract) -> None:
+    status, body = contract.json("POST", "/connectors", {"name": "x", "config": contract.source(), "bogus": 1})
+    assert status == 500
+    assert body["message"].startswith('Unrecognized field "bogus"')
+
+
+def test_a_config_is_replaced_as_a_whole(contract: Contract) -> None:
+    name = contract.create("change", contract.source(extra="1"))
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    changed = contract.source(topic="other")
+    contract.client.configure(name, changed)
+    assert contract.await_state(name, "RUNNING", ["RUNNING"]).config == changed
+
+
+def test_an_equal_config_is_accepted(contract: Contract) -> None:
+    name = contract.create("same", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    contract.client.configure(name, contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+
+
+def test_a_config_put_to_an_absent_connector_creates_it(contract: Contract) -> None:
+    name = contract.name("put")
+    status, body = contract.json("PUT", f"/connectors/{name}/config", contract.source())
+    assert (status, body["name"]) == (201, name)
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+
+
+def test_an_invalid_config_leaves_the_connector_as_it_was(contract: Contract) -> None:
+    name = contract.create("keep", contract.source())
+    before = contract.await_state(name, "RUNNING", ["RUNNING"])
+    with pytest.raises(Rejected, match="Value must be at least 1"):
+        contract.client.configure(name, contract.source(**{"tasks.max": "0"}))
+    assert contract.await_state(name, "RUNNING").config == before.config
+
+
+def test_null_is_refused_in_a_config(contract: Contract) -> None:
+    status, body = contract.json("PUT", f"/connectors/{contract.name()}/config", {**contract.source(), "x": None})
+    assert status == 400
+    assert "Null value can not be supplied as the configuration value." in body["message"]
+
+
+def test_numbers_and_booleans_are_kept_as_texts(contract: Contract) -> None:
+    name = contract.name("typed")
+    status, body = contract.json("PUT", f"/connectors/{name}/config", {**contract.source(), "n": "3", "b": "true"})
+    assert (status, body["config"]["n"], body["config"]["b"]) == (201, "3", "true")
+
+
+def test_another_name_in_the_config_is_refused(contract: Contract) -> None:
+    name = contract.name()
+    status, body = contract.json("PUT", f"/connectors/{name}/config", {**contract.source(), "name": "other"})
+    text = f"Connector name configuration (other) doesn't match connector name in the URL ({name})"
+    assert (status, body["message"]) == (400, text)
+
+
+def test_a_running_connector_is_paused_resumed_and_stopped(contract: Contract) -> None:
+    name = contract.create("walk", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    contract.client.pause(name)
+    contract.await_state(name, "PAUSED", ["PAUSED"])
+    contract.client.resume(name)
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    contract.client.stop(name)
+    contract.await_state(name, "STOPPED", [])
+    contract.client.pause(name)
+    contract.await_state(name, "PAUSED", [])
+    contract.client.resume(name)
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+
+
+def test_a_transition_to_where_it_is_already_does_nothing(contract: Contract) -> None:
+    name = contract.create("again", contract.source(), TargetState.STOPPED)
+    contract.await_state(name, "STOPPED", [])
+    contract.client.stop(name)
+    contract.await_state(name, "STOPPED", [])
+
+
+def test_a_stopped_connector_takes_a_config_and_stays_stopped(contract: Contract) -> None:
+    name = contract.create("quiet", contract.source(), TargetState.STOPPED)
+    contract.await_state(name, "STOPPED", [])
+    contract.client.configure(name, contract.source(topic="later"))
+    assert contract.await_state(name, "STOPPED", []).config["topic"] == "later"
+
+
+def test_a_paused_connector_takes_a_config_and_stays_paused(contract: Contract) -> None:
+    name = contract.create("calm", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    contract.client.pause(name)
+    contract.await_state(name, "PAUSED", ["PAUSED"])
+    contract.client.configure(name, contract.source(topic="later"))
+    contract.await_state(name, "PAUSED", ["PAUSED"])
+
+
+def test_a_connector_that_cannot_start_fails_with_its_trace(contract: Contract) -> None:
+    name = contract.create("fail", contract.mirror())
+    found = contract.await_state(name, "FAILED", [])
+    assert "KafkaException" in found.trace
+
+
+def test_a_failed_connector_can_be_stopped(contract: Contract) -> None:
+    name = contract.create("fail", contract.mirror())
+    contract.await_state(name, "FAILED")
+    contract.client.stop(name)
+    assert contract.await_state(name, "STOPPED", []).trace == ""
+
+
+def test_pause_and_resume_are_accepted_by_a_failed_connector_and_change_nothing(contract: Contract) -> None:
+    """202, and it stays FAILED; the wish is kept: the next start, here of a new config, is a paused one."""
+    name = contract.create("fail", contract.mirror())
+    contract.await_state(name, "FAILED")
+    assert contract.json("PUT", f"/connectors/{name}/resume")[0] == 202
+    assert contract.json("PUT", f"/connectors/{name}/pause")[0] == 202
+    contract.await_state(name, "FAILED")
+    contract.client.configure(name, contract.mirror(topics="x"))
+    contract.await_state(name, "PAUSED", [])
+
+
+def test_a_task_can_fail_in_a_running_connector(contract: Contract) -> None:
+    file = contract.folder / "missing" / "out.txt"
+    name = contract.create("task", contract.sink(file=str(file)))
+    found = contract.await_state(name, "RUNNING", ["FAILED"] * 2)
+    assert "Couldn't find or create file" in found.tasks[0].trace
+    contract.client.pause(name)
+    contract.await_state(name, "PAUSED", ["FAILED"] * 2)
+    contract.client.stop(name)
+    contract.await_state(name, "STOPPED", [])
+
+
+def test_a_deleted_connector_is_gone_and_can_be_deleted_again(contract: Contract) -> None:
+    name = contract.create("gone", contract.source())
+    contract.client.delete(name)
+    assert name not in contract.client.names()
+    contract.client.delete(name)
+    answer = {"error_code": 404, "message": f"Connector {name} not found"}
+    assert contract.json("DELETE", f"/connectors/{name}") == (404, answer)
+
+
+@pytest.mark.parametrize("verb", ["stop", "pause", "resume"])
+def test_an_absent_connector_is_not_found(contract: Contract, verb: str) -> None:
+    with pytest.raises(NotFound, match=f"Unknown connector {ABSENT}"):
+        getattr(contract.client, verb)(ABSENT)
+
+
+def test_an_endpoint_that_is_not_there_is_no_absent_connector(contract: Contract) -> None:
+    assert contract.json("PUT", "/connectors/x/nothing") == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
+
+
+@pytest.mark.parametrize(
+    "text", ["with space", "ünï-日本", "a..b", "semi;colon", "q?x#y", "plus+plus", 'quote"s', "a&b=c", "colon:x", "@at"]
+)
+def test_odd_names_are_addressed_as_they_are(contract: Contract, text: str) -> None:
+    name = contract.create(text, contract.source(), TargetState.STOPPED)
+    contract.await_state(name, "STOPPED", [])
+    contract.client.configure(name, contract.source(topic="odd"))
+    assert contract.await_state(name, "STOPPED").config["topic"] == "odd"
+    contract.client.delete(name)
+    assert name not in contract.client.names()
+
+
+@pytest.mark.parametrize("text", ["sl/ash", "per%cent", "back\\slash"])
+def test_names_that_cannot_be_addressed_are_refused_before_connect_takes_them(contract: Contract, text: str) -> None:
+    """Connect would create it and never find it again: Jetty refuses its path."""
+    with pytest.raises(Rejected, match="is of no use"):
+        contract.client.create(ConnectorName(text), contract.source())
+    with pytest.raises(ConnectRefused, match="refused before Connect saw it"):
+        contract.client.stop(ConnectorName(text))
+    with pytest.raises(ConnectRefused, match="refused before Connect saw it"):
+        contract.client.delete(ConnectorName(text))
+
+
+def test_a_name_in_curly_brackets_is_created_and_answered_with_500(contract: Contract) -> None:
+    name = ConnectorName("{" + contract.name() + "}")
+    contract.made.append(name)
+    plain = "".join(char for char in name if char.isalnum())
+    name = ConnectorName("{" + plain + "}")
+    contract.made.append(name)
+    status, body = contract.json("POST", "/connectors", {"name": name, "config": contract.source()})
+    assert (status, body["message"]) == (500, f"The template variable '{plain}' has no value")
+    assert name in contract.client.names()
+
+
+def test_blanks_around_a_name_are_cut_off(contract: Contract) -> None:
+    name = contract.name()
+    status, body = contract.json("POST", "/connectors", {"name": f" {name} ", "config": contract.source()})
+    assert (status, body["name"]) == (201, name)
+
+
+def test_the_shape_of_the_expanded_list(contract: Contract) -> None:
+    name = contract.create("shape", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    status, body = contract.json("GET", "/connectors?expand=status&expand=info")
+    entity = body[name]
+    assert status == 200
+    assert entity.keys() == {"status", "info"}
+    assert entity["status"].keys() == {"name", "connector", "tasks", "type"}
+    assert entity["status"]["connector"].keys() >= {"state", "worker_id"}
+    assert entity["status"]["tasks"][0].keys() >= {"id", "state", "worker_id"}
+    assert entity["info"].keys() == {"name", "config", "tasks", "type"}
+    assert entity["info"]["tasks"] == [{"connector": name, "task": 0}]
+    assert entity["info"]["config"]["name"] == name
+
+
+def test_connector_entities_by_name(contract: Contract) -> None:
+    name = contract.create("entity", contract.source(), TargetState.STOPPED)
+    contract.await_state(name, "STOPPED")
+    assert contract.json("GET", f"/connectors/{name}")[1].keys() == {"name", "config", "tasks", "type"}
+    assert contract.json("GET", f"/connectors/{name}/config") == (200, {**contract.source(), "name": name})
+    assert contract.json("GET", f"/connectors/{name}/status")[1]["connector"]["state"] == "STOPPED"
+    answer = {"error_code": 404, "message": f"Connector {ABSENT} not found"}
+    assert contract.json("GET", f"/connectors/{ABSENT}") == (404, answer)
+    answer = {"error_code": 404, "message": f"No status found for connector {ABSENT}"}
+    assert contract.json("GET", f"/connectors/{ABSENT}/status") == (404, answer)

@@ -1,0 +1,107 @@
+"""What Connect says of plugins and configs, held over the stand-in and the real one."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract.under_test import MIRROR, SINK, SOURCE, Contract
+from gitops_connect.errors import NotFound, Rejected
+from gitops_connect.model.observed import ConnectorType
+
+
+def test_plugins_are_listed_with_type_and_version(contract: Contract) -> None:
+    plugins = {plugin.class_name: plugin for plugin in contract.client.plugins()}
+    assert plugins.keys() >= {SOURCE, SINK, MIRROR}
+    assert plugins[SOURCE].type is ConnectorType.SOURCE
+    assert plugins[SINK].type is ConnectorType.SINK
+    assert plugins[SOURCE].version == contract.client.info().reported
+
+
+@pytest.mark.parametrize("class_name", [MIRROR, "MirrorSourceConnector", "MirrorSource"])
+def test_password_keys_of_a_class_by_any_of_its_names(contract: Contract, class_name: str) -> None:
+    assert contract.client.sensitive_keys(class_name) >= {"sasl.jaas.config", "ssl.key.password"}
+
+
+def test_a_class_without_password_keys(contract: Contract) -> None:
+    assert contract.client.sensitive_keys(SOURCE) == frozenset()
+
+
+def test_the_keys_of_a_class_that_is_not_there(contract: Contract) -> None:
+    with pytest.raises(NotFound, match="Unknown plugin Nope"):
+        contract.client.sensitive_keys("Nope")
+
+
+def test_a_valid_config(contract: Contract) -> None:
+    verdict = contract.client.validate(SOURCE, {**contract.source(), "name": "x"})
+    assert verdict.errors == {}
+    assert verdict.defined >= {"name", "connector.class", "tasks.max", "file", "topic", "key.converter"}
+
+
+@pytest.mark.parametrize("class_name", [SOURCE, "FileStreamSourceConnector", "FileStreamSource"])
+def test_a_class_is_validated_by_any_of_its_names(contract: Contract, class_name: str) -> None:
+    config = contract.source(**{"connector.class": class_name, "name": "x"})
+    assert contract.client.validate(class_name, config).errors == {}
+
+
+def test_every_error_stands_at_its_key(contract: Contract) -> None:
+    config = {"connector.class": SOURCE, "tasks.max": "many", "batch.size": "", "key.converter": "Nope"}
+    assert contract.client.validate(SOURCE, config).errors == {
+        "name": ('Missing required configuration "name" which has no default value.',),
+        "topic": ('Missing required configuration "topic" which has no default value.',),
+        "tasks.max": (
+            "Invalid value many for configuration tasks.max: Not a number of type INT",
+            "Invalid value null for configuration tasks.max: Value must be non-null",
+        ),
+        "batch.size": ("Invalid value  for configuration batch.size: Not a number of type INT",),
+        "key.converter": ("Invalid value Nope for configuration key.converter: Class Nope could not be found.",),
+    }
+
+
+def test_a_sink_needs_topics(contract: Contract) -> None:
+    errors = contract.client.validate(SINK, {"connector.class": SINK, "name": "x"}).errors
+    message = ("Must configure one of topics or topics.regex",)
+    assert errors == {"topics": message, "topics.regex": message}
+
+
+def test_a_control_character_in_a_name(contract: Contract) -> None:
+    errors = contract.client.validate(SOURCE, {**contract.source(), "name": "a\tb"}).errors
+    text = "String may not contain control sequences but had the following ASCII chars: 9"
+    assert errors == {"name": (f"Invalid value a\tb for configuration name: {text}",)}
+
+
+def test_password_keys_are_told_and_their_values_hidden(contract: Contract) -> None:
+    config = {**contract.mirror(), "name": "x", "sasl.jaas.config": "hunter2"}
+    verdict = contract.client.validate(MIRROR, config)
+    assert verdict.sensitive >= {"sasl.jaas.config", "ssl.key.password"}
+    status, body = contract.json("PUT", f"/connector-plugins/{MIRROR}/config/validate", config)
+    values = {item["value"]["name"]: item["value"]["value"] for item in body["configs"]}
+    assert (status, values["sasl.jaas.config"], values["ssl.key.password"]) == (200, "[hidden]", None)
+
+
+def test_a_class_that_is_not_there(contract: Contract) -> None:
+    with pytest.raises(Rejected, match=r"Failed to find any class that implements Connector .* matches Nope \("):
+        contract.client.validate("Nope", {"connector.class": "Nope", "name": "x"})
+
+
+def test_a_config_without_a_class_shows_no_secret(contract: Contract) -> None:
+    with pytest.raises(Rejected, match="contains no connector type") as caught:
+        contract.client.validate(SOURCE, {"database.password": "hunter2"})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_config_of_another_class(contract: Contract) -> None:
+    with pytest.raises(Rejected, match=r"Included connector type .* does not match request type"):
+        contract.client.validate(SOURCE, {"connector.class": SINK, "topics": "t", "name": "x"})
+
+
+def test_the_shape_of_a_verdict(contract: Contract) -> None:
+    config = {"connector.class": SOURCE, "name": "x"}
+    _, body = contract.json("PUT", f"/connector-plugins/{SOURCE}/config/validate", config)
+    assert body.keys() == {"name", "error_count", "groups", "configs"}
+    assert (body["name"], body["error_count"]) == (SOURCE, 1)
+    item = next(item for item in body["configs"] if item["value"]["name"] == "topic")
+    assert item.keys() == {"definition", "value"}
+    assert item["value"].keys() == {"name", "value", "recommended_values", "errors", "visible"}
+    assert item["definition"].keys() >= {"name", "type", "required", "default_value", "importance", "documentation"}
+    _, definitions = contract.json("GET", f"/connector-plugins/{SOURCE}/config")
+    assert definitions[0].keys() == item["definition"].keys()

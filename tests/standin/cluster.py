@@ -1,0 +1,242 @@
+"""The rules of a Connect cluster without the HTTP: connectors, their target states, and what is reported of them.
+
+A transition takes effect after `lag` reads of the status (0: at once). Until its first one, a connector has no status
+and is left out of the expanded list, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from standin.plugins import Refused, check, find, keys_of
+
+WORKER = "127.0.0.1:8083"
+MASK = "********"
+
+
+class Target(Enum):
+    """Kafka's `TargetState`; the value is what a worker reports once it is reached."""
+
+    STARTED = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+@dataclass
+class Reported:
+    """What workers report: a state each for the connector and its tasks, with traces."""
+
+    state: str
+    trace: str = ""
+    tasks: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class Connector:
+    """One connector of the config topic."""
+
+    name: str
+    config: dict[str, str]
+    target: Target = Target.STARTED
+    reported: Reported | None = None
+    due: int = 0
+    """Reads that are left until `next` takes effect."""
+    next: Callable[[], None] | None = None
+    failure: str = ""
+    """Where set, the connector fails with it whenever it starts."""
+
+
+class Cluster:
+    """The connectors of one group; may have several workers before it."""
+
+    def __init__(self, version: str = "4.3.1", *, lag: int = 0, masks_passwords: bool = False) -> None:
+        self.version = version
+        self.lag = lag
+        self.masks_passwords = masks_passwords
+        self.connectors: dict[str, Connector] = {}
+        self.lock = RLock()
+
+    @property
+    def since(self) -> tuple[int, int]:
+        """The version as a pair, to ask what it can do."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    def names(self) -> list[str]:
+        return list(self.connectors)
+
+    def create(self, name: str, config: dict[str, str], initial_state: str | None) -> dict[str, Any]:
+        config = self._named(name, config)
+        check(config)
+        if name in self.connectors:
+            raise Refused(409, f"Connector {name} already exists")
+        target = next((target for target in Target if target.value == initial_state), Target.STARTED)
+        connector = self.connectors[name] = Connector(name, config, target)
+        answer = self.info(name)
+        self._schedule(connector, lambda: self._start(connector))
+        return answer
+
+    def configure(self, name: str, config: dict[str, str]) -> tuple[bool, dict[str, Any]]:
+        """True where it was created."""
+        if name not in self.connectors:
+            return True, self.create(name, config, None)
+        config = self._named(name, config)
+        check(config)
+        connector = self.connectors[name]
+        connector.config = config
+        answer = self.info(name)
+        if connector.target is not Target.STOPPED:
+            self._schedule(connector, lambda: self._start(connector))
+        return False, answer
+
+    def transition(self, name: str, target: Target) -> None:
+        connector = self.connectors.get(name)
+        if connector is None:
+            raise Refused(404, f"Unknown connector {name}")
+        connector.target = target
+        self._schedule(connector, lambda: self._move(connector))
+
+    def delete(self, name: str) -> None:
+        if self.connectors.pop(name, None) is None:
+            raise Refused(404, f"Connector {name} not found")
+
+    def fail(self, name: str, trace: str = "java.lang.RuntimeException: made to fail") -> None:
+        """Let a connector fail, now and whenever it starts, until `failure` is emptied."""
+        connector = self.connectors[name]
+        connector.failure = trace
+        connector.reported = Reported("FAILED", trace)
+
+    def fail_task(self, name: str, task: int, trace: str = "java.lang.RuntimeException: made to fail") -> None:
+        """Let one task fail; the connector stays as it is."""
+        reported = self.connectors[name].reported
+        assert reported is not None
+        reported.tasks[task] = ("FAILED", trace)
+
+    def _named(self, name: str, config: dict[str, str]) -> dict[str, str]:
+        if config.get("name", name) != name:
+            text = f"Connector name configuration ({config['name']}) doesn't match connector name in the URL ({name})"
+            raise Refused(400, text)
+        return {**config, "name": name}
+
+    def _schedule(self, connector: Connector, effect: Callable[[], None]) -> None:
+        connector.next, connector.due = effect, self.lag
+        if not self.lag:
+            self._settle(connector)
+
+    def _settle(self, connector: Connector) -> None:
+        effect, connector.next = connector.next, None
+        if effect is not None:
+            effect()
+
+    def _start(self, connector: Connector) -> None:
+        """A new instance of the connector: what it failed of before is forgotten."""
+        before = connector.reported
+        if connector.target is Target.STARTED:
+            trace = connector.failure or _fault(connector.config)
+            connector.reported = (
+                Reported("FAILED", trace) if trace else Reported("RUNNING", "", _tasks(connector.config))
+            )
+        elif connector.target is Target.PAUSED:
+            connector.reported = Reported("PAUSED", "", [("PAUSED", "") for _ in before.tasks] if before else [])
+        else:
+            connector.reported = Reported("STOPPED")
+
+    def _move(self, connector: Connector) -> None:
+        """The instance changes its state; one that has failed changes no more, unless it is stopped."""
+        reported = connector.reported
+        if connector.target is Target.STOPPED:
+            self._stop(connector)
+        elif reported is None or reported.state == "STOPPED":
+            self._start(connector)
+        elif reported.state == "FAILED":
+            return
+        elif connector.target is Target.STARTED:
+            self._start(connector)
+        else:
+            tasks = [task if task[0] == "FAILED" else ("PAUSED", "") for task in reported.tasks]
+            connector.reported = Reported("PAUSED", "", tasks)
+
+    def _stop(self, connector: Connector) -> None:
+        tasks = connector.reported.tasks if connector.reported else []
+        if self.lag and tasks:  # the tasks are reported for a while longer than the connector
+            connector.reported = Reported("STOPPED", "", tasks)
+            connector.next, connector.due = (lambda: self._start(connector)), 1
+        else:
+            connector.reported = Reported("STOPPED")
+
+    def status(self, name: str) -> dict[str, Any]:
+        """One read of the status, which lets time pass for that connector."""
+        connector = self.connectors.get(name)
+        if connector is not None and connector.next is not None:
+            if connector.due <= 0:
+                self._settle(connector)
+            else:
+                connector.due -= 1
+        if connector is None or connector.reported is None:
+            raise Refused(404, f"No status found for connector {name}")
+        reported = connector.reported
+        tasks = [{"id": number, **self._entry(*task)} for number, task in enumerate(reported.tasks)]
+        entry = self._entry(reported.state, reported.trace)
+        return {"name": name, "connector": entry, "tasks": tasks, "type": _type(connector.config)}
+
+    def _entry(self, state: str, trace: str) -> dict[str, Any]:
+        entry = {"state": state, "worker_id": WORKER}
+        if self.since >= (4, 1):
+            entry["version"] = self.version
+        return entry | ({"trace": trace} if trace else {})
+
+    def info(self, name: str) -> dict[str, Any]:
+        connector = self.connectors.get(name)
+        if connector is None:
+            raise Refused(404, f"Connector {name} not found")
+        tasks = connector.reported.tasks if connector.reported else []
+        return {
+            "name": name,
+            "config": self._shown(connector.config),
+            "tasks": [{"connector": name, "task": number} for number in range(len(tasks))],
+            "type": _type(connector.config),
+        }
+
+    def _shown(self, config: Mapping[str, str]) -> dict[str, str]:
+        plugin = find(config["connector.class"])
+        if not self.masks_passwords or plugin is None:
+            return dict(config)
+        secret = {key for key, spec in keys_of(plugin).items() if spec.type == "PASSWORD"}
+        return {key: MASK if key in secret else value for key, value in config.items()}
+
+    def expanded(self, expansions: list[str]) -> dict[str, Any]:
+        found = {}
+        for name in self.names():
+            try:
+                parts = {"status": self.status, "info": self.info}
+                found[name] = {part: parts[part](name) for part in expansions if part in parts}
+            except Refused:
+                continue
+        return found
+
+
+def _type(config: Mapping[str, str]) -> str:
+    plugin = find(config["connector.class"])
+    return plugin.type if plugin else "unknown"
+
+
+def _fault(config: Mapping[str, str]) -> str:
+    """What makes the real connector fail as well: a mirror without the address of its source."""
+    if "mirror" in config["connector.class"].lower() and "source.cluster.bootstrap.servers" not in config:
+        return "org.apache.kafka.common.KafkaException: The constructor of ForwardingAdmin threw an exception\n\tat …"
+    return ""
+
+
+def _tasks(config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """A file source has one task, a sink as many as it may; one that cannot make its file fails."""
+    if _type(config) == "source":
+        return [("RUNNING", "")]
+    file = config.get("file")
+    broken = file is not None and not Path(file).parent.is_dir()
+    trace = f"org.apache.kafka.connect.errors.ConnectException: Couldn't find or create file '{file}'\n\tat …"
+    return [("FAILED", trace) if broken else ("RUNNING", "")] * int(config.get("tasks.max", "1"))

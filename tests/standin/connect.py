@@ -1,0 +1,271 @@
+"""The HTTP side of the stand-in: Connect's REST API on a free loopback port."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any, Self
+from urllib.parse import parse_qs, unquote
+
+from standin import plugins
+from standin.cluster import Cluster, Target
+from standin.faults import Fault, Faults, Kind
+from standin.plugins import Refused
+
+_AMBIGUOUS = re.compile(r"%(2F|25|5C|0[0-9A-F]|1[0-9A-F])", re.IGNORECASE)
+_VERBS = {"stop": Target.STOPPED, "pause": Target.PAUSED, "resume": Target.STARTED}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request that came in."""
+
+    method: str
+    path: str
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer: a body that is no text is written as JSON."""
+
+    status: int
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class StandIn:
+    """One worker. Give several the same `cluster` to have a group of workers.
+
+    `calls` holds every request. `starting` makes it answer as a worker does that is not up yet; `authorization` is the
+    header without which it answers 401.
+    """
+
+    def __init__(self, cluster: Cluster | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self.cluster = cluster or Cluster()
+        self.calls: list[Call] = []
+        self.faults = Faults()
+        self.starting = False
+        self.authorization: str | None = None
+        self.closing = Event()
+        self._scheme = "https" if tls else "http"
+        self._server = _Server(self, tls)
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        """Stop listening, and break off every connection; a second time does nothing."""
+        if not self.closing.is_set():
+            self.closing.set()
+            self._server.shutdown()
+            self._server.break_off()
+            self._server.server_close()
+            self._thread.join()
+
+    def count(self, method: str = ".*", path: str = ".*") -> int:
+        """How many requests came in whose method and path match."""
+        return sum(1 for call in self.calls if re.fullmatch(method, call.method) and re.fullmatch(path, call.path))
+
+    def answer(self, method: str, path: str, status: int, body: Any, **more: Any) -> None:
+        """The next requests that match (`times`, else one) get this answer; with `effect`, after being carried out."""
+        self.faults.add(Fault(Kind.ANSWER, method, path, status=status, body=body, **more))
+
+    def refuse(self, method: str, path: str, status: int, message: str, **more: Any) -> None:
+        """The same, in the form of Connect's errors."""
+        self.answer(method, path, status, {"error_code": status, "message": message}, **more)
+
+    def drop(self, method: str, path: str, **more: Any) -> None:
+        """The next requests that match lose their connection; with `effect`, after being carried out."""
+        self.faults.add(Fault(Kind.DROP, method, path, **more))
+
+    def hang(self, method: str, path: str, **more: Any) -> None:
+        """The next requests that match get no answer at all."""
+        self.faults.add(Fault(Kind.HANG, method, path, **more))
+
+    def truncate(self, method: str, path: str, **more: Any) -> None:
+        """The next requests that match are carried out, and get half of their answer."""
+        self.faults.add(Fault(Kind.TRUNCATE, method, path, effect=True, **more))
+
+    def carry_out(self, call: Call) -> Reply:
+        """What Connect does with a request, and answers."""
+        path, _, query = call.path.partition("?")
+        try:
+            with self.cluster.lock:
+                return self._route(call, path.strip("/").split("/"), parse_qs(query))
+        except Refused as refused:
+            return Reply(refused.status, {"error_code": refused.status, "message": refused.message})
+
+    def _route(self, call: Call, segments: list[str], query: dict[str, list[str]]) -> Reply:
+        match call.method, [unquote(segment) for segment in segments]:
+            case "GET", [""]:
+                ids = {"commit": "26b251a451ce941d", "kafka_cluster_id": "standin"}
+                return Reply(200, {"version": self.cluster.version, **ids})
+            case "GET", ["connectors"]:
+                found = self.cluster.expanded(query["expand"]) if "expand" in query else self.cluster.names()
+                return Reply(200, found)
+            case "POST", ["connectors"]:
+                return self._create(call.body)
+            case _, ["connectors", name, *endpoint]:
+                return self._connector(call, name, "/".join(endpoint))
+            case _, ["connector-plugins", *endpoint]:
+                return self._plugin(call, endpoint)
+            case _:
+                raise Refused(404, "HTTP 404 Not Found")
+
+    def _plugin(self, call: Call, endpoint: list[str]) -> Reply:
+        match call.method, endpoint:
+            case "GET", []:
+                return Reply(200, plugins.listing(self.cluster.version))
+            case "GET", [name, "config"]:
+                return Reply(200, plugins.definitions(name))
+            case "PUT", [name, "config", "validate"]:
+                return Reply(200, plugins.verdict(name, call.body))
+            case _:
+                raise Refused(404, "HTTP 404 Not Found")
+
+    def _connector(self, call: Call, name: str, endpoint: str) -> Reply:
+        match call.method, endpoint:
+            case "GET", "":
+                return Reply(200, self.cluster.info(name))
+            case "GET", "config":
+                return Reply(200, self.cluster.info(name)["config"])
+            case "GET", "status":
+                return Reply(200, self.cluster.status(name))
+            case "PUT", "config":
+                created, info = self.cluster.configure(name, call.body)
+                return Reply(201 if created else 200, info)
+            case "PUT", "stop" | "pause" | "resume" if endpoint != "stop" or self.cluster.since >= (3, 5):
+                self.cluster.transition(name, _VERBS[endpoint])
+                return Reply(204 if endpoint == "stop" else 202)
+            case "DELETE", "":
+                self.cluster.delete(name)
+                return Reply(204)
+            case _:
+                raise Refused(404, "HTTP 404 Not Found")
+
+    def _create(self, body: dict[str, Any]) -> Reply:
+        known = {"config", "name"} | ({"initial_state"} if self.cluster.since >= (3, 7) else set())
+        if strange := sorted(body.keys() - known):
+            java = "org.apache.kafka.connect.runtime.rest.entities.CreateConnectorRequest"
+            raise Refused(500, f'Unrecognized field "{strange[0]}" (class {java}), not marked as ignorable')
+        name = str(body.get("name") or "").strip()
+        info = self.cluster.create(name, body["config"], body.get("initial_state"))
+        if template := re.search(r"\{(\w+)\}", name):  # created all the same: it is the Location that cannot be built
+            raise Refused(500, f"The template variable '{template[1]}' has no value")
+        return Reply(201, info)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, standin: StandIn, tls: ssl.SSLContext | None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.standin = standin
+        self.open: set[socket.socket] = set()
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self.open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self.open.discard(request)
+        super().shutdown_request(request)
+
+    def break_off(self) -> None:
+        for connection in tuple(self.open):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:  # the other side was quicker
+                continue
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is part of the tests, and nothing to print."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the name is BaseHTTPRequestHandler's
+        """Write nothing."""
+
+    def do_GET(self) -> None:
+        standin = self.server.standin
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(content) if content else None
+        call = Call(self.command, self.path, body, dict(self.headers))
+        standin.calls.append(call)
+        fault = standin.faults.meet(call.method, call.path)
+        if fault is None:
+            self._send(self._answer(call))
+            return
+        reply = self._answer(call) if fault.effect else None
+        match fault.kind:
+            case Kind.ANSWER:
+                self._send(Reply(fault.status, fault.body, fault.headers))
+            case Kind.TRUNCATE:
+                assert reply is not None
+                self._send(reply, cut=True)
+            case Kind.HANG:
+                standin.closing.wait()
+                self.close_connection = True
+            case Kind.DROP:
+                self.close_connection = True
+
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
+
+    def _answer(self, call: Call) -> Reply:
+        """What stands before Connect has its say first: Jetty, and an authentication filter."""
+        standin = self.server.standin
+        if standin.starting:
+            return _of_jetty(call, 404, "Not Found")
+        if standin.cluster.since >= (4, 0) and _AMBIGUOUS.search(call.path.partition("?")[0]):
+            return _of_jetty(call, 400, "Ambiguous URI path")
+        if standin.authorization is not None and call.headers.get("Authorization") != standin.authorization:
+            return Reply(401, "User cannot access the resource.", {"Content-Type": "text/plain"})
+        return standin.carry_out(call)
+
+    def _send(self, reply: Reply, *, cut: bool = False) -> None:
+        is_text = isinstance(reply.body, str)
+        content = b"" if reply.body is None else (reply.body if is_text else json.dumps(reply.body)).encode()
+        self.send_response(reply.status)
+        for header, value in reply.headers.items():
+            self.send_header(header, value)
+        if not is_text and content:
+            self.send_header("Content-Type", "application/json")
+        if reply.status != 204:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if cut else content)
+        if cut:
+            self.close_connection = True
+
+
+def _of_jetty(call: Call, status: int, title: str) -> Reply:
+    """HTML to a GET, nothing at all to anything else."""
+    if call.method != "GET":
+        return Reply(status, "")
+    return Reply(
+        status, f"<html>\n<head><title>Error {status} {title}</title></head></html>", {"Content-Type": "text/html"}
+    )

@@ -1,0 +1,59 @@
+"""Faults on demand: what a request meets instead of, or after, its effect."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from threading import Lock
+from typing import Any
+
+
+class Kind(Enum):
+    """An answer of one's own, a connection that is closed without one, or none until the stand-in is closed."""
+
+    ANSWER = "answer"
+    DROP = "drop"
+    HANG = "hang"
+    TRUNCATE = "truncate"
+
+
+@dataclass
+class Fault:
+    """Meets the next `times` requests that match by method and path with query; with `effect`, after their effect."""
+
+    kind: Kind
+    method: str
+    path: str
+    times: int = 1
+    effect: bool = False
+    status: int = 500
+    body: Any = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def matches(self, method: str, path: str) -> bool:
+        return self.times > 0 and bool(re.fullmatch(self.method, method) and re.fullmatch(self.path, path))
+
+
+class Faults:
+    """All that are still to be met."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+        self._lock = Lock()
+
+    def add(self, fault: Fault) -> None:
+        with self._lock:
+            self._faults.append(fault)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._faults.clear()
+
+    def meet(self, method: str, path: str) -> Fault | None:
+        """The fault of this request, counted down."""
+        with self._lock:
+            fault = next((fault for fault in self._faults if fault.matches(method, path)), None)
+            if fault is not None:
+                fault.times -= 1
+            return fault

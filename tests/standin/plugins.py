@@ -1,0 +1,219 @@
+"""The plugins of the stand-in, and Connect's validation of a config as far as the tests need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class Refused(Exception):
+    """An answer that is no success: HTTP status and Connect's words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Key:
+    """One config key: its type, whether it is required, its default, and the least value of a number."""
+
+    type: str = "STRING"
+    required: bool = False
+    default: str | None = None
+    least: int | None = None
+
+
+@dataclass(frozen=True)
+class PluginClass:
+    """One connector class."""
+
+    name: str
+    type: str
+    keys: Mapping[str, Key]
+
+    @property
+    def aliases(self) -> tuple[str, str, str]:
+        simple = self.name.rpartition(".")[2]
+        return self.name, simple, simple.removesuffix("Connector")
+
+
+COMMON = {
+    "name": Key(required=True),
+    "connector.class": Key(required=True),
+    "tasks.max": Key("INT", default="1", least=1),
+    "key.converter": Key("CLASS"),
+    "value.converter": Key("CLASS"),
+    "header.converter": Key("CLASS"),
+    "transforms": Key("LIST", default=""),
+    "errors.tolerance": Key(default="none"),
+    "errors.retry.timeout": Key("LONG", default="0"),
+}
+SINK = {"topics": Key("LIST", default=""), "topics.regex": Key(default="")}
+_FILE = "org.apache.kafka.connect.file.FileStream"
+_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
+_PASSWORDS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
+_MIRROR_KEYS = {
+    "source.cluster.alias": Key(required=True),
+    "target.cluster.alias": Key(default="target"),
+    **{key: Key("PASSWORD") for key in _PASSWORDS},
+}
+PLUGINS = (
+    PluginClass(f"{_FILE}SinkConnector", "sink", {"file": Key()}),
+    PluginClass(
+        f"{_FILE}SourceConnector",
+        "source",
+        {"file": Key(), "topic": Key(required=True), "batch.size": Key("INT", default="2000")},
+    ),
+    *(
+        PluginClass(f"{_MIRROR}{part}Connector", "source", _MIRROR_KEYS)
+        for part in ("Checkpoint", "Heartbeat", "Source")
+    ),
+)
+
+
+def find(class_name: str) -> PluginClass | None:
+    """By full name or one of the short ones."""
+    return next((plugin for plugin in PLUGINS if class_name in plugin.aliases), None)
+
+
+def keys_of(plugin: PluginClass) -> dict[str, Key]:
+    return {**COMMON, **(SINK if plugin.type == "sink" else {}), **plugin.keys}
+
+
+def listing(version: str) -> list[dict[str, str]]:
+    return [{"class": plugin.name, "type": plugin.type, "version": version} for plugin in PLUGINS]
+
+
+def definitions(name: str) -> list[dict[str, Any]]:
+    plugin = find(name)
+    if plugin is None:
+        raise Refused(404, f"Unknown plugin {name}.")
+    return [_definition(key, spec) for key, spec in keys_of(plugin).items()]
+
+
+def require(config: Mapping[str, str]) -> PluginClass:
+    """The class that a config names."""
+    if "connector.class" not in config:
+        shown = ", ".join(f"{key}={value}" for key, value in config.items())
+        raise Refused(400, f"Connector config {{{shown}}} contains no connector type")
+    plugin = find(config["connector.class"])
+    if plugin is None:
+        there = ", ".join(f"PluginDesc{{klass=class {plugin.name}}}" for plugin in PLUGINS)
+        text = "Failed to find any class that implements Connector and which name matches"
+        raise Refused(400, f"{text} {config['connector.class']}, available connectors are: {there}")
+    return plugin
+
+
+def verdict(name: str, config: Mapping[str, str]) -> dict[str, Any]:
+    """`PUT /connector-plugins/X/config/validate`."""
+    included = config.get("connector.class")
+    if included is not None and not included.removesuffix("Connector").endswith(name.removesuffix("Connector")):
+        raise Refused(400, f"Included connector type {included} does not match request type {name}")
+    try:
+        plugin = require(config)
+    except Refused as refused:
+        java = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
+        raise Refused(500, java + refused.message) from refused
+    found = errors(plugin, config)
+    return {
+        "name": config["connector.class"],
+        "error_count": sum(len(messages) for messages in found.values()),
+        "groups": ["Common"],
+        "configs": [
+            {"definition": _definition(key, spec), "value": _value(key, spec, config, found.get(key, []))}
+            for key, spec in keys_of(plugin).items()
+        ],
+    }
+
+
+def check(config: Mapping[str, str | None]) -> PluginClass:
+    """What POST and PUT config do before anything else: 400 with all errors."""
+    if any(value is None for value in config.values()):
+        raise Refused(400, _invalid(["Null value can not be supplied as the configuration value."]))
+    given = {key: value for key, value in config.items() if value is not None}
+    plugin = require(given)
+    messages = [message for found in errors(plugin, given).values() for message in found]
+    if messages:
+        raise Refused(400, _invalid(messages))
+    return plugin
+
+
+def _invalid(messages: list[str]) -> str:
+    lines = [f"Connector configuration is invalid and contains the following {len(messages)} error(s):", *messages]
+    where = "`/connector-plugins/{connectorType}/config/validate`"
+    lines.append(f"You can also find the above list of errors at the endpoint {where}")
+    return "\n".join(lines)
+
+
+def errors(plugin: PluginClass, config: Mapping[str, str]) -> dict[str, list[str]]:
+    found = {key: messages for key, spec in keys_of(plugin).items() if (messages := _errors(key, spec, config))}
+    if plugin.type == "sink" and not config.get("topics") and not config.get("topics.regex"):
+        for key in SINK:
+            found[key] = ["Must configure one of topics or topics.regex"]
+    return found
+
+
+def _errors(key: str, spec: Key, config: Mapping[str, str]) -> list[str]:
+    value = config.get(key)
+    if value is None:
+        return [f'Missing required configuration "{key}" which has no default value.'] if spec.required else []
+    prefix = f"Invalid value {value} for configuration {key}: "
+    match spec.type:
+        case "INT" | "LONG":
+            return _number_errors(key, spec, value, prefix)
+        case "CLASS" if not value.startswith("org.apache.kafka.connect."):
+            return [f"{prefix}Class {value} could not be found."]
+        case _ if key == "topic" and not value:
+            return [f"{prefix}String must be non-empty"]
+        case _ if key == "name":
+            return _name_errors(value, prefix)
+        case _:
+            return []
+
+
+def _number_errors(key: str, spec: Key, value: str, prefix: str) -> list[str]:
+    try:
+        number = int(value)
+    except ValueError:
+        messages = [f"{prefix}Not a number of type {spec.type}"]
+        if spec.least is not None:
+            messages.append(f"Invalid value null for configuration {key}: Value must be non-null")
+        return messages
+    if spec.least is not None and number < spec.least:
+        return [f"{prefix}Value must be at least {spec.least}"]
+    return []
+
+
+def _name_errors(value: str, prefix: str) -> list[str]:
+    if not value:
+        return [f"{prefix}String may not be empty"]
+    control = [str(ord(char)) for char in value if ord(char) < 32]
+    if not control:
+        return []
+    return [f"{prefix}String may not contain control sequences but had the following ASCII chars: {', '.join(control)}"]
+
+
+def _definition(key: str, spec: Key) -> dict[str, Any]:
+    return {
+        "name": key,
+        "type": spec.type,
+        "required": spec.required,
+        "default_value": spec.default,
+        "importance": "HIGH",
+        "documentation": "",
+        "group": "Common",
+        "order_in_group": 1,
+        "width": "MEDIUM",
+        "display_name": key,
+        "dependents": [],
+    }
+
+
+def _value(key: str, spec: Key, config: Mapping[str, str], messages: list[str]) -> dict[str, Any]:
+    value = config.get(key, spec.default)
+    if spec.type == "PASSWORD" and value is not None:
+        value = "[hidden]"
+    return {"name": key, "value": value, "recommended_values": [], "errors": messages, "visible": True}
