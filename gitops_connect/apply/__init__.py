@@ -1,1 +1,1 @@
-"""a plan -> effects on a Connect cluster, and what became of each."""
+"""A plan -> its effects on a cluster, each one seen to have happened."""

@@ -1,0 +1,147 @@
+"""One step in hand: from its first request to its end. It decides, and neither sends, looks nor waits by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitops_connect.apply.goals import Progress, Verdict, judge, judge_delete, wanted
+from gitops_connect.apply.wait import Look
+from gitops_connect.errors import AlreadyExists, GitopsConnectError, NotSettled, OutcomeUnknown, Waiting
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.plans import Action, Step
+
+LOOKS_BEFORE_RESENDING = 3
+SECONDS_BEFORE_RESENDING = 5.0
+"""A request without an answer may still stand in the queue of the herder (KAFKA-14353)."""
+FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The step is over."""
+
+    result: Result
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SendAgain:
+    """The step's request is to be sent again, at that time (monotonic seconds)."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The step waits for its effect."""
+
+
+Move = Ending | SendAgain | Watch
+
+
+class Attempt:
+    """Carrying out one step. Times are monotonic seconds."""
+
+    def __init__(self, step: Step, now: float, patience: float) -> None:
+        """Begin. `patience` is how long the cluster may refuse it for the moment, and then how long it may take."""
+        self.step = step
+        self.begun = now
+        self._patience = patience
+        self._deadline = now + patience
+        self._retry = FIRST_RETRY
+        self._accepted = False
+        self._unanswered = ""  # the error of the last request whose outcome is not known
+        self._resent = False
+        self._last_refusal = ""
+        self._sent_at = now
+        self._blind_until = 0  # looks up to this number began before the request was answered
+        self._looks = 0
+        self._lasting: tuple[Progress, float] | None = None
+        self._found = ""
+
+    def answered(self, error: GitopsConnectError | None, looks: int, now: float) -> Move:
+        """The request has ended, well or with an error; `looks` have begun before."""
+        match error:
+            case None:
+                self._accepted, self._unanswered = True, ""
+            case OutcomeUnknown():
+                self._unanswered = str(error)
+            case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
+                # That is our own first request, or somebody's equal one: its config will tell.
+                self._accepted, self._unanswered = True, ""
+            case Waiting():
+                return self._later(str(error), now)
+            case _:
+                return Ending(Result.FAILED, str(error))
+        self._deadline = now + self._patience
+        self._sent_at, self._blind_until, self._looks, self._lasting = now, looks, 0, None
+        return Watch()
+
+    def looked(self, look: Look, now: float) -> Move:
+        """The cluster was looked at."""
+        if look.number <= self._blind_until:
+            return Watch()
+        verdict = self._judge(look)
+        if verdict:
+            self._found = verdict.found
+            self._looks += 1
+            if self._lasts(verdict, now):
+                return _end(verdict)
+            if self._should_resend(now):
+                self._resent = True
+                return SendAgain(now)
+        if now >= self._deadline:
+            return Ending(Result.FAILED, str(self._not_settled()))
+        return Watch()
+
+    def abandon(self, reason: str) -> Ending:
+        """The request is not to be sent again. Skipped, if it was certainly never carried out."""
+        if self._accepted or self._unanswered:
+            return Ending(Result.FAILED, f"{reason}; {self._not_settled()}")
+        last = f", after the cluster had refused it for the moment: {self._last_refusal}" if self._last_refusal else ""
+        return Ending(Result.SKIPPED, f"not begun: {reason}{last}")
+
+    def _later(self, refusal: str, now: float) -> Move:
+        self._last_refusal = refusal
+        pause, self._retry = self._retry, min(2 * self._retry, LONGEST_RETRY)
+        if now + pause > self._deadline:
+            return Ending(Result.FAILED, f"refused for {now - self.begun:.0f} s, last with: {refusal}")
+        return SendAgain(now + pause)
+
+    def _judge(self, look: Look) -> Verdict | None:
+        """None where the look says nothing about this connector."""
+        name = self.step.connector
+        if look.error or name in look.unknown:
+            self._found = f"a cluster that does not say ({look.error or 'its status could not be read'})"
+            return None
+        if self.step.action is Action.DELETE and name not in look.connectors:
+            return judge_delete(gone=name in look.gone)
+        return judge(self.step, look.connectors.get(name), doubtful=bool(self._unanswered))
+
+    def _lasts(self, verdict: Verdict, now: float) -> bool:
+        """True where the verdict is one, and has been the same for long enough."""
+        if verdict.progress is Progress.PENDING:
+            self._lasting = None
+            return False
+        if self._lasting is None or self._lasting[0] is not verdict.progress:
+            self._lasting = (verdict.progress, now)
+        return now - self._lasting[1] >= verdict.lasting
+
+    def _should_resend(self, now: float) -> bool:
+        """Once, where the answer is not known; or for a delete, as a worker in a rebalance may know no such name."""
+        doubtful = bool(self._unanswered) or self.step.action is Action.DELETE
+        patient = self._looks >= LOOKS_BEFORE_RESENDING and now - self._sent_at >= SECONDS_BEFORE_RESENDING
+        return doubtful and patient and not self._resent and self._lasting is None
+
+    def _not_settled(self) -> NotSettled:
+        text = f"wanted {wanted(self.step)}, found {self._found or 'nothing yet'} after {self._patience:g} s"
+        if self._unanswered:
+            times = "twice, the last time" if self._resent else "once,"
+            text += f"; the request was sent {times} with no clear answer: {self._unanswered}"
+        return NotSettled(text)
+
+
+def _end(verdict: Verdict) -> Ending:
+    if verdict.progress is Progress.DONE:
+        return Ending(Result.APPLIED)
+    return Ending(Result.FAILED, verdict.found)

@@ -1,0 +1,249 @@
+"""Carries out a plan: the steps of a connector in order, connectors side by side, and one look for all that wait.
+
+One thread, that of the caller, decides everything; a pool of others sends requests and does nothing else. So the order
+of events is that of one loop, the callbacks need no locks, and a KeyboardInterrupt reaches the caller.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any
+
+from gitops_connect.apply.actions import send
+from gitops_connect.apply.attempt import Ending, Move, SendAgain, Watch
+from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.lane import Lane
+from gitops_connect.apply.wait import Look, Pace, look
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Plan
+
+_LONGEST_REST = 1.0
+_CHECK_EVERY = 5.0
+
+
+def _never() -> bool:
+    return False
+
+
+def _allow() -> None:
+    """Nothing to check."""
+
+
+def _ignore(outcome: StepOutcome) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteOptions:
+    """How to go about it. All callbacks run in the caller's thread.
+
+    `clock.sleep` must really wait. `parallelism`: requests under way at once. `settle_timeout` (seconds): how long a
+    step may take to show its effect. `interrupted`: True once nothing more should be begun. `before_effect` is called
+    before each effect, and every few seconds in between so that it can keep a lease alive; an error of ours that it
+    raises also means that nothing more is begun. `on_outcome` is told of each step as it ends.
+    """
+
+    clock: Clock
+    parallelism: int = 8
+    settle_timeout: float = 120.0
+    interrupted: Callable[[], bool] = _never
+    before_effect: Callable[[], None] = _allow
+    on_outcome: Callable[[StepOutcome], None] = _ignore
+
+
+def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
+    """Carry out every applicable step; return how each ended, in the order of the plan.
+
+    Raises nothing for a step. What `on_outcome` raises, and what is a bug, stops the beginning of further steps and is
+    raised when those in hand have ended.
+    """
+    return _Run(plan, cluster, options).run()
+
+
+class _Run:
+    """One execution. A lane is in exactly one place: ready, later, sending, waiting, or over."""
+
+    def __init__(self, plan: Plan, cluster: Cluster, options: ExecuteOptions) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._clock = options.clock
+        self._lanes = [Lane(one, options.settle_timeout) for one in plan.connectors if one.applicable and one.steps]
+        self._ready = deque(self._lanes)
+        self._later: list[tuple[float, int, Lane]] = []
+        self._sending: dict[Future[None], Lane] = {}
+        self._waiting: list[Lane] = []
+        self._looking: Future[Look] | None = None
+        self._looks = 0
+        self._tickets = count()
+        self._pace = Pace(self._clock.monotonic())
+        self._halted = ""
+        self._error: BaseException | None = None
+        self._checked = self._clock.monotonic()
+
+    def run(self) -> tuple[StepOutcome, ...]:
+        # One thread more than requests, for the look. Leaving the block waits for the requests under way, and there are
+        # no others: one is only handed over when there is a thread for it.
+        with ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool:
+            while self._ready or self._later or self._sending or self._waiting:
+                self._check_from_time_to_time()
+                self._send(pool)
+                self._look(pool)
+                self._rest()
+        if self._error is not None:
+            raise self._error
+        return tuple(chain.from_iterable(lane.outcomes for lane in self._lanes))
+
+    def _check_from_time_to_time(self) -> None:
+        if not self._halted and (
+            self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY
+        ):
+            self._may_go_on()
+
+    def _may_go_on(self) -> bool:
+        """Ask whether another effect is allowed; if not, nothing is begun any more."""
+        if not self._halted:
+            self._checked = self._clock.monotonic()
+            try:
+                self._options.before_effect()
+            except GitopsConnectError as error:
+                self._halt(str(error))
+            except Exception as error:  # a bug: raised when the steps in hand have ended
+                self._fail(error)
+            if self._options.interrupted():
+                self._halt("interrupted")
+        return not self._halted
+
+    def _halt(self, reason: str) -> None:
+        """Begin nothing more: every lane that has no request or effect under way is over."""
+        if self._halted:
+            return
+        self._halted = reason
+        idle = [*self._ready, *(lane for _, _, lane in self._later)]
+        self._ready.clear()
+        self._later.clear()
+        for lane in idle:
+            self._stop(lane)
+
+    def _send(self, pool: ThreadPoolExecutor) -> None:
+        now = self._clock.monotonic()
+        while self._later and self._later[0][0] <= now:
+            self._ready.append(heapq.heappop(self._later)[2])
+        while self._ready and self._has_room() and self._may_go_on():
+            lane = self._ready.popleft()
+            attempt = lane.in_hand(self._clock.monotonic())
+            self._sending[pool.submit(send, attempt.step, self._cluster)] = lane
+
+    def _has_room(self) -> bool:
+        return len(self._sending) < max(1, self._options.parallelism)
+
+    def _look(self, pool: ThreadPoolExecutor) -> None:
+        if self._waiting and self._looking is None and self._clock.monotonic() >= self._next_look():
+            self._looks += 1
+            deleted = frozenset(lane.name for lane in self._waiting if lane.step.action is Action.DELETE)
+            self._looking = pool.submit(look, self._cluster, self._clock, self._looks, deleted)
+
+    def _next_look(self) -> float:
+        return self._pace.due(busy=bool(self._ready))
+
+    def _rest(self) -> None:
+        """Wait until a request ends or the time for something comes, and take in what has ended."""
+        pause = max(0.0, min(self._times(), default=_LONGEST_REST))
+        under_way: list[Future[Any]] = [*self._sending]
+        if self._looking is not None:
+            under_way.append(self._looking)
+        if under_way:
+            wait(under_way, timeout=pause, return_when=FIRST_COMPLETED)
+            self._take_in()
+        elif pause and (self._waiting or self._later):
+            self._clock.sleep(pause)
+
+    def _times(self) -> list[float]:
+        """In how many seconds each next thing is due, never in more than a moment, so that interrupts are noticed."""
+        now = self._clock.monotonic()
+        times = [_LONGEST_REST]
+        if self._waiting and self._looking is None:
+            times.append(self._next_look() - now)
+        if self._later and self._has_room():
+            times.append(self._later[0][0] - now)
+        return times
+
+    def _take_in(self) -> None:
+        for future in [future for future in self._sending if future.done()]:
+            self._answered(self._sending.pop(future), future)
+        if self._looking is not None and self._looking.done():
+            finished, self._looking = self._looking, None
+            self._looked(finished)
+
+    def _answered(self, lane: Lane, future: Future[None]) -> None:
+        error = future.exception()
+        now = self._clock.monotonic()
+        if error is None or isinstance(error, GitopsConnectError):
+            self._move(lane, lane.in_hand(now).answered(error, self._looks, now))
+            self._pace.answered(now, alone=len(self._waiting) == 1)
+        else:
+            self._fail(error)
+            self._end(lane, Ending(Result.FAILED, f"a bug, {type(error).__name__}: {error}"))
+
+    def _looked(self, future: Future[Look]) -> None:
+        now = self._clock.monotonic()
+        lanes, self._waiting = self._waiting, []
+        error = future.exception()
+        if error is not None:
+            self._fail(error)
+            for lane in lanes:
+                self._stop(lane)
+            return
+        seen = future.result()
+        for lane in lanes:
+            self._move(lane, lane.in_hand(now).looked(seen, now))
+        self._pace.looked(now, seen.seconds, moved=len(self._waiting) < len(lanes))
+
+    def _move(self, lane: Lane, move: Move) -> None:
+        match move:
+            case Ending():
+                self._end(lane, move)
+            case SendAgain(at):
+                if self._halted:
+                    self._stop(lane)
+                else:
+                    heapq.heappush(self._later, (at, next(self._tickets), lane))
+            case Watch():
+                self._waiting.append(lane)
+
+    def _end(self, lane: Lane, ending: Ending) -> None:
+        """A step has ended: on to the next one, or skip all that are left."""
+        now = self._clock.monotonic()
+        seconds = now - lane.attempt.begun if lane.attempt else 0.0
+        self._report(lane.end(ending, seconds, self._clock.now()))
+        if lane.is_over:
+            return
+        why_not = lane.why_not() or (self._halted and f"not begun: {self._halted}")
+        if why_not:
+            self._end(lane, Ending(Result.SKIPPED, why_not))
+        else:
+            self._ready.appendleft(lane)
+
+    def _stop(self, lane: Lane) -> None:
+        """End a lane that must not send any more."""
+        if lane.attempt is not None:
+            self._end(lane, lane.attempt.abandon(self._halted))
+        else:
+            self._end(lane, Ending(Result.SKIPPED, f"not begun: {self._halted}"))
+
+    def _report(self, outcome: StepOutcome) -> None:
+        try:
+            self._options.on_outcome(outcome)
+        except Exception as error:  # whatever it is, it is raised when the steps in hand have ended
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Keep the first error that is not a step's for the end, and begin nothing more."""
+        self._error = self._error or error
+        self._halt(f"stopped by {type(error).__name__}: {error}")

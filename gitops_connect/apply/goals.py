@@ -1,0 +1,170 @@
+"""When a step has had its effect: what must be observed, for each action, as pure functions.
+
+A status says nothing of the change that it belongs to, and Kafka updates it some time after it has accepted a change.
+Where the state before may look like the one that is waited for, it therefore has to last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.sensitivity import is_mask
+
+RESTART_SECONDS = 1.0
+"""A running connector may not yet have begun the restart that its new config brings (DistributedHerder's tick)."""
+STALE_SECONDS = 3.0
+"""A FAILED that lasts longer belongs to this change, and not to the state before it."""
+_STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED, its tasks too", "RUNNING"
+_INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
+_AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
+"""A failed task stays failed while its connector is paused; it does no work either."""
+
+
+class Progress(Enum):
+    """How far a step has come."""
+
+    PENDING = "pending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one look says of a step: how far it is, what was found, and for how long (seconds) that has to last."""
+
+    progress: Progress
+    found: str
+    lasting: float = 0.0
+
+
+def wanted(step: Step) -> str:
+    """What has to be observed, in words."""
+    match step.action:
+        case Action.CREATE:
+            return f"{_INITIAL[step.initial_state]} with the config that was sent"
+        case Action.CONFIGURE:
+            return "the config that was sent, and a connector that has not failed"
+        case Action.STOP:
+            return _STOPPED
+        case Action.PAUSE:
+            return _PAUSED
+        case Action.RESUME:
+            return _RUNNING
+        case Action.DELETE:
+            return "no such connector"
+        case _:
+            assert_never(step.action)
+
+
+def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> Verdict:
+    """What a look says of a step, other than a delete. `seen` is None where the connector is not there, or has no
+    status yet. `doubtful`: the request was sent, and its answer is not known.
+    """
+    if seen is None:
+        return Verdict(Progress.PENDING, "no such connector with a status")
+    match step.action:
+        case Action.CREATE:
+            verdict = _differs(step, seen, doubtful=False) or _judge_initial(step.initial_state, seen)
+        case Action.CONFIGURE:
+            verdict = _differs(step, seen, doubtful=doubtful) or _judge_restart(seen)
+        case Action.STOP:
+            verdict = _judge_stopped(seen)
+        case Action.PAUSE:
+            verdict = _judge_paused(seen)
+        case Action.RESUME:
+            verdict = _judge_running(seen)
+        case Action.DELETE:
+            verdict = Verdict(Progress.PENDING, _describe(seen))
+        case _:
+            assert_never(step.action)
+    return verdict
+
+
+def judge_delete(*, gone: bool) -> Verdict:
+    """A delete is done when no worker lists the name any more: a connector without a status still is one."""
+    return Verdict(Progress.DONE, "") if gone else Verdict(Progress.PENDING, "the connector")
+
+
+def _judge_initial(state: TargetState | None, seen: ObservedConnector) -> Verdict:
+    match state:
+        case TargetState.STOPPED:
+            return _judge_stopped(seen)
+        case TargetState.PAUSED:
+            return _judge_paused(seen)
+        case TargetState.RUNNING | None:
+            return _judge_running(seen)
+        case TargetState.ABSENT:
+            raise ValueError("nothing can be created absent")
+        case _:
+            assert_never(state)
+
+
+def _judge_stopped(seen: ObservedConnector) -> Verdict:
+    return _reached(seen, is_so=seen.state is WorkerState.STOPPED and not seen.tasks)
+
+
+def _judge_paused(seen: ObservedConnector) -> Verdict:
+    if seen.state is WorkerState.FAILED:
+        # The worker accepts the pause of a failed connector, and then fails at it without a word.
+        return Verdict(Progress.FAILED, f"cannot be paused, as {_failure(seen)}", STALE_SECONDS)
+    tasks_rest = all(task.state in _AT_REST for task in seen.tasks)
+    return _reached(seen, is_so=seen.state is WorkerState.PAUSED and tasks_rest)
+
+
+def _judge_running(seen: ObservedConnector) -> Verdict:
+    if seen.state is WorkerState.FAILED:
+        return Verdict(Progress.FAILED, _failure(seen))
+    return _reached(seen, is_so=seen.state is WorkerState.RUNNING)
+
+
+def _reached(seen: ObservedConnector, *, is_so: bool) -> Verdict:
+    return Verdict(Progress.DONE if is_so else Progress.PENDING, _describe(seen))
+
+
+def _judge_restart(seen: ObservedConnector) -> Verdict:
+    match seen.state:
+        case WorkerState.STOPPED | WorkerState.PAUSED:
+            return Verdict(Progress.DONE, _describe(seen))
+        case WorkerState.RUNNING:
+            return Verdict(Progress.DONE, _describe(seen), RESTART_SECONDS)
+        case WorkerState.FAILED:
+            return Verdict(Progress.FAILED, _failure(seen), STALE_SECONDS)
+        case WorkerState.UNASSIGNED | WorkerState.RESTARTING | WorkerState.DESTROYED:
+            return Verdict(Progress.PENDING, _describe(seen))
+        case _:
+            assert_never(seen.state)
+
+
+def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> Verdict | None:
+    """Pending, with the keys, while the config is not what was sent. Keys that a server adds do not count.
+
+    A masked value is taken as equal, but is no evidence that a request without an answer has arrived.
+    """
+    changed = {change.key for change in step.changes} if doubtful else set()
+    keys = [
+        key
+        for key, value in step.config.items()
+        if seen.config.get(key) != value and (key in changed or not is_mask(seen.config.get(key, "")))
+    ]
+    keys += [change.key for change in step.changes if change.after is None and change.key in seen.config]
+    if not keys:
+        return None
+    return Verdict(Progress.PENDING, f"another config (differing in {', '.join(sorted(keys))})")
+
+
+def _failure(seen: ObservedConnector) -> str:
+    lines = seen.trace.strip().splitlines()
+    return f"it is FAILED: {lines[0] if lines else 'the worker reports no trace'}"
+
+
+def _describe(seen: ObservedConnector) -> str:
+    if not seen.tasks:
+        return f"{seen.state.value} without tasks"
+    tasks = ", ".join(f"{task.id} {task.state.value}" for task in seen.tasks[:5])
+    more = f" and {len(seen.tasks) - 5} more" if len(seen.tasks) > 5 else ""
+    return f"{seen.state.value} with tasks {tasks}{more}"

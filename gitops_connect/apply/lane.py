@@ -1,0 +1,79 @@
+"""One connector's way through its steps: in their order, one at a time, until the first that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import assert_never
+
+from gitops_connect.apply.actions import sensitive_keys
+from gitops_connect.apply.attempt import Attempt, Ending
+from gitops_connect.connect.redaction import redact, sensitive_values
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import ConnectorPlan, Step
+
+
+@dataclass(slots=True)
+class Lane:
+    """The steps of one connector, how those ended that are over, and the one in hand.
+
+    `patience` (seconds) is that of `Attempt`.
+    """
+
+    plan: ConnectorPlan
+    patience: float
+    outcomes: list[StepOutcome] = field(default_factory=list)
+    attempt: Attempt | None = None
+
+    @property
+    def name(self) -> ConnectorName:
+        """The connector's."""
+        return self.plan.name
+
+    @property
+    def step(self) -> Step:
+        """The one in hand, or the next."""
+        return self.plan.steps[len(self.outcomes)]
+
+    @property
+    def is_over(self) -> bool:
+        """True where every step has ended."""
+        return len(self.outcomes) == len(self.plan.steps)
+
+    def in_hand(self, now: float) -> Attempt:
+        """The step in hand; where there is none, the next one is taken in hand now (monotonic seconds)."""
+        if self.attempt is None:
+            self.attempt = Attempt(self.step, now, self.patience)
+        return self.attempt
+
+    def end(self, ending: Ending, seconds: float, finished: datetime) -> StepOutcome:
+        """The step in hand, or the next, ends like this. No secret of the connector's steps is in the message."""
+        message = redact(ending.message, self._secrets()) if ending.message else ""
+        outcome = StepOutcome(self.step, ending.result, message, seconds, finished)
+        self.outcomes.append(outcome)
+        self.attempt = None
+        return outcome
+
+    def why_not(self) -> str:
+        """Why the next step is not begun after the one that has just ended, or nothing."""
+        last = self.outcomes[-1]
+        match last.result:
+            case Result.APPLIED:
+                return ""
+            case Result.FAILED:
+                return f"not begun: {last.step.action.value} did not succeed before it"
+            case Result.SKIPPED:
+                return last.message
+            case _:
+                assert_never(last.result)
+
+    def _secrets(self) -> frozenset[str]:
+        return frozenset().union(*(_secrets(step) for step in self.plan.steps))
+
+
+def _secrets(step: Step) -> frozenset[str]:
+    keys = sensitive_keys(step)
+    before: Mapping[str, str] = {change.key: change.before for change in step.changes if change.before is not None}
+    return sensitive_values(step.config, keys) | sensitive_values(before, keys)

@@ -1,0 +1,107 @@
+"""What holds for every plan, whatever the cluster answers and whenever it is interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
+from plans_of_steps import plan, step
+
+from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.errors import ConnectUnavailable, OutcomeUnknown, RebalanceInProgress, Rejected
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action
+
+NAMES = ("a", "b", "c", "d")
+ERRORS = (
+    Fault(Rejected("no")),
+    Fault(RebalanceInProgress("rebalancing")),
+    Fault(ConnectUnavailable("nobody")),
+    Fault(OutcomeUnknown("no answer")),
+    Fault(OutcomeUnknown("no answer"), happens=True),
+)
+
+steps = st.builds(
+    lambda name, action, config: step(name, action, config if action in (Action.CREATE, Action.CONFIGURE) else {}),
+    st.sampled_from(NAMES),
+    st.sampled_from(Action),
+    st.sampled_from([{"k": "v"}, {"k": "w"}, {"start": "fail"}]),
+)
+faults = st.dictionaries(
+    st.tuples(st.sampled_from([action.value for action in Action]), st.sampled_from(NAMES)),
+    st.lists(st.sampled_from(ERRORS), max_size=3),
+    max_size=6,
+)
+states = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([RUNNING, STOPPED, FAILED]))
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    wanted=st.lists(steps, max_size=9),
+    faults=faults,
+    states=states,
+    parallelism=st.integers(1, 3),
+    calls_allowed=st.none() | st.integers(0, 6),
+)
+def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: int, calls_allowed) -> None:
+    cluster = MemoryCluster(ManualClock(), *(connector(name, state) for name, state in states.items()))
+    for key, errors in faults.items():
+        cluster.faults[key].extend(errors)
+    begun: list[bool] = []
+    told: list[StepOutcome] = []
+
+    def interrupted() -> bool:
+        return calls_allowed is not None and len(cluster.calls) >= calls_allowed
+
+    the_plan = plan(*wanted)
+    options = ExecuteOptions(
+        clock=cluster.clock,
+        parallelism=parallelism,
+        settle_timeout=20,
+        interrupted=interrupted,
+        before_effect=lambda: begun.append(True),
+        on_outcome=told.append,
+    )
+    outcomes = execute(the_plan, cluster, options)
+
+    # Each step ends once, and is told once; the answer is in the plan's order.
+    assert [outcome.step for outcome in outcomes] == list(the_plan.steps)
+    assert Counter(map(id, told)) == Counter(map(id, outcomes))
+    # What is skipped stays skipped: after a step that did not succeed, none of its connector is begun.
+    for _, lane in groupby(outcomes, key=lambda outcome: outcome.step.connector):
+        after_failure = [outcome.result for outcome in lane]
+        while after_failure and after_failure[0] is Result.APPLIED:
+            after_failure.pop(0)
+        assert set(after_failure[1:]) <= {Result.SKIPPED}
+    # The requests of a connector are those of its steps, in their order, each repeated only by itself.
+    for name in NAMES:
+        sent = [verb for verb, of in cluster.calls if of == name]
+        allowed = [one.action.value for one in the_plan.steps if one.connector == name]
+        assert _is_in_order(sent, allowed)
+    # Nothing is begun once it was interrupted: at most the requests that were under way then come on top.
+    if calls_allowed is not None:
+        assert len(cluster.calls) <= max(0, calls_allowed + parallelism - 1)
+    assert cluster.most_at_once <= parallelism
+    # Every failure and every skip says why.
+    assert all(outcome.message for outcome in outcomes if outcome.result is not Result.APPLIED)
+
+
+def _is_in_order(sent: list[str], allowed: list[str]) -> bool:
+    """True where `sent` is a prefix of `allowed`, its items repeated any number of times."""
+    position = -1
+    for verb in sent:
+        if (
+            position >= 0
+            and verb == allowed[position]
+            and not (position + 1 < len(allowed) and allowed[position + 1] == verb)
+        ):
+            continue
+        if position + 1 < len(allowed) and allowed[position + 1] == verb:
+            position += 1
+        elif position < 0 or verb != allowed[position]:
+            return False
+    return True

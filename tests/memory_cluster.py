@@ -1,0 +1,164 @@
+"""A Connect cluster in memory, on a clock of its own: accepts at once, and shows the effect some time later."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from manual_clock import ManualClock
+
+from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+
+RUNNING, PAUSED, STOPPED, FAILED = WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED
+TRACE = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a request answers in place of what it should, and whether it has its effect all the same."""
+
+    error: BaseException
+    happens: bool = False
+
+
+def connector(
+    name: str, state: WorkerState = RUNNING, config: Mapping[str, str] | None = None, trace: str = ""
+) -> ObservedConnector:
+    tasks = (TaskStatus(0, state, "w"),) if state in (RUNNING, PAUSED) else ()
+    return ObservedConnector(ConnectorName(name), ConnectorType.SOURCE, state, "w", config or {}, tasks, trace)
+
+
+class MemoryCluster:
+    """A `Cluster`. `delay`: seconds until an effect shows. A config with `start` = fail makes its connector fail."""
+
+    def __init__(self, clock: ManualClock, *present: ObservedConnector, delay: float = 0.5) -> None:
+        self.clock = clock
+        self.delay = delay
+        self.present = {one.name: one for one in present}
+        self.listed = set(self.present)
+        self.unreadable: set[ConnectorName] = set()
+        self.faults: dict[tuple[str, str], deque[Fault]] = defaultdict(deque)
+        self.look_faults: deque[BaseException] = deque()
+        self.calls: list[tuple[str, str]] = []
+        self.looks = 0
+        self.name_looks = 0
+        self.most_at_once = 0
+        self.on_call: Callable[[str, str], None] = lambda verb, name: None
+        self._at_once = 0
+        self._lock = threading.RLock()
+        self._pending: list[tuple[float, Callable[[], None]]] = []
+
+    def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
+        with self._lock:
+            self.looks += 1
+            if self.look_faults:
+                raise self.look_faults.popleft()
+            self._catch_up()
+            seen = {name: one for name, one in self.present.items() if name not in self.unreadable}
+            return seen, frozenset(self.unreadable & self.present.keys())
+
+    def names(self) -> frozenset[ConnectorName]:
+        with self._lock:
+            self.name_looks += 1
+            self._catch_up()
+            return frozenset(self.listed)
+
+    def create(
+        self,
+        name: ConnectorName,
+        config: Mapping[str, str],
+        initial_state: TargetState | None = None,
+        *,
+        sensitive: Iterable[str] = (),
+    ) -> None:
+        def effect() -> None:
+            if name in self.listed:
+                raise AlreadyExists(f"Connector {name} already exists")
+            self.listed.add(name)
+            state = RUNNING if initial_state is None else WorkerState[initial_state.name]
+            self._later(lambda: self._put(_started(connector(name, state, config))))
+
+        self._request("create", name, effect)
+
+    def configure(self, name: ConnectorName, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> None:
+        def effect() -> None:
+            before = self.present[name]
+            self.present[name] = replace(before, config=config)
+            if before.state in (RUNNING, FAILED):
+                self._later(lambda: self._put(_started(connector(name, RUNNING, config))))
+
+        self._request("configure", name, effect)
+
+    def stop(self, name: ConnectorName) -> None:
+        self._request("stop", name, lambda: self._become(name, STOPPED))
+
+    def pause(self, name: ConnectorName) -> None:
+        self._request("pause", name, lambda: self.present[name].state is FAILED or self._become(name, PAUSED))
+
+    def resume(self, name: ConnectorName) -> None:
+        self._request("resume", name, lambda: self.present[name].state is FAILED or self._become(name, RUNNING))
+
+    def delete(self, name: ConnectorName) -> None:
+        def effect() -> None:
+            self.present.pop(name, None)
+            self._later(lambda: self.listed.discard(name))
+
+        self._request("delete", name, effect)
+
+    def _request(self, verb: str, name: ConnectorName, effect: Callable[[], object]) -> None:
+        with self._lock:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            self.on_call(verb, name)
+            with self._lock:
+                self._catch_up()
+                self._answer(verb, name, effect)
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+    def _answer(self, verb: str, name: ConnectorName, effect: Callable[[], object]) -> None:
+        self.calls.append((verb, name))
+        fault = self.faults[verb, name].popleft() if self.faults[verb, name] else None
+        if fault is None or fault.happens:
+            if verb not in ("create", "delete") and name not in self.present:
+                raise NotFound(f"Connector {name} not found")
+            effect()
+        if fault:
+            raise fault.error
+
+    def _become(self, name: ConnectorName, state: WorkerState) -> None:
+        def effect() -> None:
+            if name in self.present:
+                self._put(_started(connector(name, state, self.present[name].config)))
+
+        self._later(effect)
+
+    def _put(self, one: ObservedConnector) -> None:
+        if one.name in self.listed:
+            self.present[one.name] = one
+
+    def _later(self, effect: Callable[[], None]) -> None:
+        self._pending.append((self.clock.monotonic() + self.delay, effect))
+
+    def _catch_up(self) -> None:
+        due = [effect for at, effect in self._pending if at <= self.clock.monotonic()]
+        self._pending = [(at, effect) for at, effect in self._pending if at > self.clock.monotonic()]
+        for effect in due:
+            effect()
+
+
+def _started(one: ObservedConnector) -> ObservedConnector:
+    if one.state is RUNNING and one.config.get("start") == "fail":
+        return replace(one, state=FAILED, tasks=(), trace=TRACE)
+    return one
+
+
+def refused(text: str = "no") -> Fault:
+    return Fault(ConnectRefused(text))
