@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test check format docs bench lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -34,6 +34,9 @@ check: setup     ## style, types, architecture and the tests that need no servic
 format: setup    ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: setup      ## the reference pages of docs/reference, from the code
+	$(BIN)/python docs/reference/generate.py
 
 bench: setup     ## the measurements of docs/performance.md
 	$(BIN)/python -m benchmarks

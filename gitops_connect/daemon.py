@@ -18,13 +18,12 @@ from typing import TypeVar
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
-from gitops_connect.desired.load import ParseCache
 from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
-from gitops_connect.reconcile import Conduct, Declared, declare, reconcile
+from gitops_connect.reconcile import Conduct, Declared, Memory, declare, reconcile
 from gitops_connect.settings.sections import DaemonSettings
-from gitops_connect.source.repository import Checkout, Source
+from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.world import World
 
 log = logging.getLogger("gitops_connect")
@@ -49,7 +48,7 @@ class Backoff:
 
 
 class LastGood:
-    """A source that falls back to the last good revision, and says so, where the repository cannot be read."""
+    """A `Source` that falls back to the last good revision, and says so, where the repository cannot be read."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -95,7 +94,7 @@ class Daemon:
     def __init__(self, world: World, source: Source) -> None:
         self._world = world
         self._source = LastGood(source)
-        self._cache = ParseCache()
+        self._memory = Memory()
         self._looking = threading.Lock()
         self._turns = {cluster: Turn() for cluster in world.settings.clusters}
         self._backoff = Backoff(world.settings.repository.interval, world.settings.daemon)
@@ -151,7 +150,7 @@ class Daemon:
     def _look(self) -> Declared:
         """Fetch and load, one cluster at a time; what did not change is not parsed again."""
         with self._looking:
-            return declare(self._source, self._world.settings.clusters, self._cache)
+            return declare(self._source, self._world.settings.clusters, self._memory)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> CycleOutcome:
         started = self._world.clock.monotonic()

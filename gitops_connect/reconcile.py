@@ -26,8 +26,16 @@ from gitops_connect.plan import guards
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
 from gitops_connect.records import Records
-from gitops_connect.source.working_tree import Source
+from gitops_connect.source.checkout import Source
 from gitops_connect.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What was worked out about files that have not changed since. Only speed depends on it."""
+
+    files: ParseCache = field(default_factory=ParseCache)
+    verdicts: schema.SchemaCache = field(default_factory=schema.SchemaCache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +78,14 @@ class Conduct:
     interrupted: Event = field(default_factory=Event)
 
 
-def declare(source: Source, clusters: Collection[ClusterName] | None, cache: ParseCache) -> Declared:
+def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Memory) -> Declared:
     """Look at the repository: every document, checked, resolved for each cluster (None: whichever are named there).
 
-    Raises SourceUnavailable or SourceRefused.
+    What `memory` knows is not read, parsed or checked again. Raises SourceUnavailable or SourceRefused.
     """
     checkout = source.fetch()
-    documents = load(checkout, cache)
-    states, diagnostics = build(documents, clusters, schema.check(documents))
+    documents = load(checkout, memory.files)
+    states, diagnostics = build(documents, clusters, schema.check(documents, memory.verdicts))
     return Declared(checkout.revision, states, diagnostics, len(documents.documents))
 
 
@@ -128,5 +136,6 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
             on_outcome=ended,
         )
         outcomes = execute(proposal.plan, world.clients[cluster], options)
+        records.end(outcomes, clock.now())
     diagnostics = declared.diagnostics + proposal.diagnostics
     return CycleOutcome(cluster, declared.revision, proposal.plan, diagnostics, outcomes, conduct.interrupted.is_set())

@@ -6,6 +6,7 @@ recorded is found again by the next cycle, as a declared connector that is alrea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from gitops_connect.ledger.ledger import Ledger
@@ -30,7 +31,10 @@ class Records:
 
     def before(self, now: datetime) -> None:
         """Record what needs no step: adoptions, documents that changed into what is there, what is gone."""
-        cluster = self._situation.desired.cluster
+        cluster, revision = self._situation.desired.cluster, self._situation.revision
+        attempted = self._ledger.revisions(cluster).attempted
+        if attempted is None or attempted.revision != revision:
+            self._ledger.record_attempt(cluster, revision, now)
         for name in self._plan.forgotten:
             self._ledger.forget(cluster, name)
         for connector in self._in_place():
@@ -47,6 +51,19 @@ class Records:
         elif not self._left[name] and name in self._desired:
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
             self._record(self._desired[name], origin, now)
+
+    def end(self, outcomes: Sequence[StepOutcome], now: datetime) -> None:
+        """Record how the attempt ended; the revision is applied where nothing is left to do or held out of the plan."""
+        cluster, revision = self._situation.desired.cluster, self._situation.revision
+        undone = [one for one in outcomes if one.result is not Result.APPLIED]
+        if undone:
+            first = undone[0]
+            result = f"{len(undone)} of {len(outcomes)} steps were not applied, the first: {first.step.connector}"
+            self._ledger.record_attempt(cluster, revision, now, result)
+        elif self._plan.complete:
+            applied = self._ledger.revisions(cluster).applied
+            if applied is None or applied.revision != revision:
+                self._ledger.record_applied(cluster, revision, now)
 
     def _in_place(self) -> list[DesiredConnector]:
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}

@@ -19,8 +19,9 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
+from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository
-from gitops_connect.source.working_tree import Source, WorkingTree
+from gitops_connect.source.working_tree import WorkingTree
 
 
 class SystemClock:

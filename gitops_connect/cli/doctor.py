@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -87,8 +88,8 @@ def _git() -> str:
 def _java() -> str:
     from gitops_connect.sandbox.java import find_java
 
-    java = find_java()
-    return f"{java.version} at {java.executable}, for the sandbox and for Spark"
+    java = find_java(os.environ)
+    return f"Java {java.version} at {java.path}, for the sandbox and for Spark"
 
 
 def _look_at_settings(settings: Settings) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ def run(
     from gitops_connect.daemon import Daemon
     from gitops_connect.world import open_source
 
-    with session.opened(context) as world, closing(open_source(world.settings, None)) as source:
+    with session.opened(context) as world, closing(open_source(world.settings, path=None)) as source:
         log_to_stderr(world.settings.daemon.log_format)
         daemon = Daemon(world, source)
         for number in (signal.SIGINT, signal.SIGTERM):

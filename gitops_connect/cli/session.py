@@ -41,12 +41,11 @@ def opened(context: typer.Context) -> Iterator[World]:
 
 def declared_in(settings: Settings, path: Path | None) -> Declared:
     """What the folder `path` declares as it is, or else the repository."""
-    from gitops_connect.desired.load import ParseCache
-    from gitops_connect.reconcile import declare
+    from gitops_connect.reconcile import Memory, declare
     from gitops_connect.world import open_source
 
     with closing(open_source(settings, path)) as source:
-        return declare(source, settings.clusters or None, ParseCache())
+        return declare(source, settings.clusters or None, Memory())
 
 
 def chosen(world: World, names: Sequence[str] | None) -> tuple[ClusterName, ...]:

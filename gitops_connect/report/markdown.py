@@ -14,8 +14,7 @@ from gitops_connect.report.text import asides
 
 def render(plans: Sequence[Plan]) -> str:
     """All plans, under one summary."""
-    changed = any(not plan.is_empty for plan in plans)
-    lines = [f"**{words.summary_line(plans) if changed else words.NO_CHANGES}**", ""]
+    lines = [f"**{words.summary_line(plans)}**", ""]
     for plan in plans:
         lines.extend(_plan(plan))
     return "\n".join(lines).rstrip() + "\n"

@@ -37,8 +37,7 @@ class TextReport:
     def plans(self, plans: Sequence[Plan]) -> str:
         """Every plan, and one summary at the end."""
         blocks = ["\n".join(self._plan(plan)) for plan in plans]
-        last = words.summary_line(plans) if any(not plan.is_empty for plan in plans) else words.NO_CHANGES
-        return "\n\n".join([*blocks, self._paint(last, Colour.BOLD)]) + "\n"
+        return "\n\n".join([*blocks, self._paint(words.summary_line(plans), Colour.BOLD)]) + "\n"
 
     def step(self, outcome: StepOutcome) -> str:
         """One line as a step ends."""

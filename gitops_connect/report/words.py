@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 
 NO_CHANGES = "No changes. Your connectors match the configuration."
+NO_CHANGES_YET = "Nothing can be done now: what has errors or could not be read is left as it is."
 _LONGEST_VALUE = 400
 
 
@@ -23,8 +24,10 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
     return counts
 
 
-def summary_line(plans: Iterable[Plan]) -> str:
+def summary_line(plans: Sequence[Plan]) -> str:
     """Terraform's last line."""
+    if all(plan.is_empty for plan in plans):
+        return NO_CHANGES if all(plan.complete for plan in plans) else NO_CHANGES_YET
     counts = summarise(plans)
     return f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
 

@@ -100,3 +100,9 @@ def test_nothing_to_do_is_said_in_terraforms_words() -> None:
     empty = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"]))
     assert "No changes. Your connectors match the configuration." in TextReport(coloured=False).plans([empty])
     assert markdown.render([empty]).startswith("**No changes. Your connectors match the configuration.**")
+
+
+def test_a_match_is_not_claimed_where_something_was_left_out() -> None:
+    made = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], held=["broken"]))
+    assert "match the configuration" not in TextReport(coloured=False).plans([made])
+    assert "what has errors or could not be read is left as it is" in markdown.render([made])

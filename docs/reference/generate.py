@@ -1,0 +1,148 @@
+"""Writes the reference pages from the code, so that they cannot fall behind: `make docs`.
+
+    cli.md        every command and option, from the command line itself
+    settings.md   every setting, from the docstrings of its field
+    errors.md     every error, from its class
+    exit-codes.md is written by hand; tests/test_docs.py holds it to the code
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from gitops_connect import errors
+from gitops_connect.cli.main import app
+from gitops_connect.settings import sections
+from gitops_connect.settings.credentials import Credential
+
+FOLDER = Path(__file__).parent
+NOTICE = "<!-- Made by `make docs` from the code; edit there. -->\n"
+TABLES = {
+    sections.RepositorySettings: "repository",
+    sections.StateSettings: "state",
+    sections.ClusterSettings: "clusters.NAME",
+    sections.SecretsSettings: "secrets",
+    sections.SparkSettings: "spark",
+    sections.DaemonSettings: "daemon",
+}
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file name."""
+    return {"cli.md": cli(), "settings.md": settings(), "errors.md": error_page()}
+
+
+def cli() -> str:
+    """The command line."""
+    lines = ["# Commands", "", NOTICE, *_command(typer.main.get_command(app), "gitops-connect")]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(command: Any, name: str) -> Iterator[str]:
+    yield f"## `{name}`"
+    yield ""
+    yield (command.help or "").strip()
+    yield ""
+    parameters = [one for one in command.params if one.name != "help"]
+    if parameters:
+        yield "| option | meaning | default |"
+        yield "| --- | --- | --- |"
+    for one in parameters:
+        names = ", ".join(f"`{option}`" for option in one.opts) if one.param_type_name == "option" else f"`{one.human_readable_name}`"
+        yield f"| {names} | {_cell(getattr(one, 'help', '') or '')} | {_default(one)} |"
+    if parameters:
+        yield ""
+    for child in sorted(getattr(command, "commands", {})):
+        yield from _command(command.commands[child], f"{name} {child}")
+
+
+def _default(parameter: Any) -> str:
+    value = getattr(parameter.default, "value", parameter.default)
+    return "" if value is None or value is False or value == () else f"`{value}`"
+
+
+def settings() -> str:
+    """The settings file."""
+    lines = [
+        "# Settings",
+        "",
+        NOTICE,
+        f"`{'gitops-connect.toml'}` in the current folder, the file that `GITOPS_CONNECT_CONFIG` names, or `--config FILE`.",
+        "Every setting can also be given by environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two",
+        "underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`;",
+        "a list is written with commas.",
+        "",
+        'A credential is `{env = "NAME"}` or `{file = "PATH"}`, read when it is used. Durations are `30s`, `5m`, `1m30s`,',
+        "`500ms` or a number of seconds. Relative paths start from the folder of the settings file.",
+        "",
+    ]
+    for cls, name in TABLES.items():
+        documented = _field_docs(cls)
+        lines += [f"## `[{name}]`", "", _sentence(inspect.getdoc(cls) or ""), "", "| setting | meaning | default |", "| --- | --- | --- |"]
+        lines += [
+            f"| `{field.name}` | {_cell(documented.get(field.name, ''))} | {_field_default(field)} |"
+            for field in dataclasses.fields(cls)
+            if field.name != "name"
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _sentence(doc: str) -> str:
+    return doc.partition(": ")[2]
+
+
+def _field_docs(cls: type) -> dict[str, str]:
+    """The text under each field of a dataclass."""
+    body = ast.parse(inspect.getsource(cls)).body[0].body  # type: ignore[attr-defined]  # a class has a body
+    return {
+        field.target.id: text.value.value
+        for field, text in zip(body, body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
+
+
+def _field_default(field: Any) -> str:
+    if field.default is not dataclasses.MISSING:
+        value = getattr(field.default, "value", field.default)
+        return "" if value is None or value == () else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    return "" if field.default_factory is not dataclasses.MISSING else "required"
+
+
+def error_page() -> str:
+    """The tree of errors."""
+    lines = ["# Errors", "", NOTICE, "```text", _tree(), "```", ""]
+    for name, cls in vars(errors).items():
+        if isinstance(cls, type) and issubclass(cls, errors.GitopsConnectError):
+            lines += [f"- **{name}**: {_cell(inspect.getdoc(cls) or '')}"]
+    return "\n".join(lines) + "\n"
+
+
+def _tree() -> str:
+    text = inspect.getdoc(errors) or ""
+    start = text.index("    GitopsConnectError")
+    return inspect.cleandoc(text[start:].split("\n\n")[0])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("\\[", "[")
+
+
+def main() -> None:
+    """Write every page."""
+    assert Credential.__doc__
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        sys.stderr.write(f"docs/reference/{name}\n")
+
+
+if __name__ == "__main__":
+    main()
