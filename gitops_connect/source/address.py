@@ -52,7 +52,7 @@ class Address:
 def absolute_url(url: str, folder: Path) -> str:
     """The same URL; a relative path is made absolute, starting from `folder`."""
     local = bool(url) and not url.startswith("-") and not _SCHEME.match(url) and not _HELPER.match(url)
-    return str(folder.absolute() / Path(url).expanduser()) if local and not _SCP_LIKE.match(url) else url
+    return str(folder.absolute() / _expand(url)) if local and not _SCP_LIKE.match(url) else url
 
 
 def parse_address(url: str) -> Address:
@@ -69,7 +69,14 @@ def parse_address(url: str) -> Address:
     if scp_like:
         _refuse_option(scp_like["host"].rpartition("@")[2])
         return Address(url, Transport.SSH)
-    return Address(str(Path(url).expanduser().absolute()), Transport.FILE)
+    return Address(str(_expand(url).absolute()), Transport.FILE)
+
+
+def _expand(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{_SETTING}: there is no user of the name that {path!r} begins with") from error
 
 
 def _refuse_dangerous(url: str) -> None:

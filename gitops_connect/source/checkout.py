@@ -60,5 +60,9 @@ class Source(Protocol):
     def fetch(self) -> Checkout:
         """The revision of now. Raises SourceUnavailable, SourceRefused or UsageError."""
 
+    @property
+    def last_good(self) -> Checkout | None:
+        """The last revision that could be had, or None; what a failed `fetch` leaves as it was."""
+
     def close(self) -> None:
         """Let go of what is held."""

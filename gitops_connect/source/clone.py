@@ -58,7 +58,13 @@ class Clone:
 
     def clear_locks(self) -> None:
         """Remove what a killed git left behind: as the clone's own lock is held, no git is at work here."""
-        for pattern in ("*.lock", "refs/**/*.lock", "objects/**/*.lock", "objects/pack/tmp_*"):
+        for pattern in (
+            "*.lock",
+            "refs/**/*.lock",
+            "objects/info/**/*.lock",
+            "objects/pack/*.lock",
+            "objects/pack/tmp_*",
+        ):
             for file in self.folder.glob(pattern):
                 file.unlink(missing_ok=True)
 
@@ -85,8 +91,10 @@ class Clone:
         """The commit that a reference or an id stands for, or None where there is none."""
         try:
             found = self.program.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        except GitFailed:
-            return None
+        except GitFailed as failure:
+            if failure.status == 1:
+                return None
+            raise
         return Revision(found.decode().strip())
 
     def keep(self, target: Target, revision: Revision) -> None:

@@ -58,7 +58,10 @@ def remote_environment(folder: Path, address: Address, settings: RepositorySetti
     environment = {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
     match address.transport:
         case Transport.HTTP | Transport.HTTPS:
-            configuration |= _http(settings)
+            # A git whose parent was killed ends by itself when the server has gone silent.
+            configuration |= {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(settings.timeout)))}
+            if settings.ca_file is not None:
+                environment["GIT_SSL_CAINFO"] = str(_existing(settings.ca_file, "ca_file"))
             secret = read_password(address, settings)
             if secret is not None:
                 username = settings.username or address.username or _ANY_USER
@@ -90,14 +93,6 @@ def _configuration(values: Mapping[str, str]) -> dict[str, str]:
     for number, (key, value) in enumerate(values.items()):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return environment
-
-
-def _http(settings: RepositorySettings) -> dict[str, str]:
-    # A git whose parent was killed ends by itself when the server has gone silent.
-    configuration = {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(settings.timeout)))}
-    if settings.ca_file is not None:
-        configuration["http.sslCAInfo"] = str(_existing(settings.ca_file, "ca_file"))
-    return configuration
 
 
 def _ssh(settings: RepositorySettings) -> str:

@@ -123,6 +123,8 @@ def explain(where: str, failure: GitFailed, secret: str | None = None) -> Source
         return SourceUnavailable(f"{where}: no answer within [repository] timeout: {advice}")
     cause = recognise(failure)
     words = _own_words(failure.stderr, cause, secret)
+    if cause is None and failure.status < 0:
+        return SourceUnavailable(f"{where}: git was ended by signal {-failure.status}: look at this machine's memory")
     if cause is None:
         return SourceUnavailable(f"{where}: git failed and says: {words}")
     return cause.error(f"{where}: {cause.found}: {cause.advice} (git says: {words})")

@@ -20,7 +20,9 @@ from gitops_connect.errors import SourceRefused
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 import git
 
-_KEPT = {"GIT_EXEC_PATH", "GIT_SSL_CAPATH", "GIT_PYTHON_GIT_EXECUTABLE"}
+_KEPT = {"GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"}
+"""Where git's programs and the system's CA certificates are may be said by environment; all else is ours to say."""
+_NO_GIT = "git cannot be started: install git 2.32 or later, and have it on the PATH"
 _OLDEST = (2, 32)
 """The first that reads GIT_CONFIG_GLOBAL; an older one would read the user's configuration after all."""
 
@@ -29,6 +31,7 @@ class GitFailed(Exception):
     """git ended with an error; only this package sees this exception."""
 
     def __init__(self, command: str, status: int, stderr: bytes) -> None:
+        self.status = status
         self.stderr = stderr.decode(errors="replace")
         super().__init__(f"git {command} ended with {status}")
 
@@ -65,7 +68,7 @@ class Program:
                 command, istream=PIPE, as_process=True, env=self.environment, start_new_session=True, pass_fds=self.held
             )
         except git.exc.GitCommandNotFound as error:
-            raise SourceRefused("git cannot be started: install git 2.32 or later, and have it on the PATH") from error
+            raise SourceRefused(_NO_GIT) from error
         popen = process.proc
         if popen is None:
             raise AssertionError("GitPython has just started it")
@@ -75,14 +78,16 @@ class Program:
             _end(popen)
 
 
-def check_version() -> None:
-    """Raises SourceRefused where git is missing, or too old to be kept from reading the user's configuration."""
+def git_version() -> str:
+    """As in 2.39.5. Raises SourceRefused where git is missing, or too old to keep from the user's configuration."""
     try:
         found = git.Git("/").version_info
     except git.exc.GitCommandError as error:
-        raise SourceRefused("git cannot be started: install git 2.32 or later, and have it on the PATH") from error
+        raise SourceRefused(_NO_GIT) from error
+    version = ".".join(map(str, found))
     if found[:2] < _OLDEST:
-        raise SourceRefused(f"git {'.'.join(map(str, found))} is too old: install git 2.32 or later")
+        raise SourceRefused(f"git {version} is too old: install git 2.32 or later")
+    return version
 
 
 def _forget_inherited(ours: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ wrong out of git is sorted once, here: into what the server said, and damage to 
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +25,7 @@ from gitops_connect.source.environment import read_password, remote_environment
 from gitops_connect.source.failures import SourceError, explain, recognise
 from gitops_connect.source.listing import printable
 from gitops_connect.source.lock import locked
-from gitops_connect.source.program import GitFailed, check_version
+from gitops_connect.source.program import GitFailed, git_version
 from gitops_connect.source.remote import NotById, Remote
 from gitops_connect.source.target import TargetKind, parse_folder, parse_target
 
@@ -51,22 +52,19 @@ class Repository:
         Raises SourceUnavailable where waiting may help, SourceRefused where it will not, UsageError where a credential
         is not there. `last_good` is then still what it was.
         """
-        check_version()
+        git_version()
         self._check_path()
         with self._locked() as held:
-            clone = self._clone(held)
-            if not clone.is_usable:
-                return self._clone_again(held, None)
-            clone.clear_locks()
             try:
-                return self._update(clone)
+                return self._fetch(held)
             except NotById:
                 return self._clone_again(held, None, filtered=False)
             except GitFailed as failure:
-                error = self._explain(failure)
-                if recognise(failure) or clone.is_sound:
-                    raise error from failure
-            return self._clone_again(held, error)
+                raise self._explain(failure) from failure
+            except OSError as error:
+                what = f"{self._where}: cannot keep a clone in {self._folder}: {error.strerror}"
+                advice = "see to the disk, or set GITOPS_CONNECT_CACHE to another folder"
+                raise SourceUnavailable(f"{what}: {advice}") from error
 
     @property
     def last_good(self) -> Checkout | None:
@@ -83,6 +81,18 @@ class Repository:
     def close(self) -> None:
         """Forget what was read. No process, file or connection is held between two calls."""
         self._current = None
+
+    def _fetch(self, held: int) -> Checkout:
+        clone = self._clone(held)
+        if not clone.is_usable:
+            return self._clone_again(held, None)
+        clone.clear_locks()
+        try:
+            return self._update(clone)
+        except GitFailed as failure:
+            if recognise(failure) or clone.is_sound:
+                raise
+            return self._clone_again(held, self._explain(failure))
 
     def _update(self, clone: Clone) -> Checkout:
         remote = self._remote(clone)
@@ -102,27 +112,24 @@ class Repository:
         """Clone aside, then take the place of the one that is there, if any. `damage` is what was wrong with that."""
         fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings.timeout, (held,))
         try:
-            fresh.create(filtered=filtered)
-            remote = self._remote(fresh)
-            if self._target.kind is not TargetKind.COMMIT:
-                remote.look(self._target)
-            revision, _ = remote.fetch(self._target, None)
+            revision = self._clone_into(fresh, filtered=filtered)
             fresh.replace(self._folder)
-            clone = self._clone(held)
-            return self._adopt(clone, revision, self._remote(clone))
         except GitFailed as failure:
             raise _again(self._explain(failure), damage) from failure
-        except NotById:
-            return self._clone_again(held, damage, filtered=False)
-        except (SourceRefused, SourceUnavailable) as error:
+        except SourceRefused as error:
             raise _again(error, damage) from error
-        except OSError as error:
-            what = f"{self._where}: cannot keep a clone in {self._folder}: {error.strerror}"
-            raise SourceUnavailable(
-                f"{what}: see to the disk, or set GITOPS_CONNECT_CACHE to another folder"
-            ) from error
         finally:
             shutil.rmtree(fresh.folder, ignore_errors=True)
+        clone = self._clone(held)
+        return self._adopt(clone, revision, self._remote(clone))
+
+    def _clone_into(self, fresh: Clone, *, filtered: bool) -> Revision:
+        fresh.create(filtered=filtered)
+        remote = self._remote(fresh)
+        if self._target.kind is not TargetKind.COMMIT:
+            remote.look(self._target)
+        revision, _ = remote.fetch(self._target, None)
+        return revision
 
     def _adopt(self, clone: Clone, revision: Revision, remote: Remote) -> Checkout:
         """Read the new revision's tree, and only then take it for good."""
@@ -183,7 +190,8 @@ class Repository:
         return explain(self._where, failure, read_password(self._address, self._settings))
 
     def _check_path(self) -> None:
-        if self._address.transport is Transport.FILE and not Path(self._address.url).exists():
+        """git's own words for this are the same as for a server that does not know the repository."""
+        if self._address.transport is Transport.FILE and not os.path.lexists(self._address.url):
             raise SourceRefused(f"{self._where}: there is nothing at that path: check [repository] url")
 
 

@@ -23,6 +23,7 @@ class WorkingTree:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._last: Checkout | None = None
 
     def fetch(self) -> Checkout:
         """What is there now; every file is read once, for its blob id.
@@ -39,7 +40,13 @@ class WorkingTree:
         for entry in listing.entries:
             digest.update(f"{entry.path}\0{entry.blob_id}\n".encode())
         revision = Revision(f"worktree-{digest.hexdigest()[:40]}")
-        return Checkout(revision, listing.entries, listing.diagnostics, _FolderReader(root))
+        self._last = Checkout(revision, listing.entries, listing.diagnostics, _FolderReader(root))
+        return self._last
+
+    @property
+    def last_good(self) -> Checkout | None:
+        """As it was read last; a file that has changed since is not given out."""
+        return self._last
 
     def close(self) -> None:
         """Nothing is held between two fetches."""
