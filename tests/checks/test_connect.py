@@ -1,0 +1,170 @@
+"""Connect's own validation, laid on the lines of the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from standin.connect import StandIn
+from standin.fixtures import MakeClient
+
+from gitops_connect.checks.connect import PATIENCE, validate
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
+from gitops_connect.model.diagnostics import Location, Severity
+from gitops_connect.model.documents import Document
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.validation import Plugin
+
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+LINES = {"name": 3, "spec": 4, "class": 5, "tasksMax": 6, "config": 7, "secrets": 50}
+
+
+def wanted(name: str, config: Mapping[str, str], secrets: tuple[str, ...] = ()) -> DesiredConnector:
+    """A connector whose document has every key of its config on a line of its own: 8, 9, 10 …; secrets from 51 on."""
+    plain = [key for key in config if key not in ("connector.class", "tasks.max", *secrets)]
+    positions: dict[tuple[str | int, ...], tuple[int, int]] = {
+        ("metadata", "name"): (LINES["name"], 3),
+        ("spec",): (LINES["spec"], 1),
+        **{("spec", field): (LINES[field], 3) for field in ("class", "tasksMax", "config", "secrets")},
+        **{("spec", "config", key): (LINES["config"] + 1 + number, 5) for number, key in enumerate(plain)},
+        **{("spec", "secrets", key): (LINES["secrets"] + 1 + number, 5) for number, key in enumerate(secrets)},
+    }
+    document = Document(Location(f"{name}.yaml"), {}, positions)
+    references = {key: SecretReference(SecretSource.ENV, "X") for key in secrets}
+    return DesiredConnector(ConnectorName(name), TargetState.RUNNING, config, document, references)
+
+
+def source(name: str = "orders", **more: str) -> DesiredConnector:
+    return wanted(name, {"connector.class": SOURCE, "tasks.max": "1", "topic": "t", **more})
+
+
+def found(client: ConnectClient, *connectors: DesiredConnector, **more: Any) -> list[tuple[str, int, str]]:
+    return [(item.rule, item.location.line, item.summary) for item in validate(client, connectors, **more).diagnostics]
+
+
+def test_a_config_that_connect_takes(client: ConnectClient) -> None:
+    checks = validate(client, [source()])
+    assert (list(checks.diagnostics), checks.invalid) == ([], frozenset())
+
+
+def test_each_error_stands_at_its_line(client: ConnectClient) -> None:
+    connector = source(**{"tasks.max": "many", "file": "x", "key.converter": "Nope"})
+    number = "Invalid value many for configuration tasks.max: Not a number of type INT"
+    assert found(client, connector) == [
+        (
+            "connect/invalid-config",
+            6,
+            f"tasks.max: {number}",
+        ),
+        (
+            "connect/invalid-config",
+            10,
+            "key.converter: Invalid value Nope for configuration key.converter: Class Nope could not be found.",
+        ),
+    ]
+    assert validate(client, [connector]).invalid == {"orders"}
+
+
+def test_a_required_key_that_is_missing_points_at_the_config(client: ConnectClient) -> None:
+    [problem] = validate(client, [wanted("orders", {"connector.class": SOURCE, "file": "x"})]).diagnostics
+    assert problem.location == Location("orders.yaml", LINES["config"], 3)
+    assert problem.summary == 'topic: Missing required configuration "topic" which has no default value.'
+    assert problem.hint == "add 'topic' to spec.config"
+
+
+def test_a_required_key_under_another_spelling(client: ConnectClient) -> None:
+    [problem] = validate(client, [wanted("orders", {"connector.class": SOURCE, "topics": "x"})]).diagnostics
+    assert problem.hint == "is 'topics' meant for it?"
+
+
+@pytest.mark.parametrize(
+    ("class_name", "meant"),
+    [
+        ("org.apache.kafka.connect.file.FileStreamSourceConector", SOURCE),
+        ("FileStreamSuorce", "FileStreamSource"),
+        ("MirorSourceConnector", "MirrorSourceConnector"),
+    ],
+)
+def test_a_class_that_is_not_there(client: ConnectClient, class_name: str, meant: str) -> None:
+    [problem] = validate(client, [wanted("orders", {"connector.class": class_name})]).diagnostics
+    assert (problem.rule, problem.location.line) == ("connect/unknown-plugin", LINES["class"])
+    assert problem.summary == f"the worker has no connector class {class_name!r}"
+    assert problem.hint.startswith(f"did you mean {meant!r}? there are org.apache.kafka.connect.file.FileStreamSink")
+
+
+def test_nothing_far_fetched_is_suggested(client: ConnectClient) -> None:
+    plugins = [Plugin(SOURCE, ConnectorType.SOURCE, "1")]
+    [problem] = validate(client, [wanted("a", {"connector.class": "io.debezium.X"})], plugins).diagnostics
+    assert problem.hint == f"there are {SOURCE}"
+
+
+def test_plugins_are_fetched_once_and_only_where_they_are_needed(standin: StandIn, client: ConnectClient) -> None:
+    validate(client, [source()])
+    assert standin.count("GET") == 0
+    validate(client, [wanted(name, {"connector.class": "Nope"}) for name in "abc"])
+    assert standin.count("GET", "/connector-plugins") == 1
+
+
+def test_a_class_is_unknown_even_where_the_plugins_cannot_be_had(standin: StandIn, client: ConnectClient) -> None:
+    standin.refuse("GET", "/connector-plugins", 400, "no")
+    [problem] = validate(client, [wanted("a", {"connector.class": "Nope"})]).diagnostics
+    assert (problem.rule, problem.hint) == ("connect/unknown-plugin", "install the plugin on every worker")
+
+
+def test_values_of_secrets_are_in_no_message(standin: StandIn, client: ConnectClient) -> None:
+    config = {"connector.class": SOURCE, "topic": "t", "batch.size": "hunter2"}
+    connector = wanted("orders", config, secrets=("batch.size",))
+    [problem] = validate(client, [connector]).diagnostics
+    assert problem.summary == "batch.size: Invalid value *** for configuration batch.size: Not a number of type INT"
+    assert problem.location.line == LINES["secrets"] + 1
+    standin.refuse("PUT", ".*", 500, "BadRequestException: Connector config {batch.size=hunter2} is odd")
+    [problem] = validate(client, [connector]).diagnostics
+    assert "hunter2" not in problem.summary
+    assert "{batch.size=***} is odd" in problem.summary
+
+
+def test_sensitive_keys_are_those_of_connect_and_of_the_document(client: ConnectClient) -> None:
+    config = {"connector.class": MIRROR, "source.cluster.alias": "a", "own": "x"}
+    checks = validate(client, [wanted("mirror", config, secrets=("own",)), source()])
+    assert checks.sensitive[ConnectorName("mirror")] >= {"own", "sasl.jaas.config", "ssl.key.password"}
+    assert checks.sensitive[ConnectorName("orders")] == frozenset()
+
+
+def test_a_name_of_no_use(client: ConnectClient) -> None:
+    [problem] = validate(client, [source("a/b")]).diagnostics
+    assert (problem.rule, problem.location.line, problem.severity) == ("connect/unusable-name", 3, Severity.ERROR)
+
+
+def test_a_validation_that_cannot_be_made_holds_nothing_up(standin: StandIn, client: ConnectClient) -> None:
+    standin.refuse("PUT", ".*", 500, "Request timed out. The last operation the worker completed was …")
+    checks = validate(client, [source()])
+    [problem] = checks.diagnostics
+    assert (problem.rule, problem.severity) == ("connect/not-validated", Severity.WARNING)
+    assert "Request timed out" in problem.summary
+    assert checks.invalid == frozenset()
+
+
+def test_a_cluster_that_does_not_answer_is_not_asked_for_each(standin: StandIn, make_client: MakeClient) -> None:
+    standin.refuse("PUT", ".*", 500, "Request timed out", times=99)
+    client = make_client(standin.url, parallelism=1)
+    checks = validate(client, [source(f"c{number}") for number in range(10)])
+    assert standin.count("PUT") == PATIENCE
+    assert [item.severity for item in checks.diagnostics] == [Severity.WARNING] * (PATIENCE + 1)
+    assert checks.diagnostics.items[-1].summary.startswith("Connect was not asked about this and 6 more configs")
+
+
+def test_wrong_credentials_are_tried_once(standin: StandIn, make_client: MakeClient) -> None:
+    standin.authorization = "Bearer right"
+    checks = validate(make_client(standin.url, parallelism=1), [source(f"c{number}") for number in range(5)])
+    assert standin.count("PUT") == 1
+    assert checks.invalid == frozenset()
+
+
+def test_one_bad_connector_does_not_hide_the_others(client: ConnectClient) -> None:
+    checks = validate(client, [source("good"), source("bad", **{"tasks.max": "0"}), source("fine")])
+    assert checks.invalid == {"bad"}
+    assert checks.sensitive.keys() == {"good", "bad", "fine"}

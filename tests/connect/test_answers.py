@@ -1,0 +1,159 @@
+"""Which error each answer becomes, and how often it is asked for again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gitops_connect.connect.answers import FEW, ONCE, PATIENT, Accepted, Answer, Refusal, Request, read
+from gitops_connect.errors import (
+    AlreadyExists,
+    ConnectRefused,
+    ConnectUnavailable,
+    NotFound,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    Rejected,
+    Unauthorized,
+    Waiting,
+)
+
+READ = Request("GET", "/connectors")
+WRITE = Request("PUT", "/connectors/x/stop", effect=True)
+WORKER = "http://worker:8083"
+TIMED_OUT = "Request timed out. The worker is currently flushing, which began at 2026-01-01T00:00:00Z"
+REFUSED_FORWARD = "IO Error trying to forward REST request: java.net.ConnectException: Connection refused"
+LOST_FORWARD = "IO Error trying to forward REST request: java.io.EOFException: HttpConnectionOverHTTP"
+
+
+def refusal(request: Request, status: int, body: str, secrets: frozenset[str] = frozenset()) -> Refusal:
+    reading = read(request, Answer(WORKER, status, body.encode(), "https://u:p@other/login"), secrets)
+    assert isinstance(reading, Refusal)
+    return reading
+
+
+def of_connect(status: int, message: str | None) -> str:
+    return json.dumps({"error_code": status, "message": message})
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "tries"),
+    [
+        (
+            409,
+            "Cannot complete request because of a conflicting operation (e.g. worker rebalance)",
+            RebalanceInProgress,
+            PATIENT,
+        ),
+        (
+            409,
+            "Cannot complete request momentarily due to stale configuration (…)",
+            RebalanceInProgress,
+            PATIENT,
+        ),
+        (409, "Cannot complete request momentarily due to no known leader URL, likely …", RebalanceInProgress, PATIENT),
+        (500, "Request cannot be completed because a rebalance is expected", RebalanceInProgress, PATIENT),
+        (409, "Connector x already exists", AlreadyExists, ONCE),
+        (409, "something that no Kafka says", Rejected, ONCE),
+        (500, REFUSED_FORWARD, ConnectUnavailable, PATIENT),
+        (500, "Worker is shutting down", ConnectUnavailable, FEW),
+        (503, "This worker is still starting up and has not been able to read a session key", ConnectUnavailable, FEW),
+        (500, 'Unrecognized field "initial_state" (class org.apache…)', Rejected, ONCE),
+        (500, "Cannot deserialize value of type `java.lang.String` from Object value", Rejected, ONCE),
+        (400, "Connector configuration is invalid and contains the following 1 error(s):", Rejected, ONCE),
+        (400, "Invalid value Request timed out for configuration x: a rebalance is expected", Rejected, ONCE),
+        (422, "no", Rejected, ONCE),
+        (404, "Unknown connector x", NotFound, ONCE),
+        (404, "HTTP 404 Not Found", ConnectRefused, ONCE),
+        (405, "HTTP 405 Method Not Allowed", ConnectRefused, ONCE),
+        (403, "Topic tracking is disabled.", Unauthorized, ONCE),
+    ],
+)
+def test_words_of_connect_mean_the_same_to_reads_and_writes(
+    status: int, message: str, kind: type[Exception], tries: int
+) -> None:
+    for request in (READ, WRITE):
+        found = refusal(request, status, of_connect(status, message))
+        assert (type(found.error), found.tries) == (kind, tries)
+        assert str(request) in str(found.error)
+        assert WORKER in str(found.error)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "tries"),
+    [
+        (500, of_connect(500, TIMED_OUT), ONCE),
+        (500, of_connect(500, "Request timed out"), ONCE),
+        (500, of_connect(500, LOST_FORWARD), FEW),
+        (500, of_connect(500, "The template variable 'x' has no value"), FEW),
+        (500, of_connect(500, None), FEW),
+        (500, "<html>Error 500</html>", FEW),
+        (502, "", FEW),
+        (503, "upstream connect error", FEW),
+        (200, "<html>please log in</html>", FEW),
+        (200, '{"x": ', FEW),
+    ],
+)
+def test_what_may_have_happened_is_unknown_to_a_write_and_asked_again_by_a_read(
+    status: int, body: str, tries: int
+) -> None:
+    written = refusal(WRITE, status, body)
+    assert (type(written.error), written.tries) == (OutcomeUnknown, ONCE)
+    assert "it may have happened all the same" in str(written.error)
+    asked = refusal(READ, status, body)
+    assert (type(asked.error), asked.tries) == (ConnectUnavailable, tries)
+
+
+@pytest.mark.parametrize("body", ["", "<html>Error 404 Not Found</html>", '{"detail": "Not Found"}', "[]"])
+def test_a_404_that_is_not_connects_is_no_absent_connector(body: str) -> None:
+    """A worker that is starting answers so to everything, a DELETE included."""
+    for request in (READ, WRITE):
+        found = refusal(request, 404, body)
+        assert (type(found.error), found.tries, found.elsewhere) == (ConnectUnavailable, FEW, True)
+
+
+def test_what_stands_before_connect() -> None:
+    assert type(refusal(READ, 401, "User cannot access the resource.").error) is Unauthorized
+    assert type(refusal(READ, 403, "<html>").error) is Unauthorized
+    assert type(refusal(READ, 400, "").error) is ConnectRefused
+    assert isinstance(refusal(WRITE, 429, "slow down").error, ConnectUnavailable)
+
+
+def test_a_redirection_is_named_and_not_followed() -> None:
+    error = refusal(READ, 302, "").error
+    assert type(error) is ConnectRefused
+    assert "redirects to https://***@other/login; put that address into the settings" in str(error)
+
+
+def test_success_with_and_without_a_body() -> None:
+    assert read(READ, Answer(WORKER, 200, b'{"a": 1}')) == Accepted({"a": 1})
+    assert read(WRITE, Answer(WORKER, 204, b"")) == Accepted(None)
+
+
+def test_secrets_of_either_side_are_in_no_message() -> None:
+    request = Request("POST", "/connectors", {"x": "hunter2"}, effect=True, secrets=frozenset({"hunter2"}))
+    text = "Invalid value hunter2 for configuration x; seen: Bearer t0ken; jdbc:pg://me:pw@db/x"
+    shown = str(refusal(request, 400, of_connect(400, text), frozenset({"t0ken"})).error)
+    assert "Invalid value *** for configuration x; seen: Bearer ***; jdbc:pg://***@db/x" in shown
+    assert "hunter2" not in repr(request)
+
+
+def test_what_only_developers_of_connect_need_is_left_out() -> None:
+    java = "org.apache.kafka.connect.errors."
+    found = "Failed to find any class that implements Connector and which name matches X"
+    text = f"{java}BadRequestException: {java}ConnectException: {found}, available connectors are: …"
+    assert str(refusal(READ, 500, of_connect(500, text)).error).startswith(f"GET /connectors: {found} (HTTP 500")
+
+
+def test_endless_words_are_cut() -> None:
+    assert len(str(refusal(READ, 400, of_connect(400, "x" * 100_000)).error)) < 2200
+
+
+def test_every_refusal_that_is_tried_again_is_one_that_waiting_helps() -> None:
+    for status in (200, 302, 400, 401, 404, 409, 429, 500, 503):
+        for body in ("", "<html>", of_connect(status, "a rebalance is expected"), of_connect(status, "x")):
+            reading = read(WRITE, Answer(WORKER, status, body.encode()))
+            if isinstance(reading, Refusal) and reading.tries > 1:
+                assert isinstance(reading.error, Waiting)
+                assert not isinstance(reading.error, OutcomeUnknown)

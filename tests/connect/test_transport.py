@@ -1,0 +1,288 @@
+"""Workers that are down, hang, lose answers or are not Connect: over real sockets."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+from standin.cluster import Cluster
+from standin.connect import StandIn
+from standin.fixtures import MakeClient
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.transport import PAUSES
+from gitops_connect.errors import (
+    AlreadyExists,
+    ConnectRefused,
+    ConnectUnavailable,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    Unauthorized,
+    UsageError,
+)
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.settings.credentials import Credential
+
+NAME = ConnectorName("orders")
+CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
+EXPECTED = "Request cannot be completed because a rebalance is expected"
+
+
+@pytest.fixture
+def down() -> str:
+    """The address of a worker that is not there."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[StandIn, StandIn]]:
+    """Two workers of one cluster."""
+    cluster = Cluster()
+    with StandIn(cluster) as one, StandIn(cluster) as two:
+        yield one, two
+
+
+def test_the_next_worker_is_asked_and_remembered(down: str, standin: StandIn, make_client: MakeClient) -> None:
+    client = make_client(down, standin.url)
+    client.create(NAME, CONFIG)
+    client.stop(NAME)
+    assert standin.count() == 2
+    assert client.names() == {NAME}
+
+
+def test_nobody_there(down: str, make_client: MakeClient, clock: ManualClock) -> None:
+    with pytest.raises(ConnectUnavailable, match=f"no worker answered: {down} cannot be reached: Connection refused"):
+        make_client(down).create(NAME, CONFIG)
+    assert clock.slept == []
+
+
+def test_a_read_whose_answer_is_lost_is_asked_of_the_next_worker(
+    pair: tuple[StandIn, StandIn], make_client: MakeClient
+) -> None:
+    pair[0].drop("GET", "/connectors")
+    assert make_client(pair[0].url, pair[1].url).names() == frozenset()
+    assert (pair[0].count(), pair[1].count()) == (1, 1)
+
+
+@pytest.mark.parametrize("effect", [True, False])
+def test_a_write_whose_answer_is_lost_is_sent_to_nobody_else(
+    pair: tuple[StandIn, StandIn], make_client: MakeClient, effect: bool
+) -> None:
+    pair[0].drop("POST", "/connectors", effect=effect)
+    client = make_client(pair[0].url, pair[1].url)
+    with pytest.raises(OutcomeUnknown, match=r"broke the connection off.*it may have happened all the same"):
+        client.create(NAME, CONFIG)
+    assert pair[0].count("POST") + pair[1].count("POST") == 1
+    assert client.names() == (frozenset({NAME}) if effect else frozenset())
+
+
+def test_half_an_answer_to_a_write_is_none(standin: StandIn, client: ConnectClient) -> None:
+    standin.truncate("POST", "/connectors")
+    with pytest.raises(OutcomeUnknown):
+        client.create(NAME, CONFIG)
+    assert client.names() == {NAME}
+
+
+def test_half_an_answer_to_a_read_is_none(standin: StandIn, client: ConnectClient) -> None:
+    standin.truncate("GET", "/connector-plugins")
+    with pytest.raises(ConnectUnavailable, match="without a whole answer"):
+        client.plugins()
+
+
+def test_a_worker_that_hangs_is_left_for_the_next(pair: tuple[StandIn, StandIn], make_client: MakeClient) -> None:
+    pair[0].hang("GET", "/")
+    client = make_client(pair[0].url, pair[1].url, timeout=0.2)
+    assert client.info().reported == "4.3.1"
+    assert client.names() == frozenset()
+    assert pair[1].count() == 2
+
+
+def test_a_write_to_a_worker_that_hangs_may_have_happened(standin: StandIn, make_client: MakeClient) -> None:
+    standin.hang("PUT", ".*")
+    with pytest.raises(OutcomeUnknown, match=r"was sent it and did not answer within 0\.2 s"):
+        make_client(standin.url, timeout=0.2).stop(NAME)
+
+
+@pytest.mark.parametrize(
+    "message", [EXPECTED, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"]
+)
+def test_a_rebalance_is_waited_for_by_reads_and_writes(
+    standin: StandIn, client: ConnectClient, clock: ManualClock, message: str
+) -> None:
+    standin.refuse("POST|GET", "/connectors", 409 if "conflict" in message else 500, message, times=3)
+    client.create(NAME, CONFIG)
+    assert clock.slept == list(PAUSES[:3])
+    assert client.names() == {NAME}
+
+
+def test_a_rebalance_that_does_not_end_is_reported(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
+    standin.refuse("GET", "/connectors.*", 500, EXPECTED, times=100)
+    with pytest.raises(RebalanceInProgress, match=f"connect cluster local: GET /connectors: {EXPECTED}"):
+        client.names()
+    assert clock.slept == list(PAUSES)
+
+
+def test_a_name_that_is_taken_is_not_tried_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
+    client.create(NAME, CONFIG)
+    with pytest.raises(AlreadyExists):
+        client.create(NAME, CONFIG)
+    assert standin.count("POST") == 2
+    assert clock.slept == []
+
+
+def test_a_time_out_of_connect_is_not_sent_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
+    standin.refuse("POST", "/connectors", 500, "Request timed out. The worker is currently …", effect=True)
+    with pytest.raises(OutcomeUnknown, match="it may have happened all the same"):
+        client.create(NAME, CONFIG)
+    assert (standin.count("POST"), clock.slept) == (1, [])
+    assert client.names() == {NAME}
+
+
+def test_a_hiccup_is_asked_again_and_elsewhere(
+    pair: tuple[StandIn, StandIn], make_client: MakeClient, clock: ManualClock
+) -> None:
+    pair[0].answer("GET", "/connectors", 502, "<html>Bad Gateway</html>", times=9)
+    assert make_client(pair[0].url, pair[1].url).names() == frozenset()
+    assert clock.slept == [PAUSES[0]]
+
+
+def test_a_worker_that_is_starting_makes_nothing_absent(pair: tuple[StandIn, StandIn], make_client: MakeClient) -> None:
+    """It answers 404 to a DELETE, and that must not count as done."""
+    client = make_client(pair[0].url, pair[1].url)
+    client.create(NAME, CONFIG)
+    pair[0].starting = True
+    client.delete(NAME)
+    assert client.names() == frozenset()
+    assert pair[1].count("DELETE") == 1
+
+
+def test_a_single_worker_that_is_starting_is_unavailable(standin: StandIn, client: ConnectClient) -> None:
+    standin.starting = True
+    with pytest.raises(ConnectUnavailable, match="the worker is still starting"):
+        client.delete(NAME)
+
+
+def test_a_redirection_gets_no_credentials(standin: StandIn, make_client: MakeClient) -> None:
+    with StandIn() as other:
+        standin.answer("GET", "/", 302, "", headers={"Location": other.url})
+        with pytest.raises(ConnectRefused, match="redirects to"):
+            make_client(standin.url, token=Credential(value="t0ken")).info()
+        assert other.count() == 0
+
+
+def test_credentials_are_sent_and_shown_nowhere(standin: StandIn, make_client: MakeClient) -> None:
+    standin.authorization = "Bearer t0ken"
+    assert make_client(standin.url, token=Credential(value="t0ken")).names() == frozenset()
+    with pytest.raises(Unauthorized, match="HTTP 401") as caught:
+        make_client(standin.url, token=Credential(value="wr0ng")).names()
+    assert "wr0ng" not in str(caught.value)
+
+
+def test_a_body_that_repeats_our_credentials_is_masked(standin: StandIn, make_client: MakeClient) -> None:
+    standin.refuse("GET", "/", 403, "Bearer t0ken is not allowed here")
+    with pytest.raises(Unauthorized, match=r"Bearer \*\*\* is not allowed here"):
+        make_client(standin.url, token=Credential(value="t0ken")).info()
+
+
+def test_the_users_netrc_is_left_alone(
+    standin: StandIn, make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password s3cret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    make_client(standin.url).info()
+    assert "Authorization" not in standin.calls[0].headers
+
+
+def test_something_that_is_not_connect(standin: StandIn, client: ConnectClient) -> None:
+    standin.answer("GET", "/", 200, {"status": "ok"})
+    with pytest.raises(ConnectRefused, match="not an answer of Kafka Connect: there is no version in the answer"):
+        client.info()
+    standin.answer("GET", "/", 200, "<html>welcome</html>", times=9)
+    with pytest.raises(ConnectUnavailable, match="its answer is not Connect's JSON"):
+        client.info()
+
+
+def test_something_that_does_not_speak_http(make_client: MakeClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1024)
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        with pytest.raises(ConnectUnavailable, match="without a whole answer"):
+            make_client(f"http://127.0.0.1:{server.getsockname()[1]}").info()
+        thread.join()
+
+
+def test_many_threads_share_one_client(standin: StandIn, make_client: MakeClient) -> None:
+    client = make_client(standin.url, parallelism=4)
+    names = [ConnectorName(f"c{number}") for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: client.create(name, CONFIG), names))
+    assert client.names() == set(names)
+
+
+class TestTls:
+    @pytest.fixture
+    def certificates(self, tmp_path: Path) -> Path:
+        openssl = shutil.which("openssl")
+        if openssl is None:
+            pytest.skip("openssl is not there to make certificates")
+        for name in ("server", "client"):
+            command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+            command += ["-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}"]
+            command += ["-addext", "subjectAltName=IP:127.0.0.1"]
+            subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        return tmp_path
+
+    @pytest.fixture
+    def secure(self, certificates: Path) -> Iterator[StandIn]:
+        """A worker that shows its certificate and wants ours."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+        context.load_verify_locations(certificates / "client.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+        with StandIn(tls=context) as standin:
+            yield standin
+
+    def test_both_sides_show_certificates(self, secure: StandIn, certificates: Path, make_client: MakeClient) -> None:
+        key, certificate = certificates / "client.key", certificates / "client.pem"
+        client = make_client(
+            secure.url, ca_file=certificates / "server.pem", client_certificate=certificate, client_key=key
+        )
+        client.create(NAME, CONFIG)
+        assert client.names() == {NAME}
+
+    def test_a_certificate_of_nobody_we_know(self, secure: StandIn, make_client: MakeClient) -> None:
+        with pytest.raises(ConnectRefused, match=r"certificate verify failed.*see ca_file"):
+            make_client(secure.url).create(NAME, CONFIG)
+        assert secure.count() == 0
+
+    def test_without_a_certificate_of_ours(self, secure: StandIn, certificates: Path, make_client: MakeClient) -> None:
+        client = make_client(secure.url, ca_file=certificates / "server.pem")
+        with pytest.raises((ConnectRefused, OutcomeUnknown)):
+            client.create(NAME, CONFIG)
+        assert secure.count() == 0
+
+    def test_tls_spoken_to_a_worker_without(self, standin: StandIn, make_client: MakeClient) -> None:
+        with pytest.raises(ConnectRefused, match="failed in TLS"):
+            make_client(standin.url.replace("http", "https")).info()
+
+    def test_a_file_that_is_not_there(self, standin: StandIn, make_client: MakeClient, tmp_path: Path) -> None:
+        client = make_client(standin.url.replace("http", "https"), ca_file=tmp_path / "none.pem")
+        with pytest.raises(UsageError, match=r"\[clusters.local\]: cannot use its TLS files"):
+            client.info()

@@ -1,0 +1,66 @@
+"""Unknown is never absent, and three calls are enough."""
+
+from __future__ import annotations
+
+import pytest
+from standin.connect import StandIn
+from standin.fixtures import MakeClient, client, clock, make_client, standin
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import ConnectUnavailable, RebalanceInProgress
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed import ConnectVersion, WorkerState
+from gitops_connect.observed import observe
+
+__all__ = ["client", "clock", "make_client", "standin"]
+
+CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
+A, B, C = (ConnectorName(name) for name in "abc")
+
+
+def test_two_calls_where_everything_expected_is_there(standin: StandIn, client: ConnectClient) -> None:
+    for number in range(30):
+        client.create(ConnectorName(f"c{number}"), CONFIG)
+    standin.calls.clear()
+    state = observe(client, [ConnectorName("c0"), ConnectorName("c29")])
+    assert (len(state.connectors), state.unknown) == (30, frozenset())
+    assert (state.cluster, state.version) == (ClusterName("local"), ConnectVersion(4, 3, 1))
+    assert [call.path for call in standin.calls] == ["/", "/connectors?expand=status&expand=info"]
+
+
+def test_what_has_no_status_yet_is_unknown_and_what_is_not_there_is_absent(
+    standin: StandIn, client: ConnectClient
+) -> None:
+    client.create(A, CONFIG)
+    standin.cluster.lag = 99
+    client.create(B, CONFIG)
+    standin.calls.clear()
+    state = observe(client, [A, B, C])
+    assert state.connectors.keys() == {A}
+    assert state.unknown == {B}
+    assert standin.count() == 3
+
+
+def test_what_cannot_be_read_is_unknown_even_where_nobody_asked_for_it(standin: StandIn, client: ConnectClient) -> None:
+    client.create(A, CONFIG)
+    client.create(B, CONFIG)
+    reported = standin.cluster.connectors[B].reported
+    assert reported is not None
+    reported.state = "EXPLODED"
+    state = observe(client, [A])
+    assert (state.connectors.keys(), state.unknown) == ({A}, {B})
+    assert state.connectors[A].state is WorkerState.RUNNING
+
+
+@pytest.mark.parametrize("path", ["/", r"/connectors\?.*", "/connectors"])
+def test_a_read_that_fails_is_an_error_and_no_empty_cluster(standin: StandIn, client: ConnectClient, path: str) -> None:
+    standin.refuse("GET", path, 500, "Request cannot be completed because a rebalance is expected", times=99)
+    with pytest.raises(RebalanceInProgress):
+        observe(client, [A])
+
+
+def test_a_cluster_that_is_down(standin: StandIn, make_client: MakeClient) -> None:
+    client = make_client(standin.url)
+    standin.close()
+    with pytest.raises(ConnectUnavailable):
+        observe(client, [])
