@@ -1,9 +1,9 @@
 """Writes the reference pages from the code, so that they cannot fall behind: `make docs`.
 
-    cli.md        every command and option, from the command line itself
-    settings.md   every setting, from the docstrings of its field
-    errors.md     every error, from its class
-    exit-codes.md is written by hand; tests/test_docs.py holds it to the code
+cli.md        every command and option, from the command line itself
+settings.md   every setting, from the docstrings of its field
+errors.md     every error, from its class
+exit-codes.md is written by hand; tests/test_docs.py holds it to the code
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import ast
 import dataclasses
 import inspect
 import sys
+import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,18 @@ import typer.main
 from gitops_connect import errors
 from gitops_connect.cli.main import app
 from gitops_connect.settings import sections
-from gitops_connect.settings.credentials import Credential
 
 FOLDER = Path(__file__).parent
 NOTICE = "<!-- Made by `make docs` from the code; edit there. -->\n"
+SETTINGS_INTRODUCTION = """\
+`--config FILE`, else the file that `GITOPS_CONNECT_CONFIG` names, else `gitops-connect.toml` in the current folder.
+Every setting can also be given by environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two
+underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`; a list
+is written with commas.
+
+A credential is `{env = "NAME"}` or `{file = "PATH"}`, read when it is used. Durations are `30s`, `5m`, `1m30s`, `500ms`
+or a number of seconds. Relative paths start from the folder of the settings file.
+"""
 TABLES = {
     sections.RepositorySettings: "repository",
     sections.StateSettings: "state",
@@ -56,12 +66,20 @@ def _command(command: Any, name: str) -> Iterator[str]:
         yield "| option | meaning | default |"
         yield "| --- | --- | --- |"
     for one in parameters:
-        names = ", ".join(f"`{option}`" for option in one.opts) if one.param_type_name == "option" else f"`{one.human_readable_name}`"
+        names = (
+            ", ".join(f"`{option}`" for option in one.opts)
+            if _is_option(one)
+            else f"`{one.metavar or one.name.upper()}`"
+        )
         yield f"| {names} | {_cell(getattr(one, 'help', '') or '')} | {_default(one)} |"
     if parameters:
         yield ""
     for child in sorted(getattr(command, "commands", {})):
         yield from _command(command.commands[child], f"{name} {child}")
+
+
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "option")
 
 
 def _default(parameter: Any) -> str:
@@ -75,18 +93,18 @@ def settings() -> str:
         "# Settings",
         "",
         NOTICE,
-        f"`{'gitops-connect.toml'}` in the current folder, the file that `GITOPS_CONNECT_CONFIG` names, or `--config FILE`.",
-        "Every setting can also be given by environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two",
-        "underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`;",
-        "a list is written with commas.",
-        "",
-        'A credential is `{env = "NAME"}` or `{file = "PATH"}`, read when it is used. Durations are `30s`, `5m`, `1m30s`,',
-        "`500ms` or a number of seconds. Relative paths start from the folder of the settings file.",
-        "",
+        SETTINGS_INTRODUCTION,
     ]
     for cls, name in TABLES.items():
         documented = _field_docs(cls)
-        lines += [f"## `[{name}]`", "", _sentence(inspect.getdoc(cls) or ""), "", "| setting | meaning | default |", "| --- | --- | --- |"]
+        lines += [
+            f"## `[{name}]`",
+            "",
+            _sentence(inspect.getdoc(cls) or ""),
+            "",
+            "| setting | meaning | default |",
+            "| --- | --- | --- |",
+        ]
         lines += [
             f"| `{field.name}` | {_cell(documented.get(field.name, ''))} | {_field_default(field)} |"
             for field in dataclasses.fields(cls)
@@ -97,7 +115,8 @@ def settings() -> str:
 
 
 def _sentence(doc: str) -> str:
-    return doc.partition(": ")[2]
+    text = doc.partition(": ")[2]
+    return text[:1].upper() + text[1:]
 
 
 def _field_docs(cls: type) -> dict[str, str]:
@@ -105,7 +124,7 @@ def _field_docs(cls: type) -> dict[str, str]:
     body = ast.parse(inspect.getsource(cls)).body[0].body  # type: ignore[attr-defined]  # a class has a body
     return {
         field.target.id: text.value.value
-        for field, text in zip(body, body[1:], strict=False)
+        for field, text in pairwise(body)
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
     }
 
@@ -113,7 +132,7 @@ def _field_docs(cls: type) -> dict[str, str]:
 def _field_default(field: Any) -> str:
     if field.default is not dataclasses.MISSING:
         value = getattr(field.default, "value", field.default)
-        return "" if value is None or value == () else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+        return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
     return "" if field.default_factory is not dataclasses.MISSING else "required"
 
 
@@ -129,7 +148,7 @@ def error_page() -> str:
 def _tree() -> str:
     text = inspect.getdoc(errors) or ""
     start = text.index("    GitopsConnectError")
-    return inspect.cleandoc(text[start:].split("\n\n")[0])
+    return textwrap.dedent(text[start:].split("\n\n")[0])
 
 
 def _cell(text: str) -> str:
@@ -138,7 +157,6 @@ def _cell(text: str) -> str:
 
 def main() -> None:
     """Write every page."""
-    assert Credential.__doc__
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         sys.stderr.write(f"docs/reference/{name}\n")

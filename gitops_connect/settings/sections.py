@@ -113,7 +113,7 @@ class SecretsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """`[spark]`: where large manifests are checked."""
+    """`[spark]`: where large offset manifests will be checked. Nothing in this version uses it yet."""
 
     master: str = "local[*]"
     """`local[*]`, `spark://…`, `yarn`, `k8s://…` or `sc://…`."""
