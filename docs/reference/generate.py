@@ -3,6 +3,7 @@
 cli.md        every command and option, from the command line itself
 settings.md   every setting, from the docstrings of its field
 errors.md     every error, from its class
+    rules.md      every rule that documents are held to
 exit-codes.md is written by hand; tests/test_docs.py holds it to the code
 """
 
@@ -22,6 +23,7 @@ import typer.main
 
 from gitops_connect import errors
 from gitops_connect.cli.main import app
+from gitops_connect.report.rules import explanation, rule_ids
 from gitops_connect.settings import sections
 
 FOLDER = Path(__file__).parent
@@ -47,7 +49,7 @@ TABLES = {
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    return {"cli.md": cli(), "settings.md": settings(), "errors.md": error_page()}
+    return {"cli.md": cli(), "settings.md": settings(), "errors.md": error_page(), "rules.md": rules()}
 
 
 def cli() -> str:
@@ -149,6 +151,13 @@ def _tree() -> str:
     text = inspect.getdoc(errors) or ""
     start = text.index("    GitopsConnectError")
     return textwrap.dedent(text[start:].split("\n\n")[0])
+
+
+def rules() -> str:
+    """The rules that documents are held to."""
+    head = ["# Rules", "", NOTICE, "The id stands in brackets at the end of each problem.", ""]
+    rows = [f"| `{rule}` | {_cell(explanation(rule))} |" for rule in rule_ids()]
+    return "\n".join([*head, "| id | rule |", "| --- | --- |", *rows]) + "\n"
 
 
 def _cell(text: str) -> str:
