@@ -55,6 +55,9 @@ def broker(data: Path, port: int, controller_port: int) -> str:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            # After a `kill -9` a broker may register again only when its last session is over (9 s otherwise).
+            "broker.session.timeout.ms": "4000",
+            "broker.heartbeat.interval.ms": "1000",
         }
     )
 
@@ -79,6 +82,9 @@ def worker(release: str, port: int, broker_port: int, plugins: Path) -> str:
             "offset.storage.partitions": "1",
             "status.storage.partitions": "1",
             "scheduled.rebalance.max.delay.ms": "0",
+            # The group waits this long for a worker that was killed (10 s otherwise): the least a broker allows.
+            "session.timeout.ms": "6000",
+            "heartbeat.interval.ms": "2000",
             "offset.flush.interval.ms": "1000",
             "exactly.once.source.support": "enabled",
             "connector.client.config.override.policy": "All",

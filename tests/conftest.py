@@ -1,0 +1,143 @@
+"""What every test stands on: no home folder, no network but loopback; and, for those marked `e2e`, one real cluster."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_folder, fetch_jars
+from gitops_connect.sandbox.java import find_java
+from gitops_connect.sandbox.releases import BROKER_RELEASE
+
+JAR_CACHE = cache_folder(os.environ)
+"""The user's own, looked up before the home folder is hidden: jars are fetched once for all test runs."""
+FOREIGN = ("GITOPS_CONNECT_", "GIT_", "XDG_")
+FOR_TESTS = ("GITOPS_CONNECT_CONTRACT_URL",)
+COLOUR = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_machine_around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the user's home, settings and git identity; refuse connections that leave this machine."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [*os.environ]:
+            if (name.startswith(FOREIGN) or name in COLOUR) and name not in FOR_TESTS:
+                patch.delenv(name)
+        for name, folder in (("HOME", ""), ("XDG_CONFIG_HOME", ".config"), ("XDG_CACHE_HOME", ".cache")):
+            patch.setenv(name, str(home / folder))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.setenv("GIT_TERMINAL_PROMPT", "0")
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Test")
+            patch.setenv(f"GIT_{role}_EMAIL", "test@example.org")
+        patch.setenv(CACHE_VARIABLE, str(JAR_CACHE))
+        patch.setattr(socket.socket, "connect", _loopback_only(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", _loopback_only(socket.socket.connect_ex))
+        yield
+
+
+def _loopback_only(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
+    def guarded(self: socket.socket, address: Any) -> Any:
+        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
+        if host not in ("127.0.0.1", "::1", "localhost"):
+            pytest.fail(f"a test tried to reach {address}: tests stay on this machine")
+        return connect(self, address)
+
+    return guarded
+
+
+@contextmanager
+def _said(config: pytest.Config) -> Iterator[Callable[[str, int | None, int | None], None]]:
+    """A progress that reaches the terminal and CI's log past pytest's capture; each tenth of a counted phase."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    before = [""]
+
+    def say(text: str, done: int | None = None, total: int | None = None) -> None:
+        line = f"sandbox: {text}" if total is None else f"sandbox: {text}: {(done or 0) * 10 // total * 10} %"
+        if line != before[0] and not text.endswith("found"):
+            before[0] = line
+            with capture.global_and_fixture_disabled():
+                sys.stderr.write(f"\n{line}")
+                sys.stderr.flush()
+
+    yield say
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fetch the jars before the first test, whose time-out a first download would exceed."""
+    wanted = not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items)
+    if wanted:
+        with _said(session.config) as say:
+            say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
+            fetch_jars(BROKER_RELEASE, find_java(os.environ), os.environ, say)
+
+
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """The one real broker and worker that all e2e tests share; it goes when pytest goes, even by `kill -9`.
+
+    A test may kill and add workers (`sandbox.kill_worker(1)`, `sandbox.start_worker()`): afterwards there is one
+    worker again. Names of connectors come from `connector_name`, so that no test meets another's.
+    """
+    options = SandboxOptions(folder=tmp_path_factory.mktemp("shared") / "sandbox", workers=1, heap=1024, tied=True)
+    with _said(request.config) as say, Sandbox.up(options, say) as started:
+        say(f"up at {started.worker_urls[0]}", None, None)
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _one_worker_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "sandbox" in request.fixturenames:
+        shared = request.getfixturevalue("sandbox")
+        parts = shared.status()
+        if len(parts) != 2 or not all(part.answers for part in parts):
+            Sandbox.up(SandboxOptions(folder=shared.folder, workers=1))
+
+
+@pytest.fixture
+def connector_name(request: pytest.FixtureRequest) -> Iterator[Callable[[str], str]]:
+    """Make names that no other test has: `connector_name("orders")`. These connectors are deleted afterwards."""
+    given: list[str] = []
+
+    def make(stem: str = "connector") -> str:
+        given.append(f"{stem}-{secrets.token_hex(4)}")
+        return given[-1]
+
+    yield make
+    if "sandbox" in request.fixturenames:
+        urls = request.getfixturevalue("sandbox").worker_urls
+        for name in given:
+            _delete_connector(urls, name)
+
+
+def _delete_connector(urls: tuple[str, ...], name: str) -> None:
+    """Through the first worker that takes it: the test may have killed one. One that was never made is fine."""
+    for url in urls:
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        try:
+            connection.request("DELETE", f"/connectors/{name}")
+            if connection.getresponse().status in (204, 404):
+                return
+        except OSError:
+            continue
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with nothing in it: no settings file, no sandbox."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -1,0 +1,209 @@
+"""The sandbox against real Kafka: one sandbox for the whole file, hurt in many ways."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox import processes
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.sandbox.launch import marker
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory, _no_machine_around: None) -> SandboxOptions:
+    return SandboxOptions(folder=tmp_path_factory.mktemp("own") / "sand bøx", heap=512, tied=True)
+
+
+@pytest.fixture(scope="module")
+def own(options: SandboxOptions) -> Iterator[Sandbox]:
+    with Sandbox.up(options) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def again(own: Sandbox, options: SandboxOptions) -> Callable[..., Sandbox]:
+    """Bring the same folder up once more; the first handle keeps the leash."""
+
+    def up(workers: int | None = None) -> Sandbox:
+        return Sandbox.up(SandboxOptions(folder=options.folder, workers=workers))
+
+    up(workers=1)
+    return up
+
+
+def get(url: str) -> object:
+    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - our own worker
+        return json.load(answer)
+
+
+def put(url: str, value: object) -> None:
+    body = json.dumps(value).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
+    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - our own worker
+
+
+def pids(sandbox: Sandbox) -> list[int | None]:
+    return [part.pid for part in sandbox.status()]
+
+
+def test_it_answers_and_has_its_plugins(own: Sandbox) -> None:
+    assert [(part.name, part.running, part.answers) for part in own.status()] == [
+        ("broker", True, True),
+        ("worker-1", True, True),
+    ]
+    plugins = get(f"{own.worker_urls[0]}/connector-plugins")
+    assert isinstance(plugins, list)
+    classes = {plugin["class"].rpartition(".")[2] for plugin in plugins}
+    assert {"FileStreamSourceConnector", "FileStreamSinkConnector", "MirrorSourceConnector"} <= classes
+
+
+def test_lines_of_a_file_go_through_kafka_into_another(own: Sandbox, tmp_path: Path) -> None:
+    source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("one\ntwo\n")
+    connectors = f"{own.worker_urls[0]}/connectors"
+    package = "org.apache.kafka.connect.file.FileStream"
+    put(f"{connectors}/in/config", {"connector.class": f"{package}SourceConnector", "file": str(source), "topic": "t"})
+    put(f"{connectors}/out/config", {"connector.class": f"{package}SinkConnector", "file": str(sink), "topics": "t"})
+    while not sink.exists() or sink.read_text() != "one\ntwo\n":
+        os.sched_yield()  # pytest's time-out is the deadline
+
+
+def test_up_twice_is_harmless(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    before = pids(own)
+    assert pids(again()) == before
+
+
+def test_what_was_killed_comes_back_on_the_same_data_and_ports(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    connectors = f"{own.worker_urls[0]}/connectors"
+    config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "t"}
+    put(f"{connectors}/kept/config", config | {"file": "/nowhere"})
+    before = own.status()
+    for part in before:
+        assert part.pid is not None
+        os.kill(part.pid, signal.SIGKILL)
+    while any(part.running for part in own.status()):
+        os.sched_yield()  # a killed process takes a moment to be gone
+    again()
+    after = own.status()
+    assert [part.address for part in after] == [part.address for part in before]
+    assert set(pids(own)).isdisjoint({part.pid for part in before})
+    assert "kept" in get(connectors)  # type: ignore[operator] # a list of names
+
+
+def test_a_broker_that_was_killed_alone_comes_back_alone(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    broker, worker = pids(own)
+    assert broker is not None
+    os.kill(broker, signal.SIGKILL)
+    again()
+    assert own.status()[0].answers
+    assert pids(own)[1] == worker
+
+
+def test_workers_come_and_go(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    second = own.start_worker()
+    assert own.worker_urls[1] == second
+    own.kill_worker(2)
+    assert [part.running for part in own.status()] == [True, True, False]
+    assert own.start_worker() == second, "the dead one is revived where it was"
+    own.remove_worker(1)
+    assert own.worker_urls == (second,)
+    assert isinstance(get(f"{second}/connectors"), list)
+    again(workers=1)
+    assert own.worker_urls == (second,)
+
+
+def test_one_that_cannot_start_says_why_and_leaves_nothing(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    before = pids(own)
+    with pytest.raises(
+        SandboxFailed, match=r"worker-\d ended while it was starting; the last lines of .*worker-\d\.log"
+    ) as e:
+        start_with_broken_heap(own)
+    assert "heap" in str(e.value), "Java's own words"
+    assert pids(own) == before
+    assert len(processes.marked(marker(own.state()))) == 2
+
+
+def start_with_broken_heap(own: Sandbox) -> None:
+    """A heap that no Java accepts stands in the state, as if the machine were too small for it."""
+    file = own.folder / "state.json"
+    whole = file.read_text()
+    state = json.loads(whole)
+    file.write_text(json.dumps({**state, "heap": 1}))
+    try:
+        own.start_worker()
+    finally:
+        file.write_text(whole)
+
+
+def test_running_workers_are_not_taken_for_others(own: Sandbox, options: SandboxOptions) -> None:
+    with pytest.raises(SandboxFailed, match="take them down first"):
+        Sandbox.up(SandboxOptions(folder=options.folder, heap=768))
+
+
+def test_a_stray_that_nobody_wrote_down_is_ended(own: Sandbox, again: Callable[..., Sandbox], tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "import time; time.sleep(600)", marker(own.state()))
+    stray = processes.start(command, tmp_path / "log", dict(os.environ))
+    again()
+    assert not processes.is_running(stray)
+
+
+def test_down_leaves_no_process_and_up_finds_the_data(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    own.start_worker()
+    before = pids(own)
+    Sandbox.load(own.folder).down()
+    assert not [pid for pid in before if pid is not None and psutil.pid_exists(pid)]
+    assert processes.marked(marker(own.state())) == ()
+    Sandbox.load(own.folder).down()
+    again()
+    assert len(own.worker_urls) == 2, "as many as before"
+    assert all(part.answers for part in own.status())
+
+
+TIED = """
+    import os, sys
+    from pathlib import Path
+    from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+    words = lambda text, done=None, total=None: print(text, flush=True)
+    Sandbox.up(SandboxOptions(folder=Path(sys.argv[1]), heap=512, tied=True), words)
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(("word", "number"), [("up", signal.SIGKILL), ("waiting for worker-1", signal.SIGKILL)])
+def test_a_tied_sandbox_goes_with_its_process(tmp_path: Path, word: str, number: int) -> None:
+    killed_at(tmp_path, word, number)
+    state = Sandbox.load(tmp_path).state()
+    while processes.marked(marker(state)):
+        os.sched_yield()  # pytest's time-out is the deadline
+
+
+def test_an_interrupted_up_leaves_nothing(tmp_path: Path) -> None:
+    killed_at(tmp_path, "waiting for worker-1", signal.SIGINT)
+    sandbox = Sandbox.load(tmp_path)
+    assert processes.marked(marker(sandbox.state())) == ()
+    assert not any(part.running for part in sandbox.status())
+
+
+def killed_at(folder: Path, word: str, number: int) -> None:
+    """Run `up` in a process of its own, and send it that signal when it says that word."""
+    command = [sys.executable, "-c", textwrap.dedent(TIED), str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.decode().strip() == word:
+                process.send_signal(number)
+                break
+        process.wait()

