@@ -144,7 +144,8 @@ def _enum(failure: Failure) -> Problem:
     options = [failure.expected] if failure.keyword == "const" else list(failure.expected)
     known = options[0] if len(options) == 1 else f"one of {', '.join(options)}"
     shown = repr(failure.found) if isinstance(failure.found, str) else _found(failure.found)
-    suggestion = did_you_mean(failure.found, options) if isinstance(failure.found, str) else ""
+    listed = len(options) > 1 and isinstance(failure.found, str)
+    suggestion = did_you_mean(failure.found, options) if listed else ""
     summary = f"{_dotted(failure.pointer)} is {shown}, expected {known}{suggestion}"
     return Problem("schema/enum", summary, failure.pointer)
 

@@ -67,7 +67,7 @@ def _is_foreign(version: str) -> bool:
 def mistake(document: Document) -> Diagnostic:
     """What to say of a document that is meant to be ours."""
     version = document.value.get("apiVersion")
-    found = f"apiVersion is {version!r}" if version is not None else "apiVersion is missing"
+    found = f"apiVersion is {version!r}" if version is not None else "apiVersion is missing" + _misspelt(document)
     return Diagnostic(
         Severity.ERROR,
         "document/api-version",
@@ -76,6 +76,11 @@ def mistake(document: Document) -> Diagnostic:
         f"write `apiVersion: {API_VERSION}`; a file of another kind does not belong among the documents",
         document.connector,
     )
+
+
+def _misspelt(document: Document) -> str:
+    key = closest("apiVersion", document.value)
+    return f" ({key!r} stands in its place)" if key is not None else ""
 
 
 def look_alike(document: Document) -> Diagnostic | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import yaml
 
 from gitops_connect.desired.refused import Refused
 
+_CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 _PLAIN_WORDS = {
     "mapping values are not allowed": (
         "a ':' stands where none can be, or this line is indented further than the one above it",
@@ -21,8 +25,8 @@ _PLAIN_WORDS = {
     ),
     "could not find expected ':'": ("the line before this place is neither `key: value` nor part of a text", ""),
     "did not find expected ',' or": ("a list or mapping in brackets is not closed before this place", ""),
-    "found unexpected end of stream": ("a quote is opened before this place and never closed", ""),
-    "found unexpected document indicator": ("a quote is opened before this `---` and not closed", ""),
+    "found unexpected end of stream": ("a quote is opened here and never closed", ""),
+    "found unexpected document indicator": ("a quote is opened here and not closed before the next `---`", ""),
     "found unknown escape character": (
         "this backslash means nothing inside double quotes",
         "use single quotes, where a backslash is a backslash",
@@ -47,13 +51,23 @@ _PLAIN_WORDS = {
 
 def explain(error: yaml.YAMLError, text: str, first_line: int) -> Refused:
     """The refusal with rule `yaml/syntax` that says the same; an unknown complaint is passed on as it is."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if conflict := _CONFLICT.search(text):
+        line = first_line + text.count("\n", 0, conflict.start())
+        return Refused("yaml/syntax", "a merge conflict is not resolved", (line, 1))
+    mark = _mark(error)
     if mark is None:
         return Refused("yaml/syntax", f"this is not YAML: {_one_line(str(error))}", (first_line, 1))
-    place = (mark.line + first_line, mark.column + 1)
     problem = str(getattr(error, "problem", "") or error)
     summary, hint = _words(problem, text[mark.index : mark.index + 1])
-    return Refused("yaml/syntax", f"this is not YAML: {summary}", place, hint)
+    return Refused("yaml/syntax", f"this is not YAML: {summary}", (mark.line + first_line, mark.column + 1), hint)
+
+
+def _mark(error: yaml.YAMLError) -> Any:
+    """The place that is wrong: of a quote that is never closed, where it is opened, and not the end of the file."""
+    context, problem = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
+    if "quoted scalar" in str(getattr(error, "context", "")) and "unexpected" in str(getattr(error, "problem", "")):
+        return context or problem
+    return problem or context
 
 
 def _words(problem: str, character: str) -> tuple[str, str]:

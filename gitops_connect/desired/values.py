@@ -68,7 +68,8 @@ class _Reader:
         try:
             value = resolve(node.text)
         except ValueError:
-            self._refuse("yaml/number", f"the number {node.text[:40]} cannot be kept", node.place, "put it in quotes")
+            summary = "JSON has no number for this: it is infinite, not a number, or endless"
+            self._refuse("yaml/number", summary, node.place, "put it in quotes")
             return node.text
         if not isinstance(value, str):
             self.texts[pointer] = node.text

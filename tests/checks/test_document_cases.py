@@ -1,0 +1,61 @@
+"""Every file of cases/documents, as the only one of its repository. A new case is a new file, and no code.
+
+positive: line 1 says which connectors come of it, and some of their config, as JSON.
+negative: line 1 lists every diagnostic, in order, as `LINE:COLUMN RULE PART OF WHAT IS SAID`, with ` | ` between.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from document_files import declare
+
+from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.names import ClusterName
+
+CASES = Path(__file__).parents[1] / "cases" / "documents"
+CLUSTERS = ("local", "backup")
+EXPECT = "# expect: "
+
+
+def cases(folder: str) -> list[object]:
+    root = CASES / folder
+    found = sorted(path for path in root.rglob("*") if path.is_file())
+    assert found, f"there is no case in {root}"
+    return [pytest.param(path, path.relative_to(root).as_posix(), id=path.stem) for path in found]
+
+
+def expected(path: Path) -> str:
+    first = path.read_text().splitlines()[0]
+    assert first.startswith(EXPECT), f"{path} does not say what to expect"
+    return first.removeprefix(EXPECT)
+
+
+@pytest.mark.parametrize(("path", "name"), cases("positive"))
+def test_positive(path: Path, name: str) -> None:
+    states, diagnostics = declare({name: path.read_text()}, CLUSTERS)
+    assert [str(item) for item in diagnostics] == []
+    configs = {connector.name: connector.config for connector in states[ClusterName("local")].connectors}
+    wanted = json.loads(expected(path))
+    assert configs.keys() == wanted.keys()
+    for connector, config in wanted.items():
+        assert config.items() <= configs[connector].items()
+
+
+@pytest.mark.parametrize(("path", "name"), cases("negative"))
+def test_negative(path: Path, name: str) -> None:
+    _, diagnostics = declare({name: path.read_text()}, CLUSTERS)
+    wanted = [re.fullmatch(r"(\d+:\d+) (\S+) (.+)", part) for part in expected(path).split(" | ")]
+    assert all(wanted), f"line 1 of {path} cannot be read"
+    shown = [f"{item.location.line}:{item.location.column} {item.rule}" for item in diagnostics]
+    assert shown == [f"{one.group(1)} {one.group(2)}" for one in wanted if one], spell(diagnostics.items)
+    for item, one in zip(diagnostics, wanted, strict=True):
+        assert one is not None
+        assert one.group(3) in f"{item.summary} ({item.hint})"
+
+
+def spell(items: tuple[Diagnostic, ...]) -> str:
+    return "\n".join(f"{item.location}: {item.summary} [{item.rule}] {item.hint}" for item in items)

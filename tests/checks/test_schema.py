@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from document_files import config, connector, declare, read, rules
+from jsonschema import Draft202012Validator
+
+from gitops_connect.checks import schema
+from gitops_connect.checks.schema import SchemaCache
+from gitops_connect.checks.schema_files import read_schema, schema_folder
+from gitops_connect.desired.recognition import API_VERSION, KINDS
+from gitops_connect.model.desired import Mode, SecretSource, TargetState
+from gitops_connect.report.rules import rule_ids
+
+REPOSITORY = Path(__file__).parents[2]
+SCHEMAS = sorted(schema_folder().glob("*.schema.json"))
+SPEC = read_schema("connector")["properties"]["spec"]["properties"]
+
+
+def subschemas(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each schema inside a schema, with its path."""
+    yield where, value
+    for name, inner in value.get("properties", {}).items():
+        yield from subschemas(inner, f"{where}.{name}")
+    for keyword in ("additionalProperties", "items", "propertyNames"):
+        if isinstance(value.get(keyword), Mapping):
+            yield from subschemas(value[keyword], f"{where}.{keyword}")
+
+
+CONNECTOR = dict(subschemas(read_schema("connector"), "connector"))
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def test_a_schema_is_one(path: Path) -> None:
+    value = read_schema(path.name.removesuffix(".schema.json"))
+    Draft202012Validator.check_schema(value)
+    assert value["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert value["$id"].startswith("urn:gitops-connect:schema:")
+
+
+@pytest.mark.parametrize(("where", "value"), CONNECTOR.items(), ids=CONNECTOR.keys())
+def test_an_editor_can_say_what_a_field_is(where: str, value: Mapping[str, Any]) -> None:
+    assert value["title"]
+    assert value["description"].endswith(".")
+    if "properties" in value:
+        assert value["additionalProperties"] is False, f"{where} is open: a typo in it would have no effect"
+    for example in value.get("examples", ()):
+        Draft202012Validator(value).validate(example)
+
+
+def test_the_schema_and_the_code_know_the_same_words() -> None:
+    properties = read_schema("connector")["properties"]
+    assert properties["apiVersion"]["const"] == API_VERSION
+    assert (properties["kind"]["const"],) == schema.KINDS
+    assert set(schema.KINDS) <= set(KINDS)
+    assert SPEC["state"]["enum"] == [state.value for state in TargetState]
+    assert SPEC["mode"]["enum"] == [mode.value for mode in Mode]
+    assert list(SPEC["secrets"]["additionalProperties"]["properties"]) == [source.value for source in SecretSource]
+
+
+@pytest.mark.parametrize("pattern", [value["pattern"] for value in CONNECTOR.values() if "pattern" in value])
+def test_no_pattern_lets_a_last_line_break_through(pattern: str) -> None:
+    assert re.search(pattern, "abc")
+    assert not re.search(pattern, "abc\n"), "Python's $ also matches before it"
+
+
+def test_every_field_is_in_its_documentation() -> None:
+    text = (REPOSITORY / "docs" / "spec" / "connector.md").read_text()
+    fields = {where.rpartition(".")[2] for where in CONNECTOR} - {"connector", "additionalProperties", "items"}
+    missing = {field for field in fields - {"propertyNames"} if f"`{field}`" not in text and f".{field}`" not in text}
+    assert not missing
+
+
+def test_every_rule_is_in_its_documentation() -> None:
+    text = (REPOSITORY / "docs" / "spec" / "connector.md").read_text()
+    ours = ("yaml/", "document/", "schema/", "connector/")
+    assert [rule for rule in rule_ids() if rule.startswith(ours) and f"`{rule}`" not in text] == []
+
+
+def test_a_broken_document_holds_up_its_own_connector() -> None:
+    documents = read({"a.yaml": connector("good") + "---\n" + connector("bad", "  state: of\n")})
+    (problem,) = schema.check(documents)
+    assert problem.connector == "bad"
+
+
+def test_no_value_is_repeated_unless_the_schema_lists_the_values() -> None:
+    """A password in the wrong place, in each place there is."""
+    text = connector("a", "  class: [hunter2]\n  config: hunter2\n  secrets: {a: hunter2, b: {env: hunter2-}}\n")
+    text += "---\n" + config("password: [hunter2]\nother: {hunter2: hunter2}\n", "hunter2/")
+    _, diagnostics = declare({"a.yaml": text})
+    assert len(diagnostics) == 7
+    assert not [item for item in diagnostics if "hunter2" in item.summary + item.hint]
+
+
+def test_what_is_known_is_not_checked_again() -> None:
+    documents = read({"a.yaml": config("a: []"), "b.yaml": connector("b")})
+    cache = SchemaCache()
+    first = schema.check(documents, cache)
+    assert rules(first) == ["schema/type"]
+    verdicts = [cache.get(document) for document in documents.documents]
+    assert schema.check(documents, cache) == first
+    assert all(cache.get(document) is known for document, known in zip(documents.documents, verdicts, strict=True))
+
+
+def test_a_document_that_is_gone_is_forgotten() -> None:
+    cache = SchemaCache()
+    old = read({"a.yaml": connector("a")})
+    schema.check(old, cache)
+    schema.check(read({"a.yaml": connector("a")}), cache)
+    assert cache.get(old.documents[0]) is None

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from document_files import LOCAL, config, connector, declare, declare_one, rules
+
+from gitops_connect.desired.placement import UNNAMED
+from gitops_connect.model.desired import Mode, SecretReference, SecretSource, TargetState
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "repo"
+BACKUP = ClusterName("backup")
+
+
+def test_defaults() -> None:
+    found = declare_one(connector())
+    assert found.state is TargetState.RUNNING
+    assert found.config == {"connector.class": "com.example.Orders", "tasks.max": "1"}
+    assert found.mode is Mode.ENFORCE
+    assert not found.suspend
+    assert found.secrets == {}
+    assert found.ignore == ()
+
+
+def test_every_field() -> None:
+    spec = """\
+  class: X
+  tasksMax: 0x10
+  state: stopped
+  config: {name: orders, a: 1.10}
+  secrets: {p: {env: P}, q: {file: /q}}
+  ignore: ["x.*"]
+  mode: observe
+  suspend: true
+"""
+    found = declare_one(connector("orders", spec))
+    assert found.name == "orders"
+    assert found.config == {"connector.class": "X", "tasks.max": "16", "a": "1.10"}
+    assert found.secrets == {
+        "p": SecretReference(SecretSource.ENV, "P"),
+        "q": SecretReference(SecretSource.FILE, "/q"),
+    }
+    assert (found.state, found.mode, found.suspend, found.ignore) == (
+        TargetState.STOPPED,
+        Mode.OBSERVE,
+        True,
+        ("x.*",),
+    )
+    assert str(found.locate_config("p")) == "a.yaml:10:13"
+    assert str(found.locate_config("tasks.max")) == "a.yaml:7:3"
+
+
+def test_a_whole_number_may_be_written_as_a_float() -> None:
+    assert declare_one(connector("a", "  class: X\n  tasksMax: 3.0\n")).config["tasks.max"] == "3"
+
+
+def test_connectors_are_sorted_and_go_to_their_clusters() -> None:
+    contents = {
+        "clusters/local/z.yaml": connector("b") + "---\n" + connector("a"),
+        "clusters/backup/z.yaml": connector("a"),
+        "any/where.yaml": connector("c", metadata="  cluster: backup\n"),
+    }
+    states, diagnostics = declare(contents, ["local", "backup", "empty"])
+    assert not diagnostics.items
+    names = {cluster: [one.name for one in state.connectors] for cluster, state in states.items()}
+    assert names == {"local": ["a", "b"], "backup": ["a", "c"], "empty": []}
+
+
+def test_without_settings_any_cluster_will_do() -> None:
+    states, diagnostics = declare({"clusters/x/a.yaml": connector("a"), "b.yaml": connector("b")}, None)
+    assert not diagnostics.items
+    assert set(states) == {"x", UNNAMED}
+
+
+def test_without_settings_a_name_still_has_one_owner() -> None:
+    _, diagnostics = declare({"a.yaml": connector("a"), "b.yaml": connector("a")}, None)
+    assert rules(diagnostics) == ["connector/two-owners"] * 2
+
+
+def test_a_deeper_clusters_folder_is_anybodys() -> None:
+    states, diagnostics = declare({"infra/clusters/other/a.yaml": connector("a")})
+    assert not diagnostics.items
+    assert [one.name for one in states[LOCAL].connectors] == ["a"]
+
+
+def test_a_file_beside_the_cluster_folders_names_no_cluster() -> None:
+    states, _ = declare({"clusters/a.yaml": connector("a")})
+    assert [one.name for one in states[LOCAL].connectors] == ["a"]
+
+
+def test_two_owners_are_both_held_and_both_named() -> None:
+    contents = {"a.yaml": connector("orders"), "b.yaml": connector("orders"), "c.yaml": connector("other")}
+    states, diagnostics = declare(contents)
+    assert [(item.location.file, "b.yaml:4:3" in item.summary) for item in diagnostics] == [
+        ("a.yaml", True),
+        ("b.yaml", False),
+    ]
+    assert states[LOCAL].held == {"orders"}
+    assert [one.name for one in states[LOCAL].connectors] == ["other"]
+    assert states[LOCAL].complete
+
+
+def test_a_broken_second_owner_counts_as_one() -> None:
+    states, diagnostics = declare({"a.yaml": connector("orders"), "b.yaml": config("a: []")})
+    assert sorted(rules(diagnostics)) == ["connector/two-owners", "connector/two-owners", "schema/type"]
+    assert states[LOCAL].held == {"orders"}
+
+
+def test_the_same_name_on_two_clusters_is_two_connectors() -> None:
+    contents = {"clusters/local/a.yaml": connector("a"), "clusters/backup/a.yaml": config("a: []", "a")}
+    states, _ = declare(contents, [LOCAL, BACKUP])
+    assert [one.name for one in states[LOCAL].connectors] == ["a"]
+    assert not states[LOCAL].held
+    assert states[BACKUP].held == {"a"}
+
+
+def test_each_kind_of_error_holds_its_own_connector_and_no_other() -> None:
+    contents = {
+        "a.yaml": config("a: 1\na: 2", "duplicate") + "---\n" + connector("good"),
+        "b.yaml": config("a: []", "shape") + "---\n" + connector("fine"),
+        "c.yaml": config("name: other", "rule"),
+        "d.yaml": connector("version").replace("gitops-connect/v1", "gitopsconnect/v1"),
+    }
+    states, diagnostics = declare(contents)
+    assert {item.connector for item in diagnostics} == {"duplicate", "shape", "rule", "version"}
+    assert states[LOCAL].held == {"duplicate", "shape", "rule", "version"}
+    assert [one.name for one in states[LOCAL].connectors] == ["fine", "good"]
+    assert states[LOCAL].complete
+
+
+def test_a_warning_holds_nothing() -> None:
+    states, diagnostics = declare({"a.yaml": config("database.password: hunter2")})
+    assert rules(diagnostics) == ["connector/clear-secret"]
+    assert not states[LOCAL].held
+    assert "hunter2" not in "".join(item.summary + item.hint for item in diagnostics)
+
+
+def test_a_document_that_belongs_nowhere_holds_its_name_where_nobody_else_declares_it() -> None:
+    """With a typo in the folder, the connector must not be taken for undeclared, and pruned."""
+    contents = {"clusters/lcoal/a.yaml": connector("a"), "clusters/backup/a.yaml": connector("a")}
+    states, diagnostics = declare(contents, [LOCAL, BACKUP])
+    assert rules(diagnostics) == ["connector/unknown-cluster"]
+    assert states[LOCAL].held == {ConnectorName("a")}
+    assert not states[BACKUP].held
+
+
+def test_a_document_without_a_name_leaves_every_state_incomplete() -> None:
+    states, _ = declare({"a.yaml": connector("12"), "b.yaml": connector("b")}, [LOCAL])
+    assert not states[LOCAL].complete
+    assert [one.name for one in states[LOCAL].connectors] == ["b"]
+
+
+def test_an_unreadable_file_leaves_every_state_incomplete() -> None:
+    states, _ = declare({"clusters/local/a.yaml": connector() + "a: [", "b.yaml": ""}, [LOCAL, BACKUP])
+    assert not states[LOCAL].complete
+    assert not states[BACKUP].complete
+
+
+def test_no_config_value_is_in_a_representation() -> None:
+    contents = {"a.yaml": config("database.password: hunter2")}
+    states, diagnostics = declare(contents)
+    assert "hunter2" not in repr(states) + repr(diagnostics)
+
+
+def test_the_example_repository_is_sound() -> None:
+    paths = [path for path in EXAMPLES.rglob("*") if path.is_file()]
+    contents = {path.relative_to(EXAMPLES).as_posix(): path.read_text() for path in paths}
+    states, diagnostics = declare(contents)
+    assert not diagnostics.items
+    assert {one.state for one in states[LOCAL].connectors} == set(TargetState) - {TargetState.ABSENT}
+    for name, text in contents.items():
+        if name.endswith(".yaml"):
+            schema = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+            assert (EXAMPLES / name).parent.joinpath(schema).resolve().is_file()

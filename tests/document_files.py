@@ -1,0 +1,82 @@
+"""Files that exist only in memory, and the way from them to a desired state, as `reconcile` goes it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gitops_connect.checks import schema
+from gitops_connect.checks.schema import SchemaCache
+from gitops_connect.desired.connectors import build
+from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.documents import Blob, Documents
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.names import ClusterName
+
+LOCAL = ClusterName("local")
+
+
+@dataclass
+class MemoryFiles:
+    """A checkout; `reads` says which files were asked for."""
+
+    contents: Mapping[str, bytes]
+    sized: bool = True
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    complete: bool = True
+    reads: list[str] = field(default_factory=list)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(
+            Entry(path, hashlib.sha256(content).hexdigest(), len(content) if self.sized else None)
+            for path, content in self.contents.items()
+        )
+
+    def blobs(self, entries: Iterable[Entry], at_most: int | None = None) -> Iterator[Blob]:
+        for entry in entries:
+            self.reads.append(entry.path)
+            yield Blob(entry.path, entry.blob_id, self.contents[entry.path][:at_most])
+
+
+def files(contents: Mapping[str, str]) -> MemoryFiles:
+    return MemoryFiles({path: text.encode() for path, text in contents.items()})
+
+
+def read(contents: Mapping[str, str]) -> Documents:
+    return load(files(contents), ParseCache())
+
+
+def declare(
+    contents: Mapping[str, str], clusters: Collection[str] | None = (LOCAL,)
+) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
+    """Every stage from files to desired states."""
+    documents = read(contents)
+    known = None if clusters is None else [ClusterName(name) for name in clusters]
+    return build(documents, known, schema.check(documents, SchemaCache()))
+
+
+def declare_one(text: str) -> DesiredConnector:
+    """The only connector of a document without problems."""
+    states, diagnostics = declare({"a.yaml": text})
+    assert not diagnostics.items, diagnostics.items
+    (connector,) = states[LOCAL].connectors
+    return connector
+
+
+def connector(name: str = "orders", spec: str = "  class: com.example.Orders\n", metadata: str = "") -> str:
+    """A `Connector` document; `spec` and `metadata` are further lines, indented by two."""
+    return f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata:\n  name: {name}\n{metadata}spec:\n{spec}"
+
+
+def config(lines: str, name: str = "orders") -> str:
+    """A `Connector` document with these lines of config, not indented."""
+    indented = "".join(f"    {line}\n" for line in lines.splitlines())
+    return connector(name, f"  class: com.example.Orders\n  config:\n{indented}")
+
+
+def rules(diagnostics: Diagnostics) -> list[str]:
+    return [item.rule for item in diagnostics]

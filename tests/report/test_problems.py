@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.report.problems import problems_json, problems_text
+
+ERROR = Diagnostic(
+    Severity.ERROR,
+    "schema/type",
+    "spec.suspend is a text",
+    Location("b.yaml", 3, 5),
+    "write true",
+    ConnectorName("orders"),
+)
+WARNING = Diagnostic(Severity.WARNING, "document/foreign", "left alone", Location("a.yaml", 12, 1))
+
+
+def test_text_is_sorted_by_place_with_hints_and_a_count() -> None:
+    assert problems_text(Diagnostics.of([ERROR, WARNING]), documents=14) == (
+        "a.yaml:12:1: warning: left alone [document/foreign]\n"
+        "b.yaml:3:5: error: spec.suspend is a text [schema/type]\n"
+        "    hint: write true\n"
+        "1 error, 1 warning in 14 documents\n"
+    )
+
+
+def test_counts() -> None:
+    other = Diagnostic(Severity.ERROR, "schema/type", "another", Location("b.yaml", 4, 5))
+    assert problems_text(Diagnostics(), documents=1) == "no problems in 1 document\n"
+    assert problems_text(Diagnostics.of([ERROR, other])).endswith("2 errors\n")
+    assert problems_text(Diagnostics.of([WARNING]), documents=0).endswith("1 warning in 0 documents\n")
+
+
+def test_colour_only_where_it_is_asked_for() -> None:
+    both = Diagnostics.of([ERROR, WARNING])
+    assert "\x1b[" not in problems_text(both)
+    coloured = problems_text(both, coloured=True)
+    assert "\x1b[31merror\x1b[0m" in coloured
+    assert "\x1b[33mwarning\x1b[0m" in coloured
+
+
+def test_nothing_from_a_file_breaks_a_line_or_colours_a_terminal() -> None:
+    hostile = Diagnostic(Severity.ERROR, "schema/key", "a\nb.yaml:1:1: error: forged", Location("a.yaml"), "\x1b[2J")
+    text = problems_text(Diagnostics.of([hostile]))
+    assert len(text.splitlines()) == 3
+    assert "\x1b" not in text
+
+
+def test_json_has_everything() -> None:
+    value = json.loads(problems_json(Diagnostics.of([ERROR, WARNING]), documents=14))
+    assert (value["documents"], value["errors"], value["warnings"]) == (14, 1, 1)
+    assert value["diagnostics"][1] == {
+        "severity": "error",
+        "rule": "schema/type",
+        "summary": "spec.suspend is a text",
+        "hint": "write true",
+        "connector": "orders",
+        "file": "b.yaml",
+        "line": 3,
+        "column": 5,
+    }
+    assert value["diagnostics"][0]["connector"] is None
