@@ -66,8 +66,8 @@ def worker(release: str, port: int, broker_port: int, plugins: Path) -> str:
     """A distributed Connect worker. Strings as converters: lines of a file stay lines, and any record can be read."""
     topics = {
         f"{kind}.storage.{key}": value
-        for kind in ("config", "offset", "status")
-        for key, value in (("topic", f"connect-{kind}s"), ("replication.factor", "1"))
+        for kind, topic in (("config", "connect-configs"), ("offset", "connect-offsets"), ("status", "connect-status"))
+        for key, value in (("topic", topic), ("replication.factor", "1"))
     }
     return _properties(
         {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -26,8 +28,10 @@ STOP_TIMEOUT = 20.0
 """Seconds that a part may take to end by itself."""
 _POLL = 0.05
 _BROKER_HEAP = 512
-_LAST_LINES = 15
-_LAST_BYTES = 16_384
+_LAST_LINES = 10
+_LAST_BYTES = 262_144
+_FIRST_ERRORS = 5
+_ERROR = re.compile(r" (ERROR|FATAL) |^Caused by: |^Exception in thread ")
 _MOVES = 3
 _PORT_TAKEN = "Address already in use"
 # The C1 compiler, the small collector: measured in docs/sandbox.md. A worker without memory ends, instead of staying
@@ -158,7 +162,7 @@ class Launch:
     def _ready(self, part: Part) -> bool:
         if not part.running:
             self._moves -= 1
-            if self._moves < 0 or _PORT_TAKEN not in tail(log_file(self.folder, part)):
+            if self._moves < 0 or not self._lost_its_port(part):
                 raise self._failure(part, "ended while it was starting")
             self._start(part.index, ())  # somebody took its port between our look and its own
             return False
@@ -166,7 +170,10 @@ class Launch:
 
     def _failure(self, part: Part, what: str) -> SandboxFailed:
         log = log_file(self.folder, part)
-        return SandboxFailed(f"the sandbox's {part.name} {what}; the last lines of {log}:\n{tail(log)}")
+        return SandboxFailed(f"the sandbox's {part.name} {what}; the last lines of {log}:\n{excerpt(log)}")
+
+    def _lost_its_port(self, part: Part) -> bool:
+        return any(_PORT_TAKEN in line for line in recent(log_file(self.folder, part)))
 
 
 def marker(state: State) -> str:
@@ -179,12 +186,19 @@ def log_file(folder: Path, part: Part) -> Path:
     return folder / "logs" / f"{part.name}.log"
 
 
-def tail(log: Path) -> str:
-    """Its last lines, or a word that there are none."""
+def excerpt(log: Path) -> str:
+    """The first errors in the log's last part, and its last lines: a broker says much more after what ended it."""
+    lines = recent(log)
+    last = lines[-_LAST_LINES:]
+    errors = [line for line in lines[:-_LAST_LINES] if _ERROR.search(line)][:_FIRST_ERRORS]
+    return "\n".join([*errors, *(["…"] if errors else []), *last]) or "(it is empty)"
+
+
+def recent(log: Path) -> list[str]:
+    """The lines of the log's last part; none where there is no log."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - _LAST_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
+            return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
-        lines = []
-    return "\n".join(lines[-_LAST_LINES:]) or "(it is empty)"
+        return []

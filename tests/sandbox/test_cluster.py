@@ -1,8 +1,10 @@
 """The sandbox against real Kafka: one sandbox for the whole file, hurt in many ways."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -207,3 +209,20 @@ def killed_at(folder: Path, word: str, number: int) -> None:
                 process.send_signal(number)
                 break
         process.wait()
+
+
+def test_a_port_that_is_taken_at_the_last_moment_is_given_up(own: Sandbox, again: Callable[..., Sandbox]) -> None:
+    """Somebody listens there after the sandbox looked, and before its process does."""
+    own.down()
+    parts = Sandbox.load(own.folder).state().parts
+    ports = {f"starting {part.name}": part.port for part in parts}
+    with contextlib.ExitStack() as squatters:
+
+        def squat(text: str, done: int | None, total: int | None) -> None:
+            if port := ports.pop(text, None):
+                squatters.enter_context(socket.create_server(("127.0.0.1", port)))
+
+        Sandbox.up(SandboxOptions(folder=own.folder), squat)
+        assert not ports
+    assert all(part.answers for part in own.status())
+    assert {part.port for part in own.state().parts}.isdisjoint({part.port for part in parts})

@@ -1,0 +1,23 @@
+from pathlib import Path
+
+from gitops_connect.sandbox.launch import excerpt
+
+
+def test_what_ended_a_broker_is_shown_though_it_goes_on_talking(tmp_path: Path) -> None:
+    log = tmp_path / "broker.log"
+    talk = [f"[2026-11-21 10:12:48,{number}] INFO Stopped {number} (kafka.Server)" for number in range(40)]
+    cause = ["[2026-11-21 10:12:47,1] ERROR Fatal error (kafka.Server)", "Caused by: java.net.BindException: in use"]
+    log.write_text("\n".join([*talk, *cause, *talk]))
+    shown = excerpt(log).splitlines()
+    assert shown[:3] == [*cause, "…"]
+    assert shown[3:] == talk[-10:]
+
+
+def test_a_short_log_is_shown_once(tmp_path: Path) -> None:
+    log = tmp_path / "worker-1.log"
+    log.write_text("Error occurred\n[x] ERROR it (y)\n")
+    assert excerpt(log) == "Error occurred\n[x] ERROR it (y)"
+
+
+def test_there_may_be_no_log_at_all(tmp_path: Path) -> None:
+    assert excerpt(tmp_path / "none.log") == "(it is empty)"
