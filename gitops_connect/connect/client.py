@@ -122,7 +122,7 @@ class ConnectClient:
         self._write("PUT", _path(name, "/resume"))
 
     def delete(self, name: ConnectorName) -> None:
-        """`DELETE /connectors/X`. That it is not there is what was wanted."""
+        """`DELETE /connectors/X`. That it is not there is what was wanted; whether it is gone is seen in `names`."""
         try:
             self._write("DELETE", _path(name))
         except NotFound:

@@ -204,6 +204,17 @@ def test_the_users_netrc_is_left_alone(
     assert "Authorization" not in standin.calls[0].headers
 
 
+def test_a_proxy_of_the_environment_is_used(
+    standin: StandIn, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", standin.url)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with pytest.raises(ConnectRefused):
+        make_client("http://connect.invalid:8083").info()
+    assert standin.calls[0].path == "http://connect.invalid:8083/"
+
+
 def test_something_that_is_not_connect(standin: StandIn, client: ConnectClient) -> None:
     standin.answer("GET", "/", 200, {"status": "ok"})
     with pytest.raises(ConnectRefused, match="not an answer of Kafka Connect: there is no version in the answer"):
