@@ -110,12 +110,10 @@ class Clone:
         base = self.program.run("rev-list", "--max-count=1", earlier, f"^{revision}")
         return not base
 
-    def kind(self, name: str) -> str | None:
-        """`blob` or `tree`, or None where there is nothing of that name."""
-        try:
-            return self.program.run("cat-file", "-t", name).decode().strip()
-        except GitFailed:
-            return None
+    def kind(self, revision: Revision, path: str) -> str | None:
+        """`blob`, `tree` or `commit` (a submodule), or None where the revision has nothing at that path."""
+        listed = self.program.run("ls-tree", "-z", "--full-tree", revision, "--", path)
+        return listed.split(b" ")[1].decode() if listed else None
 
     def folders(self, revision: Revision) -> list[str]:
         """The names of the folders at its root."""

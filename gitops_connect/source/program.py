@@ -67,7 +67,7 @@ class Program:
             process = git.Git("/").execute(
                 command, istream=PIPE, as_process=True, env=self.environment, start_new_session=True, pass_fds=self.held
             )
-        except git.exc.GitCommandNotFound as error:
+        except (git.exc.GitCommandNotFound, OSError) as error:
             raise SourceRefused(_NO_GIT) from error
         popen = process.proc
         if popen is None:
@@ -82,7 +82,7 @@ def git_version() -> str:
     """As in 2.39.5. Raises SourceRefused where git is missing, or too old to keep from the user's configuration."""
     try:
         found = git.Git("/").version_info
-    except git.exc.GitCommandError as error:
+    except (git.exc.CommandError, OSError) as error:
         raise SourceRefused(_NO_GIT) from error
     version = ".".join(map(str, found))
     if found[:2] < _OLDEST:

@@ -97,9 +97,8 @@ class Repository:
     def _update(self, clone: Clone) -> Checkout:
         remote = self._remote(clone)
         known = clone.commit(self._target.good_ref)
-        pinned = self._target.kind is TargetKind.COMMIT
-        tip = known if pinned and known else remote.look(self._target)
-        if tip == known:
+        tip = self._look(remote, known)
+        if tip is not None and tip == known:
             if self._current is None or self._current.revision != tip:
                 self._current = self._checkout(clone, tip, remote.fetch_blobs)
             return self._current
@@ -107,6 +106,10 @@ class Repository:
         checkout = self._adopt(clone, revision, remote)
         rewritten = known is not None and complete and not clone.descends(revision, known)
         return replace(checkout, rewritten=known) if rewritten else checkout
+
+    def _look(self, remote: Remote, known: Revision | None) -> Revision | None:
+        """What the target stands for now; a commit stands for itself, once it is here."""
+        return known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
         """Clone aside, then take the place of the one that is there, if any. `damage` is what was wrong with that."""
@@ -126,8 +129,7 @@ class Repository:
     def _clone_into(self, fresh: Clone, *, filtered: bool) -> Revision:
         fresh.create(filtered=filtered)
         remote = self._remote(fresh)
-        if self._target.kind is not TargetKind.COMMIT:
-            remote.look(self._target)
+        self._look(remote, None)
         revision, _ = remote.fetch(self._target, None)
         return revision
 
@@ -144,11 +146,10 @@ class Repository:
     def _tree(self, clone: Clone, revision: Revision) -> str:
         if not self._path:
             return f"{revision}^{{tree}}"
-        name = f"{revision}:{self._path}"
-        kind = clone.kind(name)
+        kind = clone.kind(revision, self._path)
         if kind == "tree":
-            return name
-        found = "there is a file or link of that name" if kind else f"at its root are {_names(clone.folders(revision))}"
+            return f"{revision}:{self._path}"
+        found = "what has that name is no folder" if kind else f"at its root are {_names(clone.folders(revision))}"
         what = f"revision {revision[:12]} has no folder {self._path!r}; {found}"
         raise SourceRefused(f"{self._where}: {what}: check [repository] path")
 

@@ -1,0 +1,100 @@
+"""A repository to fetch from, whose commits can hold anything: odd names, links, submodules."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+}
+START = 1_750_000_000
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link."""
+
+    target: str
+
+
+@dataclass(frozen=True)
+class Submodule:
+    """A commit of another repository."""
+
+    commit: str
+
+
+Content = str | bytes | Link | Submodule
+Path_ = str | bytes
+
+
+def run_git(*arguments: str, stdin: bytes = b"", folder: Path | None = None) -> str:
+    """What git says, free of this machine's configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {**kept, **IDENTITY, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    done = subprocess.run(
+        ["git", *arguments], input=stdin, cwd=folder, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().strip()
+
+
+@dataclass
+class Upstream:
+    """A bare repository. Each commit is one second younger than the one before."""
+
+    folder: Path
+    clock: int = START
+    tips: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def create(folder: Path) -> Upstream:
+        """An empty one, whose server hands out partial clones."""
+        run_git("init", "--quiet", "--bare", "--initial-branch=main", str(folder))
+        upstream = Upstream(folder)
+        upstream.git("config", "uploadpack.allowFilter", "true")
+        return upstream
+
+    def git(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Run git on it."""
+        return run_git("-C", str(self.folder), *arguments, stdin=stdin)
+
+    def commit(
+        self, files: dict[Path_, Content] | dict[str, str], branch: str = "main", *, rewrite: bool = False
+    ) -> str:
+        """A commit that holds exactly these files. `rewrite` gives it no parent: a force-push."""
+        self.clock += 1
+        parent = None if rewrite else self.tips.get(branch)
+        stream = [f"commit refs/heads/{branch}\ncommitter A <a@example.org> {self.clock} +0000\ndata 1\nx\n".encode()]
+        stream += [f"from {parent}\n".encode()] if parent else []
+        stream += [b"deleteall\n", *(_import(path, content) for path, content in files.items())]
+        if rewrite:
+            self.git("update-ref", "-d", f"refs/heads/{branch}")
+        self.git("fast-import", "--quiet", "--force", stdin=b"".join(stream))
+        self.tips[branch] = self.git("rev-parse", f"refs/heads/{branch}")
+        return self.tips[branch]
+
+    def blob_id(self, path: str, revision: str = "main") -> str:
+        """git's own id of a file's content."""
+        return self.git("rev-parse", f"{revision}:{path}")
+
+
+def _import(path: Path_, content: Content) -> bytes:
+    name = path.encode() if isinstance(path, str) else path
+    quoted = b'"' + b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in name) + b'"'
+    match content:
+        case Submodule(commit):
+            return b"M 160000 " + commit.encode() + b" " + quoted + b"\n"
+        case Link(target):
+            mode, data = b"120000", target.encode()
+        case str():
+            mode, data = b"100644", content.encode()
+        case bytes():
+            mode, data = b"100644", content
+    return b"M " + mode + b" inline " + quoted + b"\ndata %d\n" % len(data) + data + b"\n"

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from git_parts.http_server import GitServer, serving
+from git_parts.opening import Open
+from git_parts.upstream import Upstream
+
+from gitops_connect.settings.durations import Duration
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source.repository import Repository
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    """The folder whose repositories the HTTP server serves."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def upstream(served: Path) -> Upstream:
+    return Upstream.create(served / "o.git")
+
+
+@pytest.fixture
+def server(served: Path) -> Iterator[GitServer]:
+    with serving(served) as running:
+        yield running
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Where the clone is kept."""
+    return tmp_path / "cache" / "clone"
+
+
+@pytest.fixture
+def open_repository(upstream: Upstream, clone: Path) -> Open:
+    """A repository over the upstream, by its path unless a `url` is given; each call is like another process."""
+
+    def opened(url: str = "", **settings: object) -> Repository:
+        settings.setdefault("timeout", Duration(20))
+        return Repository(RepositorySettings(url=url or str(upstream.folder), **settings), clone)  # type: ignore[arg-type]  # settings of several types
+
+    return opened

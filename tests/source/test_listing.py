@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from gitops_connect.errors import SourceRefused
+from gitops_connect.model.diagnostics import Severity
+from gitops_connect.source import listing
+from gitops_connect.source.listing import Found, Kind, arrange, bounded
+
+
+def file(path: bytes, blob_id: str = "b") -> Found:
+    return Found(path, Kind.FILE, blob_id, 1)
+
+
+def link(path: bytes, target: bytes) -> Found:
+    return Found(path, Kind.LINK, "l", None, target)
+
+
+def rules(*found: Found) -> list[tuple[str, str]]:
+    return [(item.rule, item.location.file) for item in arrange(found).diagnostics]
+
+
+def test_files_are_sorted_and_hidden_ones_left_out() -> None:
+    found = arrange([file(b"b.yaml"), file(b".x.yaml"), file(b"a/.github/w.yaml"), file(b"a/z.yaml"), file(b"a.yaml")])
+    assert [entry.path for entry in found.entries] == ["a.yaml", "a/z.yaml", "b.yaml"]
+    assert not found.diagnostics
+
+
+@pytest.mark.parametrize("target", [b"../shared/x.yaml", b"./../a/../shared/x.yaml", b"next.yaml", b"../folder/x.yaml"])
+def test_a_link_inside_is_read_as_the_file_that_it_leads_to(target: bytes) -> None:
+    found = arrange(
+        [
+            file(b"shared/x.yaml", "wanted"),
+            link(b"a/next.yaml", b"../shared/x.yaml"),
+            link(b"folder", b"shared"),
+            link(b"a/link.yaml", target),
+        ]
+    )
+    assert {entry.path: entry.blob_id for entry in found.entries}["a/link.yaml"] == "wanted"
+
+
+@pytest.mark.parametrize("target", [b"/etc/passwd", b"../x", b"../a/../../x", b"out", b"up/x"])
+def test_a_link_out_of_the_folder_is_refused_by_name(target: bytes) -> None:
+    found = [file(b"a/f.yaml"), link(b"a/l.yaml", b"../" + target if target == b"../x" else target)]
+    found += [link(b"a/out", b"/etc/passwd"), link(b"a/up", b"../..")]
+    diagnostics = arrange(found).diagnostics
+    named = [item for item in diagnostics if item.location.file == "a/l.yaml"]
+    assert [(item.rule, item.severity) for item in named] == [("link-out-of-tree", Severity.ERROR)]
+    assert target.decode() in named[0].summary
+
+
+def test_other_links_are_refused_by_name_and_hold_up_nothing_else() -> None:
+    found = [
+        file(b"ok.yaml"),
+        file(b"d/f.yaml"),
+        link(b"1", b"d"),
+        link(b"2", b"none"),
+        link(b"3", b"."),
+        link(b"4", b"4"),
+    ]
+    assert rules(*found) == [
+        ("link-to-folder", "1"),
+        ("broken-link", "2"),
+        ("link-to-folder", "3"),
+        ("broken-link", "4"),
+    ]
+    assert [entry.path for entry in arrange(found).entries] == ["d/f.yaml", "ok.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (b"a\nb.yaml", "a\\nb.yaml"),
+        (b"\xff.yaml", "\\xff.yaml"),
+        (b"\x1b[31m.yaml", "\\x1b[31m.yaml"),
+        ("a\u202eb.yaml".encode(), "a\\u202eb.yaml"),
+        ("a\u2028b.yaml".encode(), "a\\u2028b.yaml"),
+    ],
+)
+def test_an_odd_name_is_refused_and_shown_with_escapes(path: bytes, shown: str) -> None:
+    assert rules(file(path)) == [("file-name", shown)]
+
+
+def test_names_in_any_script_are_fine() -> None:
+    path = "häuser/заказы/注文.yaml"
+    assert [entry.path for entry in arrange([file(path.encode())]).entries] == [path]
+
+
+def test_a_submodule_is_a_warning_and_a_pipe_an_error() -> None:
+    found = arrange([Found(b"sub", Kind.SUBMODULE), Found(b"pipe", Kind.SPECIAL)])
+    assert [(item.location.file, item.severity) for item in found.diagnostics] == [
+        ("pipe", Severity.ERROR),
+        ("sub", Severity.WARNING),
+    ]
+
+
+def test_too_many_files_are_refused_before_they_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_FILES", 3)
+    endless = (file(b"%d" % number) for number in iter(int, 1))
+    with pytest.raises(SourceRefused, match=r"folder x: more than 3 files.*\[repository\] path"):
+        list(bounded(endless, "folder x"))

@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from git_parts.opening import Open
+from git_parts.upstream import Content, Link, Path_, Submodule, Upstream, run_git
+
+from gitops_connect.errors import SourceRefused, SourceUnavailable
+from gitops_connect.model.diagnostics import Severity
+from gitops_connect.settings.durations import Duration
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source.checkout import Checkout, Source
+from gitops_connect.source.lock import locked
+from gitops_connect.source.repository import Repository
+
+
+def contents(checkout: Checkout) -> dict[str, bytes]:
+    return {blob.path: blob.content for blob in checkout.blobs(checkout.entries)}
+
+
+def test_the_files_of_a_branch_are_read_with_gits_own_ids(upstream: Upstream, open_repository: Open) -> None:
+    files: dict[Path_, Content] = {"b.yaml": "b: 1\n", "a/x.json": b"\xff\n\n", "a/empty.yaml": ""}
+    revision = upstream.commit(files)
+    source: Source = open_repository()
+    checkout = source.fetch()
+    assert checkout.revision == revision
+    assert contents(checkout) == {"a/empty.yaml": b"", "a/x.json": b"\xff\n\n", "b.yaml": b"b: 1\n"}
+    assert [entry.blob_id for entry in checkout.entries] == [upstream.blob_id(entry.path) for entry in checkout.entries]
+    assert checkout.complete
+    assert checkout.rewritten is None
+
+
+def test_a_commit_is_followed_and_what_did_not_move_is_the_same_value(
+    upstream: Upstream, open_repository: Open
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    source = open_repository()
+    first = source.fetch()
+    assert source.fetch() is first
+    upstream.commit({"x.yaml": "1", "y.yaml": "2"})
+    second = source.fetch()
+    assert contents(second) == {"x.yaml": b"1", "y.yaml": b"2"}
+    assert second.rewritten is None
+    assert contents(first) == {"x.yaml": b"1"}
+
+
+def test_a_force_push_is_followed_and_said_once(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"})
+    source = open_repository()
+    before = source.fetch().revision
+    after = upstream.commit({"x.yaml": "2"}, rewrite=True)
+    checkout = source.fetch()
+    assert (checkout.revision, checkout.rewritten) == (after, before)
+    assert source.fetch().rewritten is None
+
+
+def test_a_branch_that_goes_back_to_an_old_commit_is_a_force_push(upstream: Upstream, open_repository: Open) -> None:
+    old = upstream.commit({"x.yaml": "1"})
+    upstream.clock += 100 * 24 * 3600
+    new = upstream.commit({"x.yaml": "2"})
+    source = open_repository()
+    source.fetch()
+    upstream.git("update-ref", "refs/heads/main", old)
+    checkout = source.fetch()
+    assert (checkout.revision, checkout.rewritten, contents(checkout)) == (old, new, {"x.yaml": b"1"})
+
+
+def test_many_commits_at_once_and_a_merge_are_no_force_push(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "0"})
+    source = open_repository()
+    source.fetch()
+    for number in range(20):
+        upstream.clock += 3600
+        upstream.commit({"x.yaml": str(number)})
+    tree = upstream.git("rev-parse", "main^{tree}")
+    side = upstream.commit({"z.yaml": "side"}, branch="side")
+    merge = upstream.git("commit-tree", tree, "-p", side, "-p", "main", "-m", "merge")
+    upstream.git("update-ref", "refs/heads/main", merge)
+    checkout = source.fetch()
+    assert (checkout.revision, checkout.rewritten) == (merge, None)
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+def test_a_tag_is_followed_to_its_commit(upstream: Upstream, open_repository: Open, *, annotated: bool) -> None:
+    first = upstream.commit({"x.yaml": "1"})
+    options = ["-a", "-m", "release"] if annotated else []
+    upstream.git("tag", *options, "v1")
+    source = open_repository(tag="v1")
+    assert source.fetch().revision == first
+    second = upstream.commit({"x.yaml": "2"})
+    assert source.fetch().revision == first
+    upstream.git("tag", "-f", *options, "v1")
+    assert source.fetch().revision == second
+
+
+def test_a_tag_on_a_file_is_refused(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"})
+    upstream.git("tag", "v1", "main:x.yaml")
+    with pytest.raises(SourceRefused, match="tag 'v1' is no commit"):
+        open_repository(tag="v1").fetch()
+
+
+def test_a_commit_is_stayed_at_and_needs_no_server_again(upstream: Upstream, open_repository: Open) -> None:
+    first = upstream.commit({"x.yaml": "1"})
+    upstream.commit({"x.yaml": "2"})
+    assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
+    upstream.folder.rename(upstream.folder.with_name("gone.git"))
+    upstream.folder.touch()
+    assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
+
+
+def test_a_commit_that_is_nowhere_is_refused(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"})
+    with pytest.raises(SourceRefused, match="no branch or tag contains commit 0123456789"):
+        open_repository(commit="0123456789" * 4).fetch()
+
+
+def test_another_process_goes_on_where_the_last_one_was(upstream: Upstream, open_repository: Open) -> None:
+    revision = upstream.commit({"x.yaml": "1"})
+    contents(open_repository().fetch())
+    upstream.folder.rename(upstream.folder.with_name("gone.git"))
+    source = open_repository()
+    with pytest.raises(SourceRefused, match="there is nothing at that path"):
+        source.fetch()
+    last_good = source.last_good
+    assert last_good is not None
+    assert (last_good.revision, contents(last_good)) == (revision, {"x.yaml": b"1"})
+
+
+def test_the_last_good_revision_of_another_branch_is_not_ours(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"})
+    open_repository().fetch()
+    source = open_repository(branch="other")
+    with pytest.raises(SourceRefused):
+        source.fetch()
+    assert source.last_good is None
+
+
+def test_only_the_folder_is_read_and_paths_start_there(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit(
+        {"team/a/x.yaml": "1", "team/.hidden.yaml": "2", "other.yaml": "3", "team/l.yaml": Link("../other.yaml")}
+    )
+    checkout = open_repository(path="./team/").fetch()
+    assert contents(checkout) == {"a/x.yaml": b"1"}
+    assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [("link-out-of-tree", "l.yaml")]
+
+
+def test_a_missing_folder_is_refused_and_the_last_good_revision_kept(upstream: Upstream, open_repository: Open) -> None:
+    good = upstream.commit({"team/x.yaml": "1"})
+    source = open_repository(path="team")
+    source.fetch()
+    upstream.commit({"teams/x.yaml": "1"})
+    with pytest.raises(SourceRefused, match=r"has no folder 'team'; at its root are the folders 'teams': check"):
+        source.fetch()
+    for again in (source, open_repository(path="team")):
+        assert again.last_good is not None
+        assert again.last_good.revision == good
+
+
+@pytest.mark.parametrize("content", ["a file", Link("other"), Submodule("0123456789" * 4)])
+def test_a_folder_that_is_no_folder_is_refused(content: Content, upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"team": content, "other/x.yaml": "1"})
+    with pytest.raises(SourceRefused, match="what has that name is no folder"):
+        open_repository(path="team").fetch()
+
+
+def test_links_names_and_submodules_are_sorted_out(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit(
+        {
+            "x.yaml": "1",
+            "in.yaml": Link("x.yaml"),
+            "out.yaml": Link("../../etc/passwd"),
+            "line\nend.yaml": "2",
+            b"\xff.yaml": "3",
+            "sub": Submodule("0123456789" * 4),
+        }
+    )
+    checkout = open_repository().fetch()
+    assert contents(checkout) == {"in.yaml": b"1", "x.yaml": b"1"}
+    assert [(item.rule, item.location.file, item.severity) for item in checkout.diagnostics] == [
+        ("file-name", "\\xff.yaml", Severity.ERROR),
+        ("file-name", "line\\nend.yaml", Severity.ERROR),
+        ("link-out-of-tree", "out.yaml", Severity.ERROR),
+        ("submodule", "sub", Severity.WARNING),
+    ]
+    assert not checkout.complete
+
+
+def test_a_tree_that_stands_for_endless_files_is_refused_at_once(upstream: Upstream, open_repository: Open) -> None:
+    tree = upstream.git(
+        "mktree", stdin=b"100644 blob %s\tx.yaml\n" % upstream.git("hash-object", "-w", "--stdin").encode()
+    )
+    for _ in range(12):
+        tree = upstream.git("mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)).encode())
+    commit = upstream.git("commit-tree", tree, "-m", "10^12 files")
+    upstream.git("update-ref", "refs/heads/main", commit)
+    with pytest.raises(SourceRefused, match="more than 100,000 files"):
+        open_repository().fetch()
+
+
+def test_an_empty_repository_is_named(upstream: Upstream, open_repository: Open, clone: Path) -> None:
+    with pytest.raises(SourceRefused, match="the repository is empty: push a commit to branch 'main'"):
+        open_repository().fetch()
+    revision = upstream.commit({})
+    assert open_repository().fetch().revision == revision
+    assert not list(clone.parent.glob("*.partial"))
+
+
+def test_a_missing_branch_is_refused_with_the_nearest(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"}, branch="production")
+    upstream.git("tag", "main", "production")
+    with pytest.raises(SourceRefused, match="there is no branch 'prodution', there is 'production': check"):
+        open_repository(branch="prodution").fetch()
+    with pytest.raises(SourceRefused, match=r"but a tag of that name: set \[repository\] tag"):
+        open_repository().fetch()
+    with pytest.raises(SourceRefused, match="there is no tag 'v9', there is 'main'"):
+        open_repository(tag="v9").fetch()
+
+
+def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
+    with pytest.raises(SourceRefused, match="there is no git repository there"):
+        open_repository(str(tmp_path)).fetch()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_repository_of_another_user_is_refused_with_what_to_do(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"})
+    os.chown(upstream.folder, 12345, 12345)
+    with pytest.raises(SourceRefused, match=r"belongs to another user.*run gitops-connect as its owner"):
+        open_repository().fetch()
+
+
+def test_a_checkout_with_a_work_tree_and_without_history_serves_too(
+    upstream: Upstream, tmp_path: Path, open_repository: Open
+) -> None:
+    upstream.commit({"x.yaml": "0"})
+    upstream.commit({"x.yaml": "1"})
+    run_git("clone", "--quiet", "--depth=1", f"file://{upstream.folder}", str(tmp_path / "shallow"))
+    (tmp_path / "shallow" / "x.yaml").write_text("not committed")
+    assert contents(open_repository(f"file://{tmp_path}/shallow").fetch()) == {"x.yaml": b"1"}
+
+
+def test_inside_a_git_hook_our_own_repository_is_meant(
+    upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere.git"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "elsewhere.git" / "objects"))
+    monkeypatch.setenv("GIT_SHALLOW_FILE", str(tmp_path / "elsewhere.git" / "shallow"))
+    assert contents(open_repository().fetch()) == {"x.yaml": b"1"}
+
+
+def test_nothing_of_the_users_configuration_or_hooks_is_run(
+    upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch = tmp_path / "touch.sh"
+    touch.write_text(f'#!/bin/sh\ntouch "{tmp_path}/was-run"\n')
+    touch.chmod(0o755)
+    hooks = tmp_path / "template" / "hooks"
+    hooks.mkdir(parents=True)
+    for name in ("reference-transaction", "post-checkout", "pre-auto-gc"):
+        (hooks / name).symlink_to(touch)
+    (tmp_path / ".gitconfig").write_text(
+        f"[init]\n templateDir = {hooks.parent}\n[core]\n fsmonitor = {touch}\n sshCommand = {touch}\n"
+        f" hooksPath = {hooks}\n[uploadpack]\n packObjectsHook = {touch}\n[credential]\n helper = {touch}\n"
+        f'[url "{tmp_path}/elsewhere/"]\n insteadOf = {upstream.folder.parent}/\n'
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    upstream.commit({"x.yaml": "1"})
+    source = open_repository()
+    source.fetch()
+    upstream.commit({"x.yaml": "2"})
+    assert contents(source.fetch()) == {"x.yaml": b"2"}
+    assert not (tmp_path / "was-run").exists()
+
+
+def test_a_branch_named_like_an_option_is_only_a_branch(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"}, branch="a/--upload-pack=touch")
+    assert contents(open_repository(branch="a/--upload-pack=touch").fetch()) == {"x.yaml": b"1"}
+
+
+def test_ssh_is_started_with_our_options_alone(
+    upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "my key"
+    key.touch()
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{tmp_path}/words"\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    upstream.commit({"x.yaml": "1"})
+    assert contents(open_repository(f"git@h.invalid:{upstream.folder}", ssh_key=key).fetch()) == {"x.yaml": b"1"}
+    words = (tmp_path / "words").read_text().splitlines()
+    assert words[words.index("-i") + 1] == str(key)
+    assert "-oBatchMode=yes" in words
+    assert "git@h.invalid" in words
+
+
+def test_two_processes_take_turns(upstream: Upstream, clone: Path, open_repository: Open) -> None:
+    upstream.commit({"x.yaml": "1"})
+    source = open_repository(timeout=Duration(0.2))
+    with locked(clone.with_name("clone.lock"), 0), pytest.raises(SourceUnavailable, match="another process"):
+        source.fetch()
+    assert contents(source.fetch()) == {"x.yaml": b"1"}
+
+
+def test_what_a_killed_process_left_behind_is_cleared_away(
+    upstream: Upstream, clone: Path, open_repository: Open
+) -> None:
+    partial = clone.with_name("clone.partial")
+    partial.mkdir(parents=True)
+    (partial / "HEAD").write_text("half")
+    upstream.commit({"x.yaml": "1"})
+    open_repository().fetch()
+    assert not partial.exists()
+    for name in ("shallow.lock", "config.lock", "packed-refs.lock", "refs/gitops-connect/fetched.lock"):
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / name).touch()
+    upstream.commit({"x.yaml": "2"})
+    assert contents(open_repository().fetch()) == {"x.yaml": b"2"}
+
+
+def empty_every_object(clone: Path) -> None:
+    for file in [*(clone / "objects").rglob("*")]:
+        if file.is_file():
+            file.chmod(0o600)
+            file.write_bytes(b"")
+
+
+def spoil_the_configuration(clone: Path) -> None:
+    (clone / "config").write_text("[core\n")
+
+
+def lose_the_objects(clone: Path) -> None:
+    subprocess.run(["rm", "-rf", str(clone / "objects")], check=True)
+
+
+def half_a_head(clone: Path) -> None:
+    (clone / "HEAD").write_text("ref: re")
+
+
+DAMAGE = [empty_every_object, spoil_the_configuration, lose_the_objects, half_a_head]
+
+
+@pytest.mark.parametrize("spoil", DAMAGE)
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_damaged_clone_is_cloned_again(
+    spoil: object, upstream: Upstream, clone: Path, open_repository: Open, *, moved: bool
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    contents(open_repository().fetch())
+    assert callable(spoil)
+    spoil(clone)
+    if moved:
+        upstream.commit({"x.yaml": "2"})
+    assert contents(open_repository().fetch()) == {"x.yaml": b"2" if moved else b"1"}
+
+
+def test_a_damaged_clone_that_cannot_be_cloned_again_says_so(
+    upstream: Upstream, clone: Path, open_repository: Open
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    open_repository().fetch()
+    spoil_the_configuration(clone)
+    (upstream.folder / "HEAD").unlink()
+    source = open_repository()
+    with pytest.raises(SourceRefused, match=r"no git repository there.*is damaged, and could not be cloned again"):
+        source.fetch()
+    assert source.last_good is None
+    assert not clone.with_name("clone.partial").exists()
+
+
+def test_damage_that_is_found_while_reading_is_mended_by_the_next_fetch(
+    upstream: Upstream, clone: Path, open_repository: Open
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "false")
+    upstream.commit({"x.yaml": "1", "y.yaml": "2"})
+    source = open_repository()
+    checkout = source.fetch()
+    empty_every_object(clone)
+    with pytest.raises(SourceUnavailable, match="is damaged and will be cloned again at the next fetch"):
+        contents(checkout)
+    assert contents(source.fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
+    assert contents(open_repository().fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
+
+
+def test_of_a_long_file_only_as_much_is_kept_as_is_asked_for(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({"a.yaml": "x" * 3_000_000, "b.yaml": "short"})
+    checkout = open_repository().fetch()
+    assert [len(blob.content) for blob in checkout.blobs(checkout.entries, at_most=10)] == [10, 5]
+
+
+def test_thousands_of_files_go_through_one_process(upstream: Upstream, open_repository: Open) -> None:
+    files: dict[Path_, Content] = {f"{number:05}.yaml": f"n: {number}\n" for number in range(3000)}
+    upstream.commit(files)
+    assert list(contents(open_repository().fetch()).values()) == [str(text).encode() for text in files.values()]
+
+
+def test_reading_may_stop_early(upstream: Upstream, open_repository: Open) -> None:
+    upstream.commit({f"{number:05}.yaml": "x" * 1000 for number in range(1000)})
+    checkout = open_repository().fetch()
+    blobs = checkout.blobs(checkout.entries)
+    assert next(blobs).path == "00000.yaml"
+    blobs.close()  # type: ignore[attr-defined]  # it is a generator
+    assert checkout.read(checkout.entries[-1]) == b"x" * 1000
+
+
+def test_a_cache_that_cannot_be_made_is_named(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.commit({"x.yaml": "1"})
+    (tmp_path / "file").touch()
+    source = Repository(RepositorySettings(url=str(upstream.folder)), tmp_path / "file" / "clone")
+    with pytest.raises(SourceRefused, match="GITOPS_CONNECT_CACHE"):
+        source.fetch()

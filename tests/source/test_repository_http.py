@@ -1,0 +1,357 @@
+"""Over git's smart HTTP, from a real `git http-backend`: what is fetched, who may, and what becomes of failures."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from git_parts.http_server import GitServer, serving
+from git_parts.opening import Open
+from git_parts.upstream import Content, Link, Path_, Upstream
+
+from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
+from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.durations import Duration
+from gitops_connect.source.checkout import Checkout
+
+SECRET = "s3cret/%@:!"
+
+
+def contents(checkout: Checkout) -> dict[str, bytes]:
+    return {blob.path: blob.content for blob in checkout.blobs(checkout.entries)}
+
+
+@pytest.fixture
+def url(server: GitServer) -> str:
+    return f"{server.url}/o.git"
+
+
+@pytest.fixture
+def filled(upstream: Upstream) -> Upstream:
+    upstream.commit({"old.yaml": "0"})
+    upstream.commit({"x.yaml": "1\n", "y.yaml": "2\n", "big.jsonl": os.urandom(200_000)})
+    return upstream
+
+
+def requests(server: GitServer) -> list[str]:
+    """What was asked since the last time."""
+    asked = [request.replace("/o.git/", "") for request in server.behaviour.requests]
+    server.behaviour.requests.clear()
+    return asked
+
+
+def in_the_clone(clone: Path, *arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(clone), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+LOOK = ["GET info/refs?service=git-upload-pack", "POST git-upload-pack"]
+FETCH = [*LOOK, "POST git-upload-pack"]
+
+
+@pytest.mark.usefixtures("filled")
+def test_no_history_and_no_content_is_fetched_before_it_is_asked_for(
+    server: GitServer, url: str, clone: Path, open_repository: Open
+) -> None:
+    checkout = open_repository(url).fetch()
+    assert in_the_clone(clone, "rev-list", "--count", checkout.revision).strip() == "1"
+    assert sum(file.stat().st_size for file in clone.rglob("*") if file.is_file()) < 50_000
+    assert [(entry.path, entry.size) for entry in checkout.entries] == [
+        ("big.jsonl", None),
+        ("x.yaml", None),
+        ("y.yaml", None),
+    ]
+    requests(server)
+    assert [blob.content for blob in checkout.blobs(checkout.entries[1:])] == [b"1\n", b"2\n"]
+    assert requests(server) == LOOK
+    assert checkout.read(checkout.entries[2]) == b"2\n"
+    assert requests(server) == []
+    again = open_repository(url).fetch()
+    assert [entry.size for entry in again.entries] == [None, 2, 2]
+
+
+def test_a_poll_in_which_nothing_moved_is_one_look(
+    server: GitServer, url: str, filled: Upstream, open_repository: Open
+) -> None:
+    source = open_repository(url)
+    first = source.fetch()
+    contents(first)
+    requests(server)
+    assert source.fetch() is first
+    assert requests(server) == LOOK
+    open_repository(url).fetch()
+    assert requests(server) == LOOK
+    filled.commit({"x.yaml": "1\n", "y.yaml": "3\n"})
+    second = source.fetch()
+    assert requests(server) == [*LOOK, *FETCH]
+    assert [entry.size for entry in second.entries] == [2, None]
+    assert contents(second) == {"x.yaml": b"1\n", "y.yaml": b"3\n"}
+    assert requests(server) == LOOK
+    assert second.rewritten is None
+
+
+def test_a_force_push_is_said(url: str, filled: Upstream, open_repository: Open) -> None:
+    source = open_repository(url)
+    before = source.fetch().revision
+    filled.commit({"x.yaml": "9"}, rewrite=True)
+    checkout = source.fetch()
+    assert (checkout.rewritten, contents(checkout)) == (before, {"x.yaml": b"9"})
+
+
+@pytest.mark.parametrize("filters", ["true", "false"])
+@pytest.mark.parametrize("old", [True, False])
+def test_a_server_that_can_do_less_gives_the_same(
+    server: GitServer, url: str, upstream: Upstream, open_repository: Open, *, filters: str, old: bool
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", filters)
+    server.behaviour.old_protocol = old
+    files: dict[Path_, Content] = {"x.yaml": "1\n", "link.yaml": Link("x.yaml")}
+    upstream.commit(files)
+    source = open_repository(url)
+    assert contents(source.fetch()) == {"x.yaml": b"1\n", "link.yaml": b"1\n"}
+    before = upstream.commit({**files, "y.yaml": "2\n"})
+    checkout = source.fetch()
+    assert contents(checkout) == {"x.yaml": b"1\n", "link.yaml": b"1\n", "y.yaml": b"2\n"}
+    assert checkout.rewritten is None
+    upstream.commit({"z.yaml": "3\n"}, rewrite=True)
+    checkout = source.fetch()
+    assert (contents(checkout), checkout.rewritten) == ({"z.yaml": b"3\n"}, before)
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_commit_is_had_by_its_id_or_else_by_everything(
+    server: GitServer, url: str, filled: Upstream, open_repository: Open, *, old: bool
+) -> None:
+    server.behaviour.old_protocol = old
+    first = filled.git("rev-parse", "main~1")
+    assert contents(open_repository(url, commit=first).fetch()) == {"old.yaml": b"0"}
+    requests(server)
+    open_repository(url, commit=first).fetch()
+    assert requests(server) == []
+    with pytest.raises(SourceRefused, match="no branch or tag contains commit"):
+        open_repository(url, commit="0123456789" * 4).fetch()
+
+
+def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path, open_repository: Open) -> None:
+    class Silent(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
+            pass
+
+    upstream.commit({"x.yaml": "1\n"})
+    upstream.git("update-server-info")
+    handler = functools.partial(Silent, directory=str(upstream.folder.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as plain:
+        thread = threading.Thread(target=plain.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            source = open_repository(f"http://127.0.0.1:{plain.server_port}/o.git")
+            assert contents(source.fetch()) == {"x.yaml": b"1\n"}
+            upstream.commit({"x.yaml": "2\n"})
+            upstream.git("update-server-info")
+            assert contents(source.fetch()) == {"x.yaml": b"2\n"}
+        finally:
+            plain.shutdown()
+            thread.join()
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_password_is_given_when_the_server_asks(
+    server: GitServer, url: str, clone: Path, tmp_path: Path, open_repository: Open
+) -> None:
+    server.behaviour.login = ("me", SECRET)
+    file = tmp_path / "token"
+    file.write_text(f"{SECRET}\n")
+    checkout = open_repository(url, username="me", password=Credential(file=file)).fetch()
+    assert contents(checkout)["x.yaml"] == b"1\n"
+    server.behaviour.login = ("git", "rotated")
+    file.write_text("rotated\n")
+    assert open_repository(url, password=Credential(file=file)).fetch().revision == checkout.revision
+    kept = [entry.read_bytes() for entry in clone.parent.rglob("*") if entry.is_file()]
+    assert kept
+    assert not any(b"s3cret" in content or b"rotated" in content for content in kept)
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_password_in_the_url_is_used_and_not_stored(server: GitServer, clone: Path, open_repository: Open) -> None:
+    server.behaviour.login = ("me", "s3cret/x")
+    url = f"http://me:s3cret%2Fx@127.0.0.1:{server.port}/o.git"
+    assert contents(open_repository(url).fetch())["x.yaml"] == b"1\n"
+    assert b"s3cret" not in (clone / "config").read_bytes()
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_wrong_or_missing_password_is_refused_without_showing_it(
+    server: GitServer, url: str, open_repository: Open
+) -> None:
+    server.behaviour.login = ("me", "right")
+    with pytest.raises(SourceRefused, match=r"wants a user name and a password: set \[repository\] username") as caught:
+        open_repository(url).fetch()
+    assert url in str(caught.value)
+    with pytest.raises(SourceRefused, match=r"refuses the credentials \(401\)") as caught:
+        open_repository(url, username="me", password=Credential(value=SECRET)).fetch()
+    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in str(caught.value.__cause__)
+
+
+def command_lines() -> Iterator[str]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                yield (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+
+
+def wait_until_none_mention(text: str) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not any(text in line for line in command_lines()):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_server_that_hangs_is_given_up_and_git_leaves_nothing_running(
+    server: GitServer, url: str, open_repository: Open
+) -> None:
+    server.behaviour.hangs = True
+    source = open_repository(url, timeout=Duration(1), username="me", password=Credential(value=SECRET))
+    errors: list[Exception] = []
+
+    def fetch() -> None:
+        try:
+            source.fetch()
+        except GitopsConnectError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=fetch)
+    thread.start()
+    assert server.behaviour.arrived.wait(10)
+    lines = list(command_lines())
+    thread.join()
+    assert any(f"127.0.0.1:{server.port}" in line for line in lines)
+    assert not any("s3cret" in line for line in lines)
+    assert [type(error) for error in errors] == [SourceUnavailable]
+    assert "no answer within [repository] timeout" in str(errors[0])
+    assert wait_until_none_mention(f"127.0.0.1:{server.port}")
+
+
+@pytest.mark.parametrize("bytes_sent", [0, 40, 200])
+def test_a_connection_that_breaks_leaves_the_last_good_revision(
+    server: GitServer, url: str, filled: Upstream, open_repository: Open, bytes_sent: int
+) -> None:
+    source = open_repository(url)
+    server.behaviour.cut_after = bytes_sent
+    with pytest.raises(SourceUnavailable, match="lost in the middle"):
+        source.fetch()
+    server.behaviour.cut_after = None
+    good = source.fetch()
+    filled.commit({"x.yaml": "new"})
+    server.behaviour.cut_after = bytes_sent
+    with pytest.raises(SourceUnavailable, match="lost in the middle"):
+        source.fetch()
+    assert source.last_good is good
+    server.behaviour.cut_after = None
+    assert contents(source.fetch()) == {"x.yaml": b"new"}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("bytes_sent", [0, 100, 100_000])
+def test_content_whose_connection_breaks_can_be_asked_for_again(
+    server: GitServer, url: str, open_repository: Open, bytes_sent: int
+) -> None:
+    source = open_repository(url)
+    checkout = source.fetch()
+    server.behaviour.cut_after = bytes_sent
+    with pytest.raises(SourceUnavailable, match="lost in the middle"):
+        contents(checkout)
+    server.behaviour.cut_after = None
+    assert len(contents(checkout)["big.jsonl"]) == 200_000
+    assert source.fetch() is checkout
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("status", "kind", "expected"),
+    [
+        (403, SourceRefused, "forbids.*403"),
+        (404, SourceRefused, "no git repository there.*not found"),
+        (500, SourceUnavailable, "in trouble itself.*500"),
+        (503, SourceUnavailable, "in trouble itself.*503"),
+        (429, SourceUnavailable, "in trouble itself.*429"),
+    ],
+)
+def test_each_status_says_whether_waiting_helps(
+    server: GitServer, open_repository: Open, status: int, kind: type[GitopsConnectError], expected: str
+) -> None:
+    server.behaviour.status = status
+    with pytest.raises(kind, match=expected):
+        open_repository(f"{server.url}/o.git").fetch()
+
+
+@pytest.mark.usefixtures("filled")
+def test_the_last_good_revision_outlives_the_process_and_the_server(
+    server: GitServer, url: str, open_repository: Open
+) -> None:
+    revision = open_repository(url).fetch().revision
+    server.behaviour.status = 500
+    source = open_repository(url)
+    with pytest.raises(SourceUnavailable):
+        source.fetch()
+    assert source.last_good is not None
+    assert source.last_good.revision == revision
+
+
+def test_nobody_there_is_said(open_repository: Open) -> None:
+    with pytest.raises(SourceUnavailable, match="the server cannot be reached"):
+        open_repository("http://127.0.0.1:1/o.git").fetch()
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_redirect_is_followed_without_the_password(
+    server: GitServer, url: str, served: Path, open_repository: Open
+) -> None:
+    with serving(served) as other:
+        other.behaviour.login = ("me", SECRET)
+        server.behaviour.redirect = other.url
+        with pytest.raises(SourceRefused, match="wants a user name and a password"):
+            open_repository(url, username="me", password=Credential(value=SECRET)).fetch()
+        assert other.behaviour.logins == []
+        other.behaviour.login = None
+        assert contents(open_repository(url).fetch())["x.yaml"] == b"1\n"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that nobody else has signed, and its key."""
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    command = ["openssl", *words.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file)]
+    done = subprocess.run([*command, "-out", f"{file}.crt"], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("openssl cannot make a certificate here")
+    file.write_bytes(file.read_bytes() + Path(f"{file}.crt").read_bytes())
+    return file
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_private_ca_is_trusted_where_the_settings_name_it(
+    served: Path, certificate: Path, tmp_path: Path, open_repository: Open
+) -> None:
+    with serving(served, certificate) as server:
+        url = f"{server.url}/o.git"
+        with pytest.raises(SourceRefused, match=r"certificate cannot be trusted: set \[repository\] ca_file"):
+            open_repository(url).fetch()
+        nonsense = tmp_path / "nonsense.pem"
+        nonsense.write_text("no certificate")
+        with pytest.raises(SourceRefused, match="ca_file"):
+            open_repository(url, ca_file=nonsense).fetch()
+        checkout = open_repository(url, ca_file=Path(f"{certificate}.crt")).fetch()
+        assert contents(checkout)["x.yaml"] == b"1\n"

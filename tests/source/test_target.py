@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from gitops_connect.errors import UsageError
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source.target import parse_folder, parse_target
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_commit_goes_before_a_branch_and_a_tag_too() -> None:
+    assert str(parse_target(RepositorySettings())) == "branch 'main'"
+    assert parse_target(RepositorySettings(branch="a/b")).wanted == "refs/heads/a/b"
+    assert parse_target(RepositorySettings(tag="v1")).wanted == "refs/tags/v1"
+    assert parse_target(RepositorySettings(commit=COMMIT.upper())).wanted == COMMIT
+
+
+def test_each_target_remembers_its_own_last_good_commit() -> None:
+    targets = [RepositorySettings(branch="a"), RepositorySettings(branch="b"), RepositorySettings(tag="a")]
+    assert len({parse_target(settings).good_ref for settings in targets}) == 3
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a:b", "a*", "a b", "a..b", "/a", "a/", "a.lock", "a\nb", "@{u}", "a^"])
+def test_a_name_that_git_would_read_otherwise_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="branch"):
+        parse_target(RepositorySettings(branch=name))
+
+
+def test_a_short_commit_and_two_targets_are_refused() -> None:
+    with pytest.raises(UsageError, match="all 40 hex digits, found '0123'"):
+        parse_target(RepositorySettings(commit="0123"))
+    with pytest.raises(UsageError, match="both set"):
+        parse_target(RepositorySettings(commit=COMMIT, tag="v1"))
+
+
+@pytest.mark.parametrize(("path", "folder"), [("", ""), (".", ""), ("./a//b/", "a/b"), ("a/../b", "b"), (".x", ".x")])
+def test_a_folder_is_normalised(path: str, folder: str) -> None:
+    assert parse_folder(path) == folder
+
+
+@pytest.mark.parametrize("path", ["/etc", "..", "../a", "a/../../b", "a\nb"])
+def test_a_folder_outside_is_refused(path: str) -> None:
+    with pytest.raises(UsageError, match="inside the repository"):
+        parse_folder(path)
