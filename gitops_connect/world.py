@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
+from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
@@ -91,11 +92,12 @@ def open_source(settings: Settings, path: Path | None) -> Source:
         return WorkingTree(path)
     if not settings.repository.url:
         raise UsageError("no repository is set: write [repository] url = … into the settings, or name a folder")
-    return Repository(settings.repository, clone_folder(settings))
+    repository = replace(settings.repository, url=absolute_url(settings.repository.url, settings.folder))
+    return Repository(repository, clone_folder(repository.url))
 
 
-def clone_folder(settings: Settings) -> Path:
+def clone_folder(url: str) -> Path:
     """Where the clone is kept: in the user's cache, by URL."""
-    digest = hashlib.sha256(settings.repository.url.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(url.encode()).hexdigest()[:16]
     cache = os.environ.get("GITOPS_CONNECT_CACHE")
     return (Path(cache) if cache else user_cache_path("gitops-connect")) / "clones" / digest

@@ -55,7 +55,9 @@ def apply(
         outcomes, more = _carry_out(world, declared, plans, report)
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
-    return _exit_code(declared, made, outcomes, failures + more)
+    if not any(outcome.interrupted or outcome.failed for outcome in outcomes) and (failures or more):
+        return session.worst([*failures, *more])
+    return _exit_code(declared, made, outcomes)
 
 
 def _read(planfile: Path) -> str:
@@ -96,7 +98,7 @@ def _go(plans: list[Plan], *, asked: bool) -> bool:
 
 def _carry_out(
     world: World, declared: Declared, plans: list[Plan], report: TextReport
-) -> tuple[list[CycleOutcome], int]:
+) -> tuple[list[CycleOutcome], session.Failures]:
     from gitops_connect.reconcile import Conduct, reconcile
 
     shown = {plan.cluster: plan for plan in plans}
@@ -135,10 +137,10 @@ def interruptible() -> Iterator[Event]:
             signal.signal(number, handler)
 
 
-def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome], failures: int) -> ExitCode:
+def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome]) -> ExitCode:
     if any(outcome.interrupted for outcome in outcomes):
         return ExitCode.INTERRUPTED
-    if failures or any(outcome.failed for outcome in outcomes):
+    if any(outcome.failed for outcome in outcomes):
         return ExitCode.FAILED
     invalid = declared.diagnostics.errors or any(one.diagnostics.errors for one in made)
     return ExitCode.INVALID if invalid else ExitCode.DONE

@@ -41,7 +41,9 @@ def connector(
         tell(
             f"error: there is no connector {name!r} on {', '.join(clusters)}: gitops-connect get connectors lists them"
         )
-    return ExitCode.FAILED if failures or not values else ExitCode.DONE
+    if failures:
+        return session.worst(failures)
+    return ExitCode.DONE if values else ExitCode.FAILED
 
 
 def _describe_in(world: World, cluster: ClusterName, name: str) -> dict[str, Any] | None:

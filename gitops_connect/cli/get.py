@@ -33,7 +33,7 @@ def connectors(context: typer.Context, cluster: Clusters = None, output: ListOut
         found, failures = session.each_cluster(session.chosen(world, cluster), one)
     values = [value for rows in found for value in rows]
     emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
-    return ExitCode.FAILED if failures else ExitCode.DONE
+    return session.worst(failures) if failures else ExitCode.DONE
 
 
 @app.command()
@@ -50,4 +50,4 @@ def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput
         found, failures = session.each_cluster(session.chosen(world, cluster), one)
     values = [value for rows in found for value in rows]
     emit(listing(("CLUSTER", "TYPE", "VERSION", "CLASS"), [list(value.values()) for value in values], values, output))
-    return ExitCode.FAILED if failures else ExitCode.DONE
+    return session.worst(failures) if failures else ExitCode.DONE

@@ -49,7 +49,9 @@ def plan(
     emit(render(plans, diagnostics, origin, output))
     if out is not None:
         save(out, plans, diagnostics, origin)
-    if failures or any(one.refusals for one in plans):
+    if failures:
+        return session.worst(failures)
+    if any(one.refusals for one in plans):
         return ExitCode.FAILED
     if diagnostics.errors:
         return ExitCode.INVALID

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from gitops_connect.cli.console import tell
+from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gitops_connect.world import World
 
 T = TypeVar("T")
+Failures = list[GitopsConnectError]
 
 
 def settings_of(context: typer.Context) -> Settings:
@@ -57,20 +59,29 @@ def chosen(world: World, names: Sequence[str] | None) -> tuple[ClusterName, ...]
     return tuple(name for name in known if not names or name in names)
 
 
-def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], T]) -> tuple[list[T], int]:
-    """Do the work for each; a cluster that fails is told of, counted, and holds no other up."""
-    done, failures = [], 0
+def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], T]) -> tuple[list[T], Failures]:
+    """Do the work for each; a cluster that fails is told of, and holds no other up."""
+    done: list[T] = []
+    failures: Failures = []
     for cluster in clusters:
         try:
             done.append(work(cluster))
         except GitopsConnectError as error:
             tell(f"error: cluster {cluster}: {error}")
-            failures += 1
+            failures.append(error)
     return done, failures
 
 
-def proposals(world: World, path: Path | None, clusters: Sequence[ClusterName]) -> tuple[Declared, list[Proposal], int]:
-    """Plan every cluster. The last is how many could not be planned."""
+def worst(failures: Failures) -> ExitCode:
+    """The exit code for clusters that failed: that of the first, unless one of them failed outright."""
+    codes = [exit_code(error) for error in failures]
+    return ExitCode.FAILED if ExitCode.FAILED in codes else codes[0]
+
+
+def proposals(
+    world: World, path: Path | None, clusters: Sequence[ClusterName]
+) -> tuple[Declared, list[Proposal], Failures]:
+    """Plan every cluster. The last is why some could not be planned."""
     from gitops_connect.reconcile import propose
 
     with progress("Planning") as update:

@@ -39,7 +39,7 @@ def status(
     for line in (*lines, *_problems(len(declared.diagnostics.errors))):
         tell(line)
     if failures:
-        return ExitCode.FAILED
+        return session.worst(failures)
     drifted = any(proposal.plan.drifted for proposal in made)
     return ExitCode.DRIFT if drift_exitcode and drifted else ExitCode.DONE
 

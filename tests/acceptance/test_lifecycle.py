@@ -1,0 +1,145 @@
+"""Create, change, pause, stop, resume, delete: each by a commit and an apply."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from acceptance.workplace import Workplace
+
+
+def test_a_commit_becomes_a_connector_and_a_second_apply_does_nothing(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    planned = at.run("plan", "--detailed-exitcode")
+    assert planned.code == 2
+    assert f"+ {at.name('orders')}" in planned.out
+    assert at.states() == {}
+    at.apply()
+    assert at.states() == {"orders": "RUNNING"}
+    again = at.apply()
+    assert "No changes. Your connectors match the configuration." in again.out
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_a_changed_key_is_shown_and_sent(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "100"}))
+    at.apply()
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "500"}))
+    assert '~ batch.size: "100" -> "500"' in at.run("plan").out
+    at.apply()
+    assert at.config("orders")["batch.size"] == "500"
+    assert at.states() == {"orders": "RUNNING"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("running", "paused"),
+        ("running", "stopped"),
+        ("paused", "running"),
+        ("paused", "stopped"),
+        ("stopped", "running"),
+        ("stopped", "paused"),
+    ],
+)
+def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> None:
+    at.commit("orders.yaml", at.source("orders", f"state: {first}"))
+    at.apply()
+    assert at.states() == {"orders": first.upper()}
+    at.commit("orders.yaml", at.source("orders", f"state: {then}", **{"batch.size": "7"}))
+    at.apply()
+    assert at.states() == {"orders": then.upper()}
+    assert at.config("orders")["batch.size"] == "7"
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("state", ["stopped", "paused"])
+def test_a_failed_connector_is_brought_to_rest(at: Workplace, state: str) -> None:
+    """A worker accepts the pause of a failed connector and does not get there; through a stop it does."""
+    at.commit("mirror.yaml", at.mirror("mirror"))
+    failed = at.run("apply", "--yes")
+    assert failed.code == 1
+    assert "FAILED" in failed.err
+    at.await_states(mirror="FAILED")
+    at.commit("mirror.yaml", at.mirror("mirror", f"state: {state}"))
+    ran = at.run("apply", "--yes")
+    if state == "stopped":
+        assert (ran.code, at.states()) == (0, {"mirror": "STOPPED"})
+    else:
+        # It starts again to be paused, and fails again: that is told, and not taken for success.
+        assert (ran.code, at.states()) in [(1, {"mirror": "FAILED"}), (0, {"mirror": "PAUSED"})]
+
+
+def test_absent_deletes_and_what_was_deleted_stays_away(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.commit("orders.yaml", at.source("orders", "state: absent"))
+    at.apply()
+    assert at.states() == {}
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_prune_removes_what_is_ours_and_nothing_else(at: Workplace) -> None:
+    by_hand = {"name": at.name("by-hand"), "config": {**_config(at), "name": at.name("by-hand")}}
+    at.rest("POST", "/connectors", by_hand)
+    at.commit("orders.yaml", at.source("orders"))
+    at.commit("keep.yaml", at.source("keep"))
+    at.apply()
+    at.commit("orders.yaml")
+    assert f"kept because prune is off: {at.name('orders')}" in at.run("plan").out
+    at.apply()
+    assert at.states().keys() == {"orders", "keep", "by-hand"}
+    at.settings(cluster="prune = true")
+    at.apply()
+    assert at.states().keys() == {"keep", "by-hand"}
+
+
+def test_what_was_there_is_adopted_without_a_change(at: Workplace) -> None:
+    at.rest("POST", "/connectors", {"name": at.name("orders"), "config": _config(at)})
+    at.await_states(orders="RUNNING")
+    at.commit("orders.yaml", at.source("orders"))
+    planned = at.run("plan", "--detailed-exitcode")
+    assert planned.code == 0
+    assert f"to be adopted (declared, and already on the cluster): {at.name('orders')}" in planned.out
+    at.apply()
+    shown = json.loads(at.run("get", "connectors", "-o", "json").out)
+    assert {one["name"]: one["owned"] for one in shown}[at.name("orders")] == "adopted"
+
+
+def test_drift_made_by_hand_is_named_and_mended(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.by_hand("pause", "orders")
+    at.rest("PUT", f"/connectors/{at.name('orders')}/config", {**_config(at), "batch.size": "3"})
+    at.await_that(at.states, lambda states: states == {"orders": "PAUSED"})
+    planned = at.run("plan", "--drift-exitcode")
+    assert planned.code == 3
+    assert "drift: changed on the cluster since it was applied" in planned.out
+    assert '- batch.size: "3" -> (none)' in planned.out
+    at.apply()
+    assert at.states() == {"orders": "RUNNING"}
+    assert "batch.size" not in at.config("orders")
+    assert at.run("status", "--drift-exitcode").code == 0
+
+
+def test_what_was_deleted_by_hand_is_created_again(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.rest("DELETE", f"/connectors/{at.name('orders')}")
+    at.apply()
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_observe_and_suspend_show_and_change_nothing(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders", "mode: observe"), at.source("more", "suspend: true"))
+    planned = at.run("plan", "--detailed-exitcode")
+    assert planned.code == 0
+    assert planned.out.count("shown, not applied") == 2
+    at.apply()
+    assert at.states() == {}
+
+
+def _config(at: Workplace) -> dict[str, str]:
+    plugin = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+    return {"connector.class": plugin, "tasks.max": "1", "file": str(at.folder / "in.txt"), "topic": "lines"}

@@ -1,0 +1,69 @@
+"""What was reviewed is what is applied."""
+
+from __future__ import annotations
+
+from acceptance.workplace import Workplace
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName
+from gitops_connect.world import SystemClock
+
+
+def saved(at: Workplace) -> str:
+    plan = str(at.folder / "plan.json")
+    assert at.run("plan", "--out", plan).code == 0
+    return plan
+
+
+def test_a_saved_plan_is_applied_without_a_question(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    assert at.run("apply", saved(at)).code == 0
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_it_is_stale_when_the_repository_moved(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    plan = saved(at)
+    at.commit("more.yaml", at.source("more"))
+    stale = at.run("apply", plan)
+    assert stale.code == 5
+    assert "the repository went from" in stale.err
+    assert at.states() == {}
+
+
+def test_it_is_stale_when_the_cluster_moved(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "9"}))
+    plan = saved(at)
+    at.by_hand("pause", "orders")
+    at.await_states(orders="PAUSED")
+    stale = at.run("apply", plan)
+    assert stale.code == 5
+    assert "connectors of cluster local were changed since" in stale.err
+
+
+def test_a_folder_as_it_is_can_be_planned_saved_and_applied(at: Workplace) -> None:
+    at.write("orders.yaml", at.source("orders"))
+    plan = str(at.folder / "plan.json")
+    assert at.run("plan", str(at.repository), "--out", plan).code == 0
+    assert at.run("apply", plan).code == 0
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_without_a_terminal_nothing_is_applied_unasked(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    refused = at.run("apply")
+    assert refused.code == 64
+    assert "--yes" in refused.err
+    assert at.states() == {}
+
+
+def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    with ledger.lease(ClusterName("local"), SystemClock()):
+        locked = at.run("apply", "--yes")
+    ledger.close()
+    assert at.states() == {}
+    assert "error: cluster local: " in locked.err
+    assert locked.code == 5

@@ -1,0 +1,150 @@
+"""A user's folder: settings, a git repository of documents, and the command line over a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import requests
+
+from gitops_connect.cli.main import run_command
+
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+DEADLINE = 60.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One command: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Workplace:
+    """Everything that one user has. Connector names are given a suffix, so that tests share a cluster."""
+
+    folder: Path
+    urls: tuple[str, ...]
+    suffix: str = field(default_factory=lambda: uuid4().hex[:6])
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def __post_init__(self) -> None:
+        self.repository.mkdir()
+        (self.folder / "in.txt").touch()
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "nothing yet")
+        self.settings()
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "repository"
+
+    def name(self, stem: str) -> str:
+        return f"{stem}-{self.suffix}"
+
+    def settings(self, cluster: str = "", more: str = "") -> None:
+        """Write the settings, with further lines for the cluster, and for the rest."""
+        urls = ", ".join(f'"{url}"' for url in self.urls)
+        text = f'[repository]\nurl = "repository"\n[clusters.local]\nurl = [{urls}]\n{cluster}\n{more}\n'
+        (self.folder / "gitops-connect.toml").write_text(text)
+
+    def write(self, file: str, *documents: str) -> None:
+        """Write documents to a file of the repository, without a commit."""
+        path = self.repository / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("---\n".join(documents))
+
+    def commit(self, file: str, *documents: str) -> None:
+        """Write and commit; without documents, the file is removed."""
+        if documents:
+            self.write(file, *documents)
+        else:
+            (self.repository / file).unlink()
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", f"change {file}")
+
+    def source(self, stem: str, spec: str = "", **config: str) -> str:
+        """A connector that works. `spec` are further lines for it."""
+        return self.document(stem, SOURCE, spec, {"file": str(self.folder / "in.txt"), "topic": "lines", **config})
+
+    def mirror(self, stem: str, spec: str = "", **config: str) -> str:
+        """A connector whose config is valid, and which fails as soon as it starts."""
+        return self.document(stem, MIRROR, spec, {"source.cluster.alias": "a", "target.cluster.alias": "b", **config})
+
+    def document(self, stem: str, plugin: str, spec: str, config: dict[str, str]) -> str:
+        lines = "".join(f"    {key}: {value}\n" for key, value in config.items())
+        more = "".join(f"  {line}\n" for line in spec.splitlines())
+        return (
+            "apiVersion: gitops-connect/v1\nkind: Connector\n"
+            f"metadata: {{name: {self.name(stem)}}}\nspec:\n  class: {plugin}\n{more}  config:\n{lines}"
+        )
+
+    def run(self, *arguments: str) -> Ran:
+        """Run one command line in this process."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run_command(["--config", str(self.folder / "gitops-connect.toml"), *arguments])
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    def apply(self) -> Ran:
+        """Apply what is committed; it must go well."""
+        ran = self.run("apply", "--yes")
+        assert ran.code == 0, ran
+        return ran
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=self.repository, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def rest(self, method: str, path: str, body: Any = None) -> Any:
+        """The raw REST API, as somebody who works by hand uses it."""
+        with self.session.request(method, self.urls[0] + path, json=body, timeout=60) as response:
+            assert response.status_code < 400, response.text
+            return response.json() if response.content else None
+
+    def by_hand(self, action: str, stem: str) -> None:
+        """`pause`, `stop`, `resume`: what somebody did past git."""
+        self.rest("PUT", f"/connectors/{self.name(stem)}/{action}")
+
+    def states(self) -> dict[str, str]:
+        """The state of each of this test's connectors, by its stem."""
+        answer = self.rest("GET", "/connectors?expand=status")
+        return {
+            name.removesuffix(f"-{self.suffix}"): one["status"]["connector"]["state"]
+            for name, one in answer.items()
+            if name.endswith(self.suffix)
+        }
+
+    def config(self, stem: str) -> dict[str, str]:
+        config: dict[str, str] = self.rest("GET", f"/connectors/{self.name(stem)}/config")
+        return config
+
+    def await_states(self, **states: str) -> None:
+        """Poll until the connectors are reported so."""
+        self.await_that(self.states, lambda found: found == states)
+
+    def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
+        until = time.monotonic() + DEADLINE
+        while not good(found := look()):
+            assert time.monotonic() < until, f"never happened; last seen: {found}"
+            time.sleep(0.1)
+        return found
+
+    def clean(self) -> None:
+        """Remove this test's connectors."""
+        for name in self.rest("GET", "/connectors"):
+            if name.endswith(self.suffix):
+                self.rest("DELETE", f"/connectors/{name}")
+        self.session.close()
