@@ -1,0 +1,69 @@
+"""What can be held of the image without building one: docs/container.md says how it was built and run for real."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def instructions(text: str) -> list[tuple[str, str]]:
+    """Each instruction with its arguments, comments left out and lines joined."""
+    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    joined = re.sub(r"\\\n\s*", " ", lines).splitlines()
+    return [(line.split()[0].upper(), line.split(maxsplit=1)[1]) for line in joined if line.strip()]
+
+
+DOCKERFILE = instructions((ROOT / "Dockerfile").read_text())
+LAST_STAGE = DOCKERFILE[max(number for number, (name, _) in enumerate(DOCKERFILE) if name == "FROM") :]
+
+
+def copied() -> set[str]:
+    """What goes from the build context into the image's build."""
+    found: set[str] = set()
+    for name, arguments in DOCKERFILE:
+        if name in {"COPY", "ADD"} and not arguments.startswith("--from="):
+            found.update(word.rstrip("/") for word in arguments.split()[:-1])
+    return found
+
+
+def final(name: str) -> str:
+    """The last value of an instruction in the image's own stage: the one that counts."""
+    return [arguments for instruction, arguments in LAST_STAGE if instruction == name][-1]
+
+
+def test_it_runs_as_a_numbered_user_that_is_not_root() -> None:
+    user, group = final("USER").split(":")
+    assert int(user) > 0
+    assert int(group) > 0
+
+
+def test_signals_reach_the_program_because_no_shell_stands_between() -> None:
+    assert json.loads(final("ENTRYPOINT"))[-1] == "gitops-connect"
+    assert json.loads(final("CMD")) == ["run"]
+
+
+def test_all_stages_stand_on_the_same_base_which_is_an_argument() -> None:
+    assert {arguments.split()[0] for name, arguments in DOCKERFILE if name == "FROM"} == {"${BASE}"}
+
+
+def test_everything_that_the_wheel_is_made_of_is_copied() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    parts = {*wheel["packages"], *wheel["force-include"], project["project"]["readme"]}
+    assert parts | set(project["project"]["license-files"]) <= copied()
+    assert [source for source in copied() if not (ROOT / source).exists()] == []
+
+
+def test_nothing_but_what_is_copied_goes_into_a_build() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    assert patterns[0] == "*"
+    assert {pattern[1:].rstrip("/") for pattern in patterns if pattern.startswith("!")} == copied()
+
+
+def test_no_setting_is_baked_in_because_it_would_win_over_the_settings_file() -> None:
+    assert not re.search(r"GITOPS_CONNECT_(CONFIG|\w+__\w+)", " ".join(arguments for _, arguments in LAST_STAGE))
