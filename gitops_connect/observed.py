@@ -1,16 +1,41 @@
-"""One Connect cluster's answers -> `ObservedState`, in at most three calls however many connectors there are."""
+"""One Connect cluster's answers -> `ObservedState`, in at most three calls however many connectors there are.
+
+For up to half a second after a new config, and while the group rebalances, a connector is UNASSIGNED or has no status,
+and what Kafka has stored as its target state cannot be told. A look that meets such a one is taken again for a while.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedState
+from gitops_connect.model.observed import ObservedState, WorkerState
+
+PATIENCE = 5.0
+"""Seconds. Longer than a restart takes; what is in transit for longer than that is planned for as it is."""
+_PAUSE = 0.25
+_IN_TRANSIT = {WorkerState.UNASSIGNED, WorkerState.RESTARTING, WorkerState.DESTROYED}
+
+
+def observe_at_rest(client: ConnectClient, expected: Collection[ConnectorName], clock: Clock) -> ObservedState:
+    """Look until none of `expected` is in transit, or patience ends; once where all is at rest, as nearly always."""
+    until = clock.monotonic() + PATIENCE
+    observed = observe(client, expected)
+    while _in_transit(observed, expected) and clock.monotonic() < until:
+        clock.sleep(_PAUSE)
+        observed = observe(client, expected)
+    return observed
+
+
+def _in_transit(observed: ObservedState, expected: Collection[ConnectorName]) -> bool:
+    seen = observed.connectors
+    return any(name in observed.unknown or (name in seen and seen[name].state in _IN_TRANSIT) for name in expected)
 
 
 def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> ObservedState:
-    """Look at every connector of the cluster.
+    """Look once at every connector of the cluster.
 
     `expected` are the names that somebody will ask for: declared or ours. One of them that the expanded list lacks is
     either absent, or has no status yet and was left out (`ConnectorsResource.listConnectors`); only where there is such

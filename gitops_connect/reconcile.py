@@ -21,7 +21,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.observed import observe
+from gitops_connect.observed import observe_at_rest
 from gitops_connect.plan import guards
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
@@ -94,7 +94,8 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
     client = world.clients[cluster]
     ownership = world.ledger.ownership(cluster)
     desired, missing = secrets.resolve(declared.states[cluster], world.settings.secrets, world.environment)
-    observed = observe(client, {connector.name for connector in desired.connectors} | ownership.keys())
+    expected = {connector.name for connector in desired.connectors} | ownership.keys()
+    observed = observe_at_rest(client, expected, world.clock)
     situation = Situation(declared.revision, desired, observed, world.policy(cluster), ownership, key=world.ledger.key)
     if not world.cluster(cluster).connect_validate:
         return Proposal(situation, plan(situation), missing)

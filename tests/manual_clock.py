@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
 
 
 class ManualClock:
-    """A `Clock`; `slept` holds every sleep, in seconds."""
+    """A `Clock`; `slept` holds every sleep, in seconds. `meanwhile` happens during each."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.slept: list[float] = []
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
@@ -24,3 +26,4 @@ class ManualClock:
         assert seconds > 0, "a sleep of nothing is a loop that spins"
         self.slept.append(seconds)
         self.seconds += seconds
+        self.meanwhile()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from manual_clock import ManualClock
 from standin.connect import StandIn
 from standin.fixtures import MakeClient, client, clock, make_client, standin
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectUnavailable, RebalanceInProgress
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ConnectVersion, WorkerState
-from gitops_connect.observed import observe
+from gitops_connect.observed import PATIENCE, observe, observe_at_rest
 
 __all__ = ["client", "clock", "make_client", "standin"]
 
@@ -64,3 +66,29 @@ def test_a_cluster_that_is_down(standin: StandIn, make_client: MakeClient) -> No
     standin.close()
     with pytest.raises(ConnectUnavailable):
         observe(client, [])
+
+
+def test_what_is_in_transit_is_looked_at_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
+    """Right after a new config, a paused connector is UNASSIGNED: it must not be taken for a running one."""
+    client.create(A, CONFIG, TargetState.PAUSED)
+    reported = standin.cluster.connectors[A].reported
+    assert reported is not None
+    reported.state = "UNASSIGNED"
+    clock.meanwhile = lambda: setattr(reported, "state", "PAUSED")
+    state = observe_at_rest(client, [A], clock)
+    assert state.connectors[A].state is WorkerState.PAUSED
+    assert standin.count(path=r"/connectors\?.*") == 2
+
+
+def test_what_stays_in_transit_is_taken_as_it_is_and_what_nobody_asked_for_is_not_waited_for(
+    standin: StandIn, client: ConnectClient, clock: ManualClock
+) -> None:
+    client.create(A, CONFIG)
+    reported = standin.cluster.connectors[A].reported
+    assert reported is not None
+    reported.state = "UNASSIGNED"
+    began = clock.monotonic()
+    assert observe_at_rest(client, [B], clock).connectors[A].state is WorkerState.UNASSIGNED
+    assert clock.monotonic() == began
+    assert observe_at_rest(client, [A], clock).connectors[A].state is WorkerState.UNASSIGNED
+    assert clock.monotonic() >= began + PATIENCE

@@ -133,8 +133,8 @@ def _change(situation: Situation, desired: DesiredConnector, observed: ObservedC
         if config.changes or after:
             notes = (*notes, "Connect rejects its config: only what stops or pauses it is planned")
         return before, notes
-    if desired.state is TargetState.RUNNING and observed.state is WorkerState.FAILED and not config.changes:
-        notes = (*notes, f"it is FAILED: {first_line(observed.trace)}")
+    if desired.state is TargetState.RUNNING and not config.changes:
+        notes = (*notes, *_not_running(observed))
     return (*before, *_configure(desired, config), *after), notes
 
 
@@ -164,6 +164,15 @@ def _notes(config: ConfigDiff) -> Notes:
         keys = ", ".join(config.uncompared)
         notes.append(f"masked by the server and never applied from here, so taken as equal: {keys}")
     return tuple(notes)
+
+
+def _not_running(observed: ObservedConnector) -> Notes:
+    """What no step mends."""
+    if observed.state is WorkerState.FAILED:
+        return (f"it is FAILED: {first_line(observed.trace)}",)
+    if observed.state is WorkerState.UNASSIGNED:
+        return ("it is UNASSIGNED: no worker runs it yet, and whether it is to be resumed cannot be told",)
+    return ()
 
 
 def first_line(trace: str) -> str:
