@@ -69,15 +69,6 @@ class Clone:
                 file.unlink(missing_ok=True)
 
     @property
-    def is_sound(self) -> bool:
-        """Whether all that is in it can be read: slow, and only for when something went wrong that nothing explains."""
-        try:
-            self.program.run("fsck", "--no-dangling", "--no-progress")
-        except GitFailed:
-            return False
-        return True
-
-    @property
     def is_filtered(self) -> bool:
         """Whether blobs are fetched only when they are asked for."""
         return self.program.run("config", "--get", _FILTERED) == b"true\n"

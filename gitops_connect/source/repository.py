@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitops_connect.errors import SourceRefused, SourceUnavailable
+from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
@@ -25,7 +25,7 @@ from gitops_connect.source.environment import read_password, remote_environment
 from gitops_connect.source.failures import SourceError, explain, recognise
 from gitops_connect.source.listing import printable
 from gitops_connect.source.lock import locked
-from gitops_connect.source.program import GitFailed, git_version
+from gitops_connect.source.program import GitFailed, GitTimedOut, git_version
 from gitops_connect.source.remote import NotById, Remote
 from gitops_connect.source.target import TargetKind, parse_folder, parse_target
 
@@ -74,7 +74,7 @@ class Repository:
             try:
                 revision = clone.commit(self._target.good_ref)
                 self._current = self._checkout(clone, revision, self._fetch_blobs) if revision else None
-            except (GitFailed, SourceRefused):
+            except (GitFailed, SourceRefused, SourceUnavailable, UsageError):
                 return None
         return self._current
 
@@ -90,7 +90,7 @@ class Repository:
         try:
             return self._update(clone)
         except GitFailed as failure:
-            if recognise(failure) or clone.is_sound:
+            if not _is_damage(failure):
                 raise
             return self._clone_again(held, self._explain(failure))
 
@@ -112,7 +112,7 @@ class Repository:
         return known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
-        """Clone aside, then take the place of the one that is there, if any. `damage` is what was wrong with that."""
+        """Clone aside, then take the place of the one that is there, if any. `damage` is what that one failed with."""
         fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings.timeout, (held,))
         try:
             revision = self._clone_into(fresh, filtered=filtered)
@@ -175,6 +175,8 @@ class Repository:
             except NotById:
                 self._clone_again(held, None, filtered=False)
             except GitFailed as failure:
+                if _is_damage(failure):
+                    raise
                 raise self._explain(failure) from failure
 
     def _locked(self) -> AbstractContextManager[int]:
@@ -205,8 +207,13 @@ class _CloneReader:
         return self.repository.read(entries, self.absent, at_most)
 
 
+def _is_damage(failure: GitFailed) -> bool:
+    """Neither the server nor the network: whatever is wrong with the clone, a new one does not have it."""
+    return recognise(failure) is None and not isinstance(failure, GitTimedOut)
+
+
 def _again(error: SourceError, damage: SourceError | None) -> SourceError:
-    if damage is None:
+    if damage is None or str(damage) == str(error):
         return error
     return type(error)(f"{error}; the clone is damaged, and could not be cloned again ({damage})")
 

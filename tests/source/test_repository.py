@@ -388,6 +388,27 @@ def test_damage_that_is_found_while_reading_is_mended_by_the_next_fetch(
     assert contents(open_repository().fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
 
 
+def test_any_byte_of_the_clone_may_turn_and_the_next_fetch_but_one_is_whole(
+    upstream: Upstream, clone: Path, open_repository: Open
+) -> None:
+    upstream.commit({f"{number}.yaml": f"n: {number}\n" for number in range(5)})
+    wanted = contents(open_repository().fetch())
+    (index,) = [file for file in clone.rglob("*.idx") if file.stat().st_size > 1200]
+    whole = index.read_bytes()
+    for place in (0, 9, 1000, 1040, 1080, 1100, len(whole) - 60):
+        spoiled = bytearray(whole)
+        spoiled[place] ^= 1
+        index.chmod(0o600)
+        index.write_bytes(spoiled)
+        source = open_repository()
+        try:
+            assert contents(source.fetch()) == wanted
+        except SourceUnavailable:
+            assert contents(source.fetch()) == wanted
+        (index,) = [file for file in clone.rglob("*.idx") if file.stat().st_size > 1200][:1]
+        whole = index.read_bytes()
+
+
 def test_of_a_long_file_only_as_much_is_kept_as_is_asked_for(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"a.yaml": "x" * 3_000_000, "b.yaml": "short"})
     checkout = open_repository().fetch()
