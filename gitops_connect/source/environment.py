@@ -58,6 +58,8 @@ def remote_environment(folder: Path, address: Address, settings: RepositorySetti
     environment = {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
     match address.transport:
         case Transport.HTTP | Transport.HTTPS:
+            # For ~/.netrc: no server is lent a password that was not meant for it.
+            environment["HOME"] = "/dev/null"
             # A git whose parent was killed ends by itself when the server has gone silent.
             configuration |= {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(settings.timeout)))}
             if settings.ca_file is not None:

@@ -199,6 +199,19 @@ def test_a_wrong_or_missing_password_is_refused_without_showing_it(
     assert "s3cret" not in str(caught.value.__cause__)
 
 
+@pytest.mark.usefixtures("filled")
+def test_a_password_that_the_settings_do_not_name_is_not_lent(
+    server: GitServer, url: str, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password mine\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    server.behaviour.login = ("me", "mine")
+    with pytest.raises(SourceRefused, match="wants a user name and a password"):
+        open_repository(url).fetch()
+    assert server.behaviour.logins == []
+
+
 def command_lines() -> Iterator[str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
