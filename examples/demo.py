@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent / "repo"
+DATA_OF_EXAMPLES = "/tmp/gitops-connect-demo"  # noqa: S108 - the folder that the example's documents name
 COMMAND = Path(sys.executable).with_name("gitops-connect")
-DATA = Path("/tmp/gitops-connect-demo")  # noqa: S108 - the example's documents name files in it
 ORDERS = "order 1: two books\norder 2: a lamp\norder 3: nine screws\n"
 AN_ORDER_SOURCE = "clusters/local/orders.yaml"
 
@@ -32,18 +32,18 @@ def main() -> int:
         finally:
             title("Stop everything")
             show("sandbox", "down", "--dir", str(sandbox), "--purge", cwd=work)
-            shutil.rmtree(DATA, ignore_errors=True)
     return 0
 
 
 def demo(work: Path, sandbox: Path) -> None:
     """The five acts."""
     title("A real one-node Kafka and Connect (the first start downloads them)")
-    DATA.mkdir(parents=True, exist_ok=True)
-    (DATA / "orders.txt").write_text(ORDERS)
+    data = work / "data"
+    data.mkdir()
+    (data / "orders.txt").write_text(ORDERS)
     show("sandbox", "up", "--dir", str(sandbox), cwd=work)
     settings(work, sandbox)
-    repository = commit_examples(work)
+    repository = commit_examples(work, data)
 
     title("A repository of connectors, and what applying it would do")
     show("validate", cwd=work)
@@ -52,7 +52,7 @@ def demo(work: Path, sandbox: Path) -> None:
     show("apply", "--yes", cwd=work)
     show("status", cwd=work)
     title("What the connectors did: lines of a file, through Kafka, into another file")
-    print(wait_for_lines(DATA / "orders-copy.txt", len(ORDERS.splitlines())))
+    print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines())))
 
     title("Change a document, commit, and plan again")
     document = repository / AN_ORDER_SOURCE
@@ -80,10 +80,12 @@ def settings(work: Path, sandbox: Path) -> None:
     print(f"\n$ cat gitops-connect.toml\n{text}")
 
 
-def commit_examples(work: Path) -> Path:
-    """A git repository with a copy of examples/repo in it."""
+def commit_examples(work: Path, data: Path) -> Path:
+    """A git repository with a copy of examples/repo in it, whose connectors read and write in `data`."""
     repository = work / "connectors"
     shutil.copytree(EXAMPLES, repository)
+    for document in repository.rglob("*.yaml"):
+        document.write_text(document.read_text().replace(DATA_OF_EXAMPLES, str(data)))
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", repository], check=True)
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message", "our connectors")

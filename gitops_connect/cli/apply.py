@@ -44,7 +44,8 @@ def apply(
     path = Path(saved.path) if saved and saved.path else None
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, _clusters(world, saved, cluster))
-        show_problems(sum((one.diagnostics for one in made), declared.diagnostics))
+        folder = session.shown_folder(world.settings, path)
+        show_problems(sum((one.diagnostics for one in made), declared.diagnostics).under(folder))
         plans = [one.plan for one in made]
         if saved:
             require_fresh(saved, plans)

@@ -42,9 +42,10 @@ def plan(
 
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, session.chosen(world, cluster))
-        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics)
+        folder = session.shown_folder(world.settings, path)
+        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
         plans = [one.plan for one in made]
-        origin = Origin(world.clock.now(), declared.revision, str(path) if path else None)
+        origin = Origin(world.clock.now(), declared.revision, str(path) if path else None, folder)
     show_problems(diagnostics)
     emit(render(plans, diagnostics, origin, output))
     if out is not None:

@@ -50,6 +50,18 @@ def declared_in(settings: Settings, path: Path | None) -> Declared:
         return declare(source, settings.clusters or None, Memory())
 
 
+def shown_folder(settings: Settings, path: Path | None) -> str:
+    """What stands before every path that is shown, so that editors and code scanning find the file.
+
+    For a folder that was named, the way to it from here; for the repository, the folder inside it.
+    """
+    if path is None:
+        return Path(settings.repository.path).as_posix().removeprefix(".")
+    here = Path.cwd()
+    inside = path.resolve().is_relative_to(here)
+    return (path.resolve().relative_to(here) if inside else path).as_posix().removeprefix(".")
+
+
 def chosen(world: World, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
     """The clusters that `--cluster` names, or all of them. Raises UsageError for an unknown one."""
     known = tuple(world.settings.clusters)

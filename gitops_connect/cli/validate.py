@@ -35,7 +35,8 @@ def validate(
         diagnostics = declared.diagnostics
         if not offline:
             diagnostics += _ask_clusters(settings, declared)
-    emit(_render(diagnostics, declared.documents, output))
+    folder = session.shown_folder(settings, path)
+    emit(_render(diagnostics.under(folder), declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 

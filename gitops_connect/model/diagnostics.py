@@ -6,7 +6,7 @@ A diagnostic is not an exception (that would stop at the first), and it is not a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from gitops_connect.model.names import ConnectorName
@@ -29,6 +29,10 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    def under(self, folder: str) -> Location:
+        """The same place, seen from outside `folder` (empty: from where it is)."""
+        return replace(self, file=f"{folder.rstrip('/')}/{self.file}") if folder else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class Diagnostics:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def under(self, folder: str) -> Diagnostics:
+        """The same problems, with `folder` before every path: where the documents' folder is seen from."""
+        return Diagnostics.of(replace(item, location=item.location.under(folder)) for item in self.items)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -25,11 +25,15 @@ FORMAT_VERSION = "1.0"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where and when a plan was made. `path` is set for a folder that was read as it is."""
+    """Where and when a plan was made. `path` is set for a folder that was read as it is.
+
+    `folder` stands before the path of every document.
+    """
 
     made: datetime
     revision: Revision
     path: str | None = None
+    folder: str = ""
 
 
 def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> str:
@@ -44,19 +48,19 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> s
         "complete": all(plan.complete for plan in plans) and not errored,
         "errored": errored,
         "summary": words.summarise(plans),
-        "clusters": [_cluster(plan) for plan in plans],
+        "clusters": [_cluster(plan, origin.folder) for plan in plans],
         "diagnostics": problems_value(diagnostics),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _cluster(plan: Plan) -> dict[str, Any]:
+def _cluster(plan: Plan, folder: str) -> dict[str, Any]:
     return {
         "cluster": plan.cluster,
         "connect_version": str(plan.connect_version),
         "digest": plan.digest,
         "live_fingerprint": plan.fingerprint,
-        "resource_changes": [_resource(connector) for connector in plan.connectors if connector.steps],
+        "resource_changes": [_resource(one, folder) for one in plan.connectors if one.steps],
         "notes": {connector.name: list(connector.notes) for connector in plan.connectors if connector.notes},
         "resource_drift": list(plan.drifted),
         "adopted": list(plan.adopted),
@@ -66,12 +70,12 @@ def _cluster(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _resource(connector: ConnectorPlan) -> dict[str, Any]:
+def _resource(connector: ConnectorPlan, folder: str) -> dict[str, Any]:
     changes = [change for step in connector.steps for change in step.changes]
     actions = {"create": ["create"], "change": ["update"], "delete": ["delete"]}
     return {
         "name": connector.name,
-        "location": str(connector.location) if connector.location else None,
+        "location": str(connector.location.under(folder)) if connector.location else None,
         "applicable": connector.applicable,
         "change": {
             "actions": actions[words.kind(connector)],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from acceptance.workplace import Workplace
 
 
@@ -98,3 +100,12 @@ def test_a_name_that_is_taken_twice_is_refused_with_both_places(at: Workplace) -
     planned = at.run("plan")
     assert planned.code == 4
     assert "also at b.yaml:3:" in planned.err
+
+
+def test_paths_are_shown_from_where_the_reader_is(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    at.write("clusters/local/a.yaml", at.source("one", "tasksMax: many"))
+    monkeypatch.chdir(at.folder)
+    assert "\nrepository/clusters/local/a.yaml:6:" in "\n" + at.run("validate", "repository").out
+    assert "\nrepository/clusters/local/a.yaml:6:" in "\n" + at.run("plan", str(at.repository)).err
+    monkeypatch.chdir(at.repository)
+    assert "\nclusters/local/a.yaml:6:" in "\n" + at.run("validate", ".").out
