@@ -16,7 +16,7 @@ LONGEST_PAUSE = 2.0
 BUSY_PAUSE = 1.0
 """While steps queue up for their requests, looking more often would only take time from those."""
 _GROWTH = 1.6
-_SHARE_IDLE, _SHARE_BUSY = 5, 10
+_SHARE_IDLE, _SHARE_BUSY = 3, 10
 """Pauses are at least that many times as long as the last look took: with 300 connectors one costs up to 0.3 s of a
 worker."""
 

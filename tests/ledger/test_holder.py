@@ -5,6 +5,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import psutil
+
 from gitops_connect.ledger.holder import Process
 
 
@@ -17,7 +19,7 @@ def test_this_process_has_not_ended() -> None:
 def test_a_process_that_ended_and_was_not_waited_for_has_ended() -> None:
     """A zombie still has its process id."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:
-        theirs = replace(Process.current(), pid=child.pid, started=Process.current().started)
+        theirs = replace(Process.current(), pid=child.pid, started=psutil.Process(child.pid).create_time())
         assert child.stdout
         child.stdout.read()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
