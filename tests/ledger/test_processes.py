@@ -83,7 +83,7 @@ def test_a_writer_that_is_killed_leaves_all_that_it_reported(
 
 
 def test_a_first_start_that_is_killed_is_no_obstacle(start: Start, tmp_path: Path) -> None:
-    for _ in range(5):
+    for _ in range(3):
         killed = race(start, "race_open", 1)[0]
         killed.kill()
         killed.wait()
