@@ -16,7 +16,7 @@ from gitops_connect.source.target import Target
 
 FETCHED = "refs/gitops-connect/fetched"
 _DAMAGED = "gitops-connect-damaged"
-_FILTERED = "gitops-connect.filtered"
+_WHOLE = "gitops-connect-whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Clone:
         """An empty one, in place of what a killed process may have left there."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.program.run("init", "--quiet", "--bare", "--template=", str(self.folder))
-        self.program.run("config", _FILTERED, str(filtered).lower())
+        if not filtered:
+            (self.folder / _WHOLE).touch()
 
     def replace(self, other: Path) -> None:
         """Put this one in the place of `other`."""
@@ -71,7 +72,7 @@ class Clone:
     @property
     def is_filtered(self) -> bool:
         """Whether blobs are fetched only when they are asked for."""
-        return self.program.run("config", "--get", _FILTERED) == b"true\n"
+        return not (self.folder / _WHOLE).exists()
 
     @property
     def is_shallow(self) -> bool:

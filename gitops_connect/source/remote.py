@@ -15,7 +15,8 @@ from gitops_connect.source.target import Target, TargetKind
 
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
 _FILTER = "--filter=blob:none"
-_NOT_BY_ID = re.compile(r"unadvertised object|not our ref|not advertised|couldn't find remote ref")
+_ABSENT = "couldn't find remote ref"
+_NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{_ABSENT}")
 _SLACK = 24 * 3600
 """Seconds by which the clocks of two committers may differ, so that a child can be older than its parent."""
 _MOST_NAMES = 5
@@ -51,7 +52,12 @@ class Remote:
             self._fetch_commit(target.name)
             return Revision(target.name), True
         since = [f"--shallow-since={self.clone.date(known) - _SLACK}"] if known else []
-        complete = self._fetch_shallow(f"+{target.wanted}:{FETCHED}", since)
+        try:
+            complete = self._fetch_shallow(f"+{target.wanted}:{FETCHED}", since)
+        except GitFailed as failure:
+            if _ABSENT in failure.stderr:
+                self.look(target)
+            raise
         revision = self.clone.commit(FETCHED)
         if revision is None:
             raise SourceRefused(f"{self.where}: {target} is no commit: name one that leads to a commit")
@@ -65,7 +71,7 @@ class Remote:
         try:
             # There is nothing to negotiate about blobs: what is asked for is missing.
             noop = ("-c", "fetch.negotiationAlgorithm=noop")
-            self.program.run(*noop, *_FETCH, _FILTER, "--stdin", "origin", stdin=request)
+            self.program.run(*noop, *_FETCH, "--no-auto-maintenance", _FILTER, "--stdin", "origin", stdin=request)
         except GitFailed as failure:
             if _NOT_BY_ID.search(failure.stderr):
                 raise NotById from failure

@@ -45,6 +45,7 @@ class Repository:
         self._path = parse_folder(settings.path)
         self._where = f"repository {self._address}"
         self._current: Checkout | None = None
+        self._git_is_fit = False
 
     def fetch(self) -> Checkout:
         """The revision that the branch, tag or commit stands for now; the same value as before where nothing moved.
@@ -52,7 +53,9 @@ class Repository:
         Raises SourceUnavailable where waiting may help, SourceRefused where it will not, UsageError where a credential
         is not there. `last_good` is then still what it was.
         """
-        git_version()
+        if not self._git_is_fit:
+            git_version()
+            self._git_is_fit = True
         self._check_path()
         with self._locked() as held:
             try:
@@ -97,7 +100,8 @@ class Repository:
     def _update(self, clone: Clone) -> Checkout:
         remote = self._remote(clone)
         known = clone.commit(self._target.good_ref)
-        tip = self._look(remote, known)
+        # A commit stands for itself, once it is here.
+        tip = known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
         if tip is not None and tip == known:
             if self._current is None or self._current.revision != tip:
                 self._current = self._checkout(clone, tip, remote.fetch_blobs)
@@ -106,10 +110,6 @@ class Repository:
         checkout = self._adopt(clone, revision, remote)
         rewritten = known is not None and complete and not clone.descends(revision, known)
         return replace(checkout, rewritten=known) if rewritten else checkout
-
-    def _look(self, remote: Remote, known: Revision | None) -> Revision | None:
-        """What the target stands for now; a commit stands for itself, once it is here."""
-        return known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
         """Clone aside, then take the place of the one that is there, if any. `damage` is what that one failed with."""
@@ -129,7 +129,6 @@ class Repository:
     def _clone_into(self, fresh: Clone, *, filtered: bool) -> Revision:
         fresh.create(filtered=filtered)
         remote = self._remote(fresh)
-        self._look(remote, None)
         revision, _ = remote.fetch(self._target, None)
         return revision
 

@@ -58,7 +58,8 @@ class Upstream:
         """An empty one, whose server hands out partial clones."""
         run_git("init", "--quiet", "--bare", "--initial-branch=main", str(folder))
         upstream = Upstream(folder)
-        upstream.git("config", "uploadpack.allowFilter", "true")
+        with (folder / "config").open("a") as config:
+            config.write("[uploadpack]\n allowFilter = true\n")
         return upstream
 
     def git(self, *arguments: str, stdin: bytes = b"") -> str:
@@ -77,7 +78,7 @@ class Upstream:
         if rewrite:
             self.git("update-ref", "-d", f"refs/heads/{branch}")
         self.git("fast-import", "--quiet", "--force", stdin=b"".join(stream))
-        self.tips[branch] = self.git("rev-parse", f"refs/heads/{branch}")
+        self.tips[branch] = (self.folder / "refs" / "heads" / branch).read_text().strip()
         return self.tips[branch]
 
     def blob_id(self, path: str, revision: str = "main") -> str:

@@ -21,6 +21,7 @@ SSH = "fatal: Could not read from remote repository.\n\nPlease make sure you hav
         ("fatal: write error: No space left on device\nfatal: index-pack failed\n", SourceUnavailable, "disk"),
         ("error: RPC failed; curl 18\nfatal: early EOF\nfatal: index-pack failed\n", SourceUnavailable, "lost"),
         ("fatal: mismatched algorithms: client sha1; server sha256\n", SourceRefused, "SHA-256"),
+        ("fatal: The requested URL returned error: 429\n", SourceUnavailable, "in trouble itself"),
         ("fatal: something new\n", SourceUnavailable, "git failed and says: fatal: something new"),
         ("", SourceUnavailable, "says: nothing"),
     ],

@@ -256,7 +256,7 @@ def test_a_server_that_hangs_is_given_up_and_git_leaves_nothing_running(
     assert wait_until_none_mention(f"127.0.0.1:{server.port}")
 
 
-@pytest.mark.parametrize("bytes_sent", [0, 40, 200])
+@pytest.mark.parametrize("bytes_sent", [0, 200])
 def test_a_connection_that_breaks_leaves_the_last_good_revision(
     server: GitServer, url: str, filled: Upstream, open_repository: Open, bytes_sent: int
 ) -> None:
@@ -276,7 +276,7 @@ def test_a_connection_that_breaks_leaves_the_last_good_revision(
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("bytes_sent", [0, 100, 100_000])
+@pytest.mark.parametrize("bytes_sent", [0, 100_000])
 def test_content_whose_connection_breaks_can_be_asked_for_again(
     server: GitServer, url: str, open_repository: Open, bytes_sent: int
 ) -> None:
@@ -296,9 +296,7 @@ def test_content_whose_connection_breaks_can_be_asked_for_again(
     [
         (403, SourceRefused, "forbids.*403"),
         (404, SourceRefused, "no git repository there.*not found"),
-        (500, SourceUnavailable, "in trouble itself.*500"),
         (503, SourceUnavailable, "in trouble itself.*503"),
-        (429, SourceUnavailable, "in trouble itself.*429"),
     ],
 )
 def test_each_status_says_whether_waiting_helps(
