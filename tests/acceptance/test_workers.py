@@ -1,0 +1,113 @@
+"""Workers that die and join while a plan is carried out: only the real ones can show this."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acceptance.workplace import DEADLINE, Workplace
+from gitops_connect.sandbox.cluster import Sandbox
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+COUNT = 24
+
+
+@pytest.fixture
+def two_workers(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
+    sandbox.start_worker()
+    workplace = Workplace(tmp_path, sandbox.worker_urls)
+    yield workplace
+    workplace.urls = tuple(part.address for part in sandbox.status() if part.answers and part.address.startswith("http"))
+    workplace.clean()
+
+
+def begin_apply(at: Workplace) -> subprocess.Popen[str]:
+    """Start an apply as a process of its own."""
+    settings = str(at.folder / "gitops-connect.toml")
+    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def await_some(at: Workplace, process: subprocess.Popen[str]) -> None:
+    """Until the first connectors are there, and before the last is."""
+    until = time.monotonic() + DEADLINE
+    while not any(name.endswith(at.suffix) for name in at.rest("GET", "/connectors")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def declare_many(at: Workplace) -> None:
+    at.commit("many.yaml", *(at.source(f"c{number:02}", f"state: {state(number)}") for number in range(COUNT)))
+
+
+def state(number: int) -> str:
+    return ("running", "paused", "stopped")[number % 3]
+
+
+def all_as_declared() -> dict[str, str]:
+    return {f"c{number:02}": state(number).upper() for number in range(COUNT)}
+
+
+def test_a_worker_killed_in_the_middle_of_an_apply_loses_nothing(sandbox: Sandbox, two_workers: Workplace) -> None:
+    at = two_workers
+    declare_many(at)
+    with begin_apply(at) as process:
+        await_some(at, process)
+        sandbox.kill_worker(1)
+        out, _ = process.communicate(timeout=240)
+    at.urls = at.urls[1:]
+    if process.returncode != 0:
+        # A request that the dead worker had taken may be lost; what the outcome says must then be true, and mendable.
+        assert "failed" in out
+        assert at.run("apply", "--yes").code == 0, out
+    at.await_states(**all_as_declared())
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_the_only_worker_killed_and_started_again(sandbox: Sandbox, tmp_path: Path) -> None:
+    at = Workplace(tmp_path, sandbox.worker_urls[:1])
+    declare_many(at)
+    with begin_apply(at) as process:
+        await_some(at, process)
+        sandbox.kill_worker(1)
+        sandbox.start_worker()
+        out, _ = process.communicate(timeout=240)
+    if process.returncode != 0:
+        assert "failed" in out
+        assert at.run("apply", "--yes").code == 0, out
+    at.await_states(**all_as_declared())
+    assert at.run("plan", "--detailed-exitcode").code == 0
+    at.clean()
+
+
+def test_a_worker_that_joins_in_the_middle_rebalances_and_nothing_fails(sandbox: Sandbox, tmp_path: Path) -> None:
+    at = Workplace(tmp_path, sandbox.worker_urls[:1])
+    declare_many(at)
+    with begin_apply(at) as process:
+        await_some(at, process)
+        sandbox.start_worker()
+        out, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, out
+    at.await_states(**all_as_declared())
+    at.clean()
+
+
+def test_during_a_rebalance_nothing_is_taken_for_absent(sandbox: Sandbox, two_workers: Workplace) -> None:
+    """Plan all the while as a worker goes: never is anything to be created again."""
+    at = two_workers
+    declare_many(at)
+    at.apply()
+    sandbox.kill_worker(2)
+    until = time.monotonic() + 12
+    answered = 0
+    while time.monotonic() < until:
+        planned = at.run("plan")
+        assert "+ create" not in planned.out, planned.out
+        answered += planned.code == 0
+    assert answered
