@@ -99,7 +99,7 @@ class Repository:
 
     def _update(self, clone: Clone) -> Checkout:
         remote = self._remote(clone)
-        known = clone.commit(self._target.good_ref)
+        known = self._current.revision if self._current else clone.commit(self._target.good_ref)
         # A commit stands for itself, once it is here.
         tip = known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
         if tip is not None and tip == known:

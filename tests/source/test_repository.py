@@ -435,3 +435,16 @@ def test_a_cache_that_cannot_be_made_is_named(upstream: Upstream, tmp_path: Path
     source = Repository(RepositorySettings(url=str(upstream.folder)), tmp_path / "file" / "clone")
     with pytest.raises(SourceRefused, match="GITOPS_CONNECT_CACHE"):
         source.fetch()
+
+
+def test_each_process_sees_every_move_even_where_another_fetched_it_first(
+    upstream: Upstream, open_repository: Open
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    first, second = open_repository(), open_repository()
+    before = first.fetch().revision
+    assert second.fetch().revision == before
+    upstream.commit({"x.yaml": "2"}, rewrite=True)
+    assert first.fetch().rewritten == before
+    assert second.fetch().rewritten == before
+    assert contents(second.fetch()) == {"x.yaml": b"2"}
