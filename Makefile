@@ -22,14 +22,14 @@ demo: setup      ## a real Kafka and Connect, planned and applied to, in a few m
 
 test: setup      ## all checks and all tests, with every service that they need
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest -m e2e
+	$(BIN)/pytest -m 'slow or e2e' --durations=10
 
 check: setup     ## style, types, architecture and the tests that need no service: under 30 s
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m 'not e2e'
+	$(BIN)/pytest -q -m 'not slow and not e2e'
 
 format: setup    ## let ruff mend what it can
 	$(BIN)/ruff format .

@@ -11,7 +11,7 @@ from standin.connect import StandIn
 from acceptance.workplace import Workplace
 
 
-@pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
+@pytest.fixture(params=[pytest.param("standin", marks=pytest.mark.slow), pytest.param("real", marks=pytest.mark.e2e)])
 def urls(request: pytest.FixtureRequest) -> Iterator[tuple[str, ...]]:
     if request.param == "standin":
         with StandIn() as standin:

@@ -22,7 +22,9 @@ def two_workers(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
     sandbox.start_worker()
     workplace = Workplace(tmp_path, sandbox.worker_urls)
     yield workplace
-    workplace.urls = tuple(part.address for part in sandbox.status() if part.answers and part.address.startswith("http"))
+    workplace.urls = tuple(
+        part.address for part in sandbox.status() if part.answers and part.address.startswith("http")
+    )
     workplace.clean()
 
 
