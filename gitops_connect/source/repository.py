@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,14 +60,8 @@ class Repository:
         with self._locked() as held:
             try:
                 return self._fetch(held)
-            except NotById:
-                return self._clone_again(held, None, filtered=False)
             except GitFailed as failure:
                 raise self._explain(failure) from failure
-            except OSError as error:
-                what = f"{self._where}: cannot keep a clone in {self._folder}: {error.strerror}"
-                advice = "see to the disk, or set GITOPS_CONNECT_CACHE to another folder"
-                raise SourceUnavailable(f"{what}: {advice}") from error
 
     @property
     def last_good(self) -> Checkout | None:
@@ -92,6 +86,8 @@ class Repository:
         clone.clear_locks()
         try:
             return self._update(clone)
+        except NotById:
+            return self._clone_again(held, None, filtered=False)
         except GitFailed as failure:
             if not _is_damage(failure):
                 raise
@@ -124,7 +120,10 @@ class Repository:
         finally:
             shutil.rmtree(fresh.folder, ignore_errors=True)
         clone = self._clone(held)
-        return self._adopt(clone, revision, self._remote(clone))
+        try:
+            return self._adopt(clone, revision, self._remote(clone))
+        except NotById:
+            return self._clone_again(held, damage, filtered=False)
 
     def _clone_into(self, fresh: Clone, *, filtered: bool) -> Revision:
         fresh.create(filtered=filtered)
@@ -178,8 +177,15 @@ class Repository:
                     raise
                 raise self._explain(failure) from failure
 
-    def _locked(self) -> AbstractContextManager[int]:
-        return locked(self._folder.with_name(self._folder.name + ".lock"), self._settings.timeout)
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        with locked(self._folder.with_name(self._folder.name + ".lock"), self._settings.timeout) as held:
+            try:
+                yield held
+            except OSError as error:
+                what = f"{self._where}: cannot keep a clone in {self._folder}: {error.strerror}"
+                advice = "see to the disk, or set GITOPS_CONNECT_CACHE to another folder"
+                raise SourceUnavailable(f"{what}: {advice}") from error
 
     def _clone(self, held: int | None = None) -> Clone:
         return Clone.at(self._folder, self._settings.timeout, () if held is None else (held,))

@@ -448,3 +448,14 @@ def test_each_process_sees_every_move_even_where_another_fetched_it_first(
     assert first.fetch().rewritten == before
     assert second.fetch().rewritten == before
     assert contents(second.fetch()) == {"x.yaml": b"2"}
+
+
+def test_a_clone_that_cannot_be_put_in_its_place_is_named(
+    upstream: Upstream, clone: Path, open_repository: Open
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    open_repository().fetch()
+    spoil_the_configuration(clone)
+    clone.with_name("clone.old").touch()
+    with pytest.raises(SourceUnavailable, match=r"cannot keep a clone in .*Not a directory: see to the disk"):
+        open_repository().fetch()
