@@ -13,11 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_folder, fetch_jars
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.releases import BROKER_RELEASE
+
+# A loaded machine is slow, and no fault of the code. `pytest --hypothesis-profile=thorough` looks much longer.
+hypothesis_settings.register_profile("quick", max_examples=40, deadline=None)
+hypothesis_settings.register_profile("thorough", max_examples=1000, deadline=None)
+hypothesis_settings.load_profile("quick")
 
 JAR_CACHE = cache_folder(os.environ)
 """The user's own, looked up before the home folder is hidden: jars are fetched once for all test runs."""

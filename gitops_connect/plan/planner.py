@@ -29,7 +29,7 @@ def plan(situation: Situation) -> Plan:
         revision=situation.revision,
         connectors=shown,
         fingerprint=fingerprint(situation),
-        digest=digest([situation.desired.cluster, situation.revision, [_value(one) for one in shown]]),
+        digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
         complete=complete,
         warnings=warnings,
         refusals=refusals(situation, shown),

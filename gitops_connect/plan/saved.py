@@ -56,14 +56,18 @@ def _read(document: dict[str, Any]) -> SavedPlan:
 
 
 def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
-    """Raise StalePlan, naming what moved, unless the fresh plans are the saved ones."""
+    """Raise StalePlan, naming what moved, unless the fresh plans are the saved ones.
+
+    A folder that was planned as it is has no commit to hold it to (the saved plan itself may lie in it): there, the same
+    steps on the same observed state are the same plan.
+    """
     fresh = {plan.cluster: plan for plan in plans}
     moved = []
     for one in saved.clusters:
         plan = fresh.get(one.cluster)
         if plan is None:
             moved.append(f"the cluster {one.cluster} is not in the settings any more")
-        elif plan.revision != saved.revision:
+        elif saved.path is None and plan.revision != saved.revision:
             moved.append(f"the repository went from {saved.revision} to {plan.revision}")
         elif plan.fingerprint != one.fingerprint:
             moved.append(f"connectors of cluster {one.cluster} were changed since")

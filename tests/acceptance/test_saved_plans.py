@@ -67,3 +67,13 @@ def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
     assert at.states() == {}
     assert "error: cluster local: " in locked.err
     assert locked.code == 5
+
+
+def test_a_plan_saved_into_the_folder_that_it_is_of_is_not_stale_by_that(at: Workplace) -> None:
+    at.write("orders.yaml", at.source("orders"))
+    plan = str(at.repository / "plan.json")
+    assert at.run("plan", str(at.repository), "--out", plan).code == 0
+    assert at.run("apply", plan).code == 0
+    assert at.states() == {"orders": "RUNNING"}
+    at.write("orders.yaml", at.source("orders", **{"batch.size": "9"}))
+    assert at.run("apply", plan).code == 5

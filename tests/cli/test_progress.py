@@ -6,6 +6,10 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 SLOW = """
     import sys, threading
     from gitops_connect.cli import progress

@@ -16,6 +16,8 @@ from manual_clock import ManualClock
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., subprocess.Popen[str]]
 
 

@@ -16,6 +16,8 @@ from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.source.lock import locked
 from gitops_connect.source.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 
 def contents(checkout: Checkout) -> dict[str, bytes]:
     return {blob.path: blob.content for blob in checkout.blobs(checkout.entries)}

@@ -21,6 +21,8 @@ from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.durations import Duration
 from gitops_connect.source.checkout import Checkout
 
+pytestmark = pytest.mark.slow
+
 SECRET = "s3cret/%@:!"
 
 
