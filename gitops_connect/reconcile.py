@@ -40,12 +40,16 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a revision asks for, of every cluster, and how many documents say so."""
+    """What a revision asks for, of every cluster, and how many documents say so.
+
+    `rewritten` is the revision before, where this one does not descend from it.
+    """
 
     revision: Revision
     states: Mapping[ClusterName, DesiredState]
     diagnostics: Diagnostics
     documents: int
+    rewritten: Revision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Me
     checkout = source.fetch()
     documents = load(checkout, memory.files)
     states, diagnostics = build(documents, clusters, schema.check(documents, memory.verdicts))
-    return Declared(checkout.revision, states, diagnostics, len(documents.documents))
+    return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout.rewritten)
 
 
 def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:

@@ -7,11 +7,12 @@ recorded is found again by the next cycle, as a declared connector that is alrea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
@@ -48,9 +49,16 @@ class Records:
         self._left[name] -= 1
         if outcome.step.action is Action.DELETE:
             self._ledger.forget(self._situation.desired.cluster, name)
-        elif not self._left[name] and name in self._desired:
-            origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
-            self._record(self._desired[name], origin, now)
+        elif name in self._desired:
+            self._made_progress(self._desired[name], outcome.step.action, now)
+
+    def _made_progress(self, connector: DesiredConnector, action: Action, now: datetime) -> None:
+        """What was created is ours from then on; that it is as desired is only said after its last step."""
+        origin = Origin.ADOPTED if connector.name in self._situation.observed.connectors else Origin.CREATED
+        if not self._left[connector.name]:
+            self._record(connector, origin, now)
+        elif action is Action.CREATE:
+            self._ledger.record(replace(remember(self._situation, connector, origin, now), desired=None))
 
     def end(self, outcomes: Sequence[StepOutcome], now: datetime) -> None:
         """Record how the attempt ended; the revision is applied where nothing is left to do or held out of the plan."""
@@ -61,9 +69,14 @@ class Records:
             result = f"{len(undone)} of {len(outcomes)} steps were not applied, the first: {first.step.connector}"
             self._ledger.record_attempt(cluster, revision, now, result)
         elif self._plan.complete:
-            applied = self._ledger.revisions(cluster).applied
-            if applied is None or applied.revision != revision:
-                self._ledger.record_applied(cluster, revision, now)
+            self._succeeded(cluster, revision, now)
+
+    def _succeeded(self, cluster: ClusterName, revision: Revision, now: datetime) -> None:
+        known = self._ledger.revisions(cluster)
+        if known.attempted is not None and known.attempted.result:
+            self._ledger.record_attempt(cluster, revision, now)
+        if known.applied is None or known.applied.revision != revision:
+            self._ledger.record_applied(cluster, revision, now)
 
     def _in_place(self) -> list[DesiredConnector]:
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}

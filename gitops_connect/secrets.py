@@ -5,17 +5,28 @@ Whoever can write to the repository could otherwise have any file or variable of
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import assert_never
 
-from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource
+from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.settings.sections import SecretsSettings
 
 OWN_PREFIX = "GITOPS_CONNECT_"
 _LARGEST_FILE = 1024 * 1024
+_values_read: set[str] = set()
+
+
+def values_read() -> frozenset[str]:
+    """Every value that this process has read: what no log line or bug report may hold, wherever it comes from.
+
+    State of the process, because a bug is reported where nothing is left of what the process was doing.
+    """
+    return frozenset(_values_read)
 
 
 class SecretMissing(Exception):
@@ -39,8 +50,8 @@ def resolve(
 def _config(
     connector: DesiredConnector, settings: SecretsSettings, environment: Mapping[str, str]
 ) -> tuple[list[Diagnostic], Mapping[str, str]]:
-    if not connector.secrets:
-        return [], connector.config
+    if not connector.secrets or connector.state is TargetState.ABSENT:
+        return [], connector.config  # what is to be deleted needs no secret for it
     problems, config = [], dict(connector.config)
     for key, reference in connector.secrets.items():
         try:
@@ -54,9 +65,15 @@ def _config(
 
 
 def _read(reference: SecretReference, settings: SecretsSettings, environment: Mapping[str, str]) -> str:
-    if reference.source is SecretSource.ENV:
-        return _from_environment(reference.name, settings, environment)
-    return _from_file(Path(reference.name), settings)
+    match reference.source:
+        case SecretSource.ENV:
+            value = _from_environment(reference.name, settings, environment)
+        case SecretSource.FILE:
+            value = _from_file(Path(reference.name), settings)
+        case _:
+            assert_never(reference.source)
+    _values_read.add(value)
+    return value
 
 
 def _from_environment(name: str, settings: SecretsSettings, environment: Mapping[str, str]) -> str:
@@ -73,14 +90,30 @@ def _from_file(path: Path, settings: SecretsSettings) -> str:
     """The file's text without its last line end. Links are followed before the folder is checked."""
     if not path.is_absolute():
         raise SecretMissing(f"{path} is not an absolute path")
-    real = path.resolve()
-    if not any(real.is_relative_to(folder.resolve()) for folder in settings.files):
-        raise SecretMissing(
-            f'the settings do not allow the file {path}; allow it with [secrets] files = ["{path.parent}"]'
-        )
     try:
-        if real.stat().st_size > _LARGEST_FILE:
-            raise SecretMissing(f"the file {path} is larger than 1 MiB, which no secret is")
+        real = path.resolve()
+        if not any(real.is_relative_to(folder.resolve()) for folder in settings.files):
+            raise SecretMissing(_not_allowed(path, real))
+        _require_file(path, real)
         return real.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SecretMissing(f"cannot read the file {path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise SecretMissing(f"the file {path} is no UTF-8 text") from error
+    except OSError as error:
+        raise SecretMissing(f"cannot read the file {path}: {error.strerror}") from error
+    except (RuntimeError, ValueError) as error:  # a ring of links (until Python 3.12), or a NUL in the name
+        raise SecretMissing(f"{str(path)!r} is no path that can be followed") from error
+
+
+def _not_allowed(path: Path, real: Path) -> str:
+    if real != path:
+        return f"the settings do not allow the file {path}: it leads to {real}, outside the folders of [secrets] files"
+    return f'the settings do not allow the file {path}; allow it with [secrets] files = ["{path.parent}"]'
+
+
+def _require_file(path: Path, real: Path) -> None:
+    """A pipe or a device could keep the reader waiting for ever."""
+    found = real.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise SecretMissing(f"{path} is no file")
+    if found.st_size > _LARGEST_FILE:
+        raise SecretMissing(f"the file {path} is larger than 1 MiB, which no secret is")

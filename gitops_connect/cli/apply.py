@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.console import ask, coloured, emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.errors import StalePlan, UsageError
@@ -56,7 +54,7 @@ def apply(
         outcomes, more = _carry_out(world, declared, plans, report)
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
-    if not any(outcome.interrupted or outcome.failed for outcome in outcomes) and (failures or more):
+    if all(outcome.succeeded and not outcome.interrupted for outcome in outcomes) and (failures or more):
         return session.worst([*failures, *more])
     return _exit_code(declared, made, outcomes)
 
@@ -91,7 +89,7 @@ def _go(plans: list[Plan], *, asked: bool) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask on: review the plan, then apply with --yes or apply a saved plan")
     tell("\nDo you want to carry out these steps? Only 'yes' is taken as a yes.")
-    if input("  Enter a value: ").strip() == "yes":
+    if ask("  Enter a value: ") == "yes":
         return True
     tell("Not applied.")
     return False
@@ -109,39 +107,24 @@ def _carry_out(
         if (plan.digest, plan.fingerprint) != (before.digest, before.fingerprint):
             raise StalePlan("the cluster was changed after the plan was shown: plan again")
 
-    with interruptible() as interrupted:
-        conduct = Conduct(require_shown, lambda outcome: tell(report.step(outcome)), interrupted)
-
-        def one(cluster: ClusterName) -> CycleOutcome:
-            return reconcile(world, declared, cluster, conduct)
-
-        return session.each_cluster(tuple(shown), one)
-
-
-@contextmanager
-def interruptible() -> Iterator[Event]:
-    """The first Ctrl-C or SIGTERM lets the steps in hand finish; the second ends the process at once."""
     interrupted = Event()
+    conduct = Conduct(require_shown, lambda outcome: tell(report.step(outcome)), interrupted)
 
-    def interrupt(number: int, _frame: object) -> None:
-        if interrupted.is_set():
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+    def one(cluster: ClusterName) -> CycleOutcome:
+        return reconcile(world, declared, cluster, conduct)
+
+    def interrupt() -> None:
         interrupted.set()
-        tell("interrupted: finishing the steps in hand; once more to stop at once")
+        tell_at_once("interrupted: finishing the steps in hand; once more to stop at once")
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with interruptible(interrupt):
+        return session.each_cluster(tuple(shown), one)
 
 
 def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome]) -> ExitCode:
     if any(outcome.interrupted for outcome in outcomes):
         return ExitCode.INTERRUPTED
-    if any(outcome.failed for outcome in outcomes):
+    if not all(outcome.succeeded for outcome in outcomes):
         return ExitCode.FAILED
     invalid = declared.diagnostics.errors or any(one.diagnostics.errors for one in made)
     return ExitCode.INVALID if invalid else ExitCode.DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import IO
 
 
@@ -14,9 +15,25 @@ def emit(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Write a line for a human."""
-    sys.stderr.write(f"{text}\n")
+    """Write a line for a human. One who does not listen any more changes nothing of what is done."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def ask(question: str) -> str:
+    """A line from whoever sits at the terminal; empty where the input ends. The question is no data, so no stdout."""
+    sys.stderr.write(question)
     sys.stderr.flush()
+    return sys.stdin.readline().strip()
+
+
+def without_secrets(text: str) -> str:
+    """`text` as it may be written down: the values that this process has read as secrets are masked."""
+    from gitops_connect.connect.redaction import redact
+    from gitops_connect.secrets import values_read
+
+    return redact(text, values_read())
 
 
 def coloured(stream: IO[str]) -> bool:

@@ -5,54 +5,83 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
+from gitops_connect.cli.console import without_secrets
 from gitops_connect.settings.sections import LogFormat
 
 
 class JsonFormatter(logging.Formatter):
-    """`{"time": …, "level": …, "event": …, …fields}`."""
+    """`{"time": …, "level": …, "event": …, …fields}`; an empty field is left out."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line; a traceback is a field."""
-        line = {
-            "time": _time(record),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **_fields(record),
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        line = {**_fields(record), "traceback": _traceback(self, record)}
+        said = {key: value for key, value in line.items() if not _is_empty(value)}
+        head = {"time": _time(record), "level": record.levelname.lower(), "event": _event(record)}
+        return json.dumps({**head, **said}, ensure_ascii=False, default=str)
 
 
 class TextFormatter(logging.Formatter):
-    """`time LEVEL event key=value …`."""
+    """`time LEVEL event key=value …`; an empty field is left out."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, and a traceback below it."""
-        pairs = [f"{key}={_quoted(value)}" for key, value in _fields(record).items() if value not in ("", None)]
-        line = " ".join([_time(record), record.levelname, record.getMessage(), *pairs])
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        pairs = [f"{key}={_quoted(value)}" for key, value in _fields(record).items() if not _is_empty(value)]
+        line = " ".join([_time(record), record.levelname, _event(record), *pairs])
+        return "\n".join(filter(None, [line, _traceback(self, record)]))
 
 
-def log_to_stderr(log_format: LogFormat) -> None:
-    """Send every log record to stderr, libraries' only from warnings on."""
+@contextmanager
+def logging_to_stderr(log_format: LogFormat) -> Iterator[None]:
+    """Send log records to stderr: ours, and those of libraries from warnings on. Afterwards all is as before."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format is LogFormat.JSON else TextFormatter())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("gitops_connect").setLevel(logging.INFO)
+    root, ours = logging.getLogger(), logging.getLogger("gitops_connect")
+    before = ours.level
+    root.addHandler(handler)
+    ours.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        ours.setLevel(before)
+        root.removeHandler(handler)
 
 
 def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
-def _fields(record: logging.LogRecord) -> dict[str, object]:
-    fields = getattr(record, "fields", {})
-    return fields if record.name.startswith("gitops_connect") else {"logger": record.name}
+def _event(record: logging.LogRecord) -> str:
+    return record.getMessage() if _is_ours(record) else "library"
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    if not _is_ours(record):
+        return {"logger": record.name, "message": without_secrets(record.getMessage())}
+    fields: Mapping[str, Any] = getattr(record, "fields", {})
+    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in fields.items()}
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name == "gitops_connect"
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return without_secrets(formatter.formatException(record.exc_info)) if record.exc_info else ""
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ("", [])
 
 
 def _quoted(value: object) -> str:
-    text = str(value)
-    return json.dumps(text, ensure_ascii=False) if any(character.isspace() for character in text) else text
+    """Bare where that cannot be misread, else as JSON writes it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_quoted, value))
+    text = json.dumps(value) if isinstance(value, bool) else str(value)
+    plain = text.isprintable() and not set(text) & set(' "=')
+    return text if plain else json.dumps(text, ensure_ascii=False)

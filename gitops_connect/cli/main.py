@@ -13,7 +13,7 @@ import typer
 
 from gitops_connect import __version__
 from gitops_connect.cli import apply, describe, doctor, get, plan, run, sandbox, status, validate
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import emit, tell, without_secrets
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.errors import GitopsConnectError
 
@@ -74,7 +74,7 @@ def run_command(arguments: list[str]) -> int:
         tell(f"error: {error}")
         return exit_code(error)
     except typer.TyperException as error:
-        tell(f"error: {_usage(error)}\nSee gitops-connect --help.")
+        tell(_usage(error))
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
         tell("interrupted")
@@ -89,18 +89,28 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _usage(error: typer.TyperException) -> str:
-    message = getattr(error, "format_message", None)
-    return str(message() if message else error)
+    message = str(getattr(error, "format_message", error.__str__)())
+    return message if message.startswith("Usage: ") else f"error: {message}\nSee gitops-connect --help."
 
 
 def _bug_report(arguments: list[str]) -> str:
     """What an issue needs. The command is named without its values, which may be private."""
-    command = " ".join(argument for argument in arguments if argument.isidentifier() or argument.startswith("--"))
-    return (
+    options = (argument.partition("=")[0] for argument in arguments if argument.startswith("-"))
+    command = " ".join([*_command_words(arguments), *options])
+    return without_secrets(
         "This is a bug in gitops-connect. Please report it with everything below.\n\n"
         f"gitops-connect {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
         f"command: gitops-connect {command}\n\n{traceback.format_exc()}"
     )
+
+
+def _command_words(arguments: list[str]) -> list[str]:
+    """The names of commands among the arguments."""
+    apps = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
+    commands = [command for one in apps for command in one.registered_commands]
+    names = {command.callback.__name__ for command in commands if command.callback}
+    names |= {str(group.name) for group in app.registered_groups}
+    return [argument for argument in arguments if argument in names]
 
 
 if __name__ == "__main__":

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import signal
+import os
+import sys
 from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.exit_codes import ExitCode, exit_code
+from gitops_connect.cli.interrupts import interruptible
+
+if TYPE_CHECKING:
+    from gitops_connect.daemon.daemon import Daemon
+    from gitops_connect.model.outcomes import CycleOutcome
 
 
 def run(
@@ -17,16 +23,44 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="One cycle over each cluster, then end.")] = False,
 ) -> int:
     """Follow the repository, and keep the clusters as it says."""
-    from gitops_connect.cli.logs import log_to_stderr
-    from gitops_connect.daemon import Daemon
+    from gitops_connect.cli.logs import logging_to_stderr
+    from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.world import open_source
 
     with session.opened(context) as world, closing(open_source(world.settings, path=None)) as source:
-        log_to_stderr(world.settings.daemon.log_format)
-        daemon = Daemon(world, source)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: daemon.stop())
-        if once:
-            return ExitCode.DONE if daemon.run_once() else ExitCode.FAILED
-        daemon.run()
-    return ExitCode.DONE
+        daemon = Daemon(world, source, once=once)
+        with logging_to_stderr(world.settings.daemon.log_format), interruptible(daemon.stop):
+            daemon.run()
+        code = _exit_code(daemon) if once else ExitCode.DONE
+        if daemon.is_looking:
+            _leave(code)
+    return code
+
+
+def _exit_code(daemon: Daemon) -> ExitCode:
+    """The worst of all clusters; a repository that could not be read is a failure, whatever was done without it."""
+    if daemon.told_to_stop:
+        return ExitCode.INTERRUPTED
+    ends = daemon.ended if daemon.repository_error is None else [daemon.repository_error, *daemon.ended]
+    codes = {_code(end) for end in ends if end is not None}
+    order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.INVALID)
+    return next((code for code in order if code in codes), ExitCode.DONE)
+
+
+def _code(end: CycleOutcome | Exception) -> ExitCode:
+    from gitops_connect.errors import GitopsConnectError
+
+    if isinstance(end, GitopsConnectError):
+        return exit_code(end)
+    if isinstance(end, Exception):
+        return ExitCode.BUG
+    if not end.succeeded:
+        return ExitCode.FAILED
+    return ExitCode.INVALID if end.diagnostics.errors else ExitCode.DONE
+
+
+def _leave(code: ExitCode) -> None:
+    """End at once: Python would wait for the threads that a server keeps waiting, and they change nothing any more."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -45,3 +45,8 @@ class CycleOutcome:
     def failed(self) -> tuple[StepOutcome, ...]:
         """The steps that did not take effect."""
         return tuple(outcome for outcome in self.steps if outcome.result is Result.FAILED)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every step took effect. A step may be skipped without one that failed: when the lease is lost."""
+        return all(outcome.result is Result.APPLIED for outcome in self.steps)

@@ -60,6 +60,7 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
         ClusterName(name): _cluster(name, table, file, folder)
         for name, table in _table(raw.get("clusters", {}), "clusters").items()
     }
+    _require_workers_of_their_own(clusters, file)
     return Settings(folder=folder, clusters=clusters, **sections)
 
 
@@ -84,6 +85,16 @@ def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings
     if not table.get("url"):
         raise UsageError(f'{where}: the addresses of the workers are missing: url = ["http://…:8083"]')
     return section(ClusterSettings, table, where, folder, name=ClusterName(name))
+
+
+def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings], file: Path) -> None:
+    """One cluster under two names would have two leases, and so be changed by two at the same time."""
+    names: dict[str, ClusterName] = {}
+    for name, cluster in clusters.items():
+        for url in {url.rstrip("/") for url in cluster.url}:
+            other = names.setdefault(url, name)
+            if other != name:
+                raise UsageError(f"{file}: [clusters.{other}] and [clusters.{name}] both have the worker {url}")
 
 
 def _overlay(raw: dict[str, Any], environment: Mapping[str, str]) -> None:

@@ -1,0 +1,249 @@
+"""The loop itself: which job runs when, in which thread, and how it ends.
+
+APScheduler has one job that looks at the repository and one for each cluster, and a thread for each job: neither a git
+server nor a cluster that hangs holds another up. A job says when it wants to run again: after the interval where all
+went well, after a wait that doubles where it did not; a new revision ends every wait. Nothing else is kept from one
+cycle to the next: what was in hand when a process was killed is found by looking.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta
+from enum import Enum
+from queue import SimpleQueue
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
+
+from gitops_connect import __version__
+from gitops_connect.daemon import events
+from gitops_connect.daemon.cadence import Cadence
+from gitops_connect.daemon.following import Following
+from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
+from gitops_connect.model.plans import Plan
+from gitops_connect.reconcile import Conduct, Declared, reconcile
+from gitops_connect.source.checkout import Source
+from gitops_connect.world import World
+
+HEARTBEAT = 3600.0
+"""Seconds. A cluster where nothing happens is heard of that often."""
+GRACE = 1.0
+"""Seconds that a look in hand is given at the end; what hangs longer is left behind, as it has no effect to lose."""
+_LOOK = "look at the repository"
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one cluster's job carries from a cycle to the next: what to wait for, and what has been said."""
+
+    ended: CycleOutcome | Exception | None = None
+    """How its last cycle ended."""
+    revision: Revision | None = None
+    failures: int = 0
+    spoke_at: float = float("-inf")
+    diagnostics: events.News = field(default_factory=events.News)
+    notes: events.News = field(default_factory=events.News)
+
+
+class _Over(Enum):
+    """Why `run` returns."""
+
+    TOLD = "told to stop"
+    DONE = "nothing is left to do"
+
+
+class _Stopped(Exception):
+    """A cycle has come to its first effect after the daemon was told to stop."""
+
+
+class Daemon:
+    """Runs cycles until it is told to stop, or with `once` one cycle for each cluster."""
+
+    def __init__(self, world: World, source: Source, *, once: bool = False) -> None:
+        """Raises UsageError where the cadence of the settings cannot be kept."""
+        self._world = world
+        self._cadence = Cadence.of(world.settings)
+        self._repository = Following(source, world.settings)
+        self._once = once
+        self._turns = {cluster: Turn() for cluster in world.settings.clusters}
+        self._declared: Declared | None = None
+        self._scheduling = threading.Lock()  # of `_declared`, and of which job runs when
+        self._work = threading.Condition()  # of `_acting` and `_running`, and of `_interrupted` being set
+        self._acting: set[ClusterName] = set()
+        self._running = 0
+        self._interrupted = threading.Event()
+        self._over: SimpleQueue[_Over] = SimpleQueue()
+        self.told_to_stop = False
+        # Two instances, as a job that says "again at once" may be begun before its executor has noted its end.
+        defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
+        threads = {"default": ThreadPoolExecutor(len(self._turns) + 1)}
+        self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
+
+    @property
+    def ended(self) -> list[CycleOutcome | Exception | None]:
+        """How the last cycle of each cluster ended; None where there was none."""
+        return [turn.ended for turn in self._turns.values()]
+
+    @property
+    def repository_error(self) -> Exception | None:
+        """Why the repository could not be read the last time, if so."""
+        return self._repository.error
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether, after `run`, some thread still waits for a server that hangs. It will change nothing any more."""
+        return self._running > 0
+
+    def stop(self) -> None:
+        """Begin no further step, and have `run` return. May be called from a signal handler, as it takes no lock."""
+        self._over.put(_Over.TOLD)
+
+    def run(self) -> None:
+        """Reconcile until told to stop; then finish the steps in hand and return. Look-ups in hand are left behind."""
+        events.started(self._turns, __version__)
+        self._schedule(_LOOK, self._look, 0)
+        self._scheduler.start()
+        self.told_to_stop = self._over.get() is _Over.TOLD
+        with self._work:
+            self._interrupted.set()
+            if self.told_to_stop:
+                events.stopping(self._acting)
+            self._scheduler.shutdown(wait=False)
+            self._work.wait_for(lambda: not self._acting)
+            self._work.wait_for(lambda: not self._running, GRACE)
+        events.stopped()
+
+    def _schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
+        when = self._world.clock.now() + timedelta(seconds=wait)
+        self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
+
+    def _counted(self, work: Callable[[], None]) -> None:
+        with self._work:
+            self._running += 1
+        try:
+            work()
+        finally:
+            with self._work:
+                self._running -= 1
+                self._work.notify_all()
+
+    def _look(self) -> None:
+        """Look at the repository; a new revision ends the wait of every cluster."""
+        declared = self._repository.look(self._declared)
+        with self._scheduling:
+            before, self._declared = self._declared, declared
+            if declared and (before is None or before.revision != declared.revision):
+                self._wake(first=before is None)
+            if not self._once:
+                self._schedule(_LOOK, self._look, self._until_next_look())
+            elif declared is None:
+                self._over.put(_Over.DONE)
+
+    def _until_next_look(self) -> float:
+        """After a failure sooner than usual, and never later: the server may have been away for a moment."""
+        usual, failures = self._cadence.usual(), self._repository.failures
+        return min(usual, self._cadence.after(None, failures)) if failures else usual
+
+    def _wake(self, *, first: bool) -> None:
+        now = DateTrigger(self._world.clock.now(), UTC)
+        for cluster in self._turns:
+            if first:
+                self._schedule(_job(cluster), self._turn_of(cluster), 0)
+                continue
+            try:
+                self._scheduler.reschedule_job(_job(cluster), trigger=now)
+            except JobLookupError:  # it runs just now, and will see at its end that the revision is another
+                continue
+
+    def _turn_of(self, cluster: ClusterName) -> Callable[[], None]:
+        return lambda: self._take_turn(cluster)
+
+    def _take_turn(self, cluster: ClusterName) -> None:
+        with self._scheduling:
+            declared = self._declared
+        if declared is None or self._interrupted.is_set():
+            return
+        try:
+            wait = self._cycle(cluster, declared)
+        finally:
+            with self._work:
+                self._acting.discard(cluster)
+                self._work.notify_all()
+        with self._scheduling:
+            if self._once:
+                if all(turn.ended for turn in self._turns.values()):
+                    self._over.put(_Over.DONE)
+            elif not self._interrupted.is_set():
+                is_old = self._declared is None or self._declared.revision != declared.revision
+                self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
+
+    def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
+        """One cycle. Every error ends in the log and in the wait, and none ends the daemon. Returns seconds."""
+        turn, began = self._turns[cluster], self._world.clock.monotonic()
+        is_new, turn.revision = turn.revision != declared.revision, declared.revision
+        ended = self._attempt(cluster, declared)
+        now = self._world.clock.monotonic()
+        failed = not isinstance(ended, LedgerBusy | _Stopped) and not went_well(ended)
+        turn.failures = (1 if is_new else turn.failures + 1) if failed else 0
+        error = ended if isinstance(ended, Exception) else None
+        wait = self._cadence.after(error, turn.failures) if failed else self._cadence.usual()
+        if isinstance(ended, CycleOutcome):
+            _tell_of(ended, turn, declared)
+            if ended.steps or is_new or not went_well(turn.ended) or now - turn.spoke_at >= HEARTBEAT:
+                turn.spoke_at = now
+                events.cycle_ended(ended, now - began)
+        else:
+            _tell_of_error(cluster, declared.revision, ended, None if self._once else wait)
+        turn.ended = ended
+        return wait
+
+    def _attempt(self, cluster: ClusterName, declared: Declared) -> CycleOutcome | Exception:
+        def begin(_plan: Plan) -> None:
+            with self._work:
+                if self._interrupted.is_set():
+                    raise _Stopped
+                self._acting.add(cluster)
+
+        def listen(outcome: StepOutcome) -> None:
+            events.step_ended(cluster, declared.revision, outcome)
+
+        try:
+            return reconcile(self._world, declared, cluster, Conduct(begin, listen, self._interrupted))
+        except Exception as error:  # an error of the world, or a bug: the caller tells which
+            return error
+
+
+def _job(cluster: ClusterName) -> str:
+    return f"reconcile {cluster}"
+
+
+def went_well(ended: CycleOutcome | Exception | None) -> bool:
+    """Whether every step took effect; being interrupted is no failure."""
+    return isinstance(ended, CycleOutcome) and (ended.succeeded or ended.interrupted)
+
+
+def _tell_of(outcome: CycleOutcome, turn: Turn, declared: Declared) -> None:
+    known = set(declared.diagnostics)
+    for diagnostic in turn.diagnostics.of(one for one in outcome.diagnostics if one not in known):
+        events.diagnosed(diagnostic, outcome.cluster)
+    for connector, message in turn.notes.of(events.notes(outcome.plan)):
+        events.noted(outcome.cluster, connector, message)
+
+
+def _tell_of_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
+    match error:
+        case _Stopped():
+            return
+        case LedgerBusy():
+            events.cycle_put_off(cluster, error)
+        case GitopsConnectError():
+            events.cycle_failed(cluster, revision, error, retry_in)
+        case _:
+            events.bug(error, cluster=cluster, revision=revision, retry_in=retry_in)

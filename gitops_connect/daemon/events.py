@@ -1,0 +1,162 @@
+"""The daemon's log lines: their names, levels and fields, which collectors and alerts rely on.
+
+docs/run.md explains each. What lasts is said once, when it begins, and not at every look.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Iterable
+from typing import TypeVar, assert_never
+
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.plans import Plan
+from gitops_connect.reconcile import Declared
+
+log = logging.getLogger("gitops_connect")
+T = TypeVar("T", bound=Hashable)
+
+
+class News:
+    """Tells what was not yet the case at the last look."""
+
+    def __init__(self) -> None:
+        self._before: frozenset[Hashable] = frozenset()
+
+    def of(self, now: Iterable[T]) -> list[T]:
+        """Those that are new. What is the case no more is forgotten, and news again when it comes back."""
+        things = list(now)
+        fresh = [thing for thing in things if thing not in self._before]
+        self._before = frozenset(things)
+        return fresh
+
+
+def revision_seen(declared: Declared, before: Revision | None) -> None:
+    """The repository has another revision than before; louder where the earlier one is not in its history."""
+    counts = {"documents": declared.documents, "errors": len(declared.diagnostics.errors)}
+    _say(logging.INFO, "revision", revision=declared.revision, before=before, **counts)
+    if declared.rewritten:
+        _say(logging.WARNING, "history rewritten", revision=declared.revision, before=declared.rewritten)
+
+
+def repository_not_read(error: Exception, enforced: Revision | None) -> None:
+    """Where there is an earlier revision, that one stays in force."""
+    _say_error("repository not read", error, enforced=enforced)
+
+
+def repository_read_again(revision: Revision) -> None:
+    """The end of `repository_not_read`."""
+    _say(logging.INFO, "repository read again", revision=revision)
+
+
+def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
+    """One problem of a document; `cluster` where only that one finds it."""
+    level = logging.ERROR if diagnostic.severity is Severity.ERROR else logging.WARNING
+    _say(
+        level,
+        "document",
+        cluster=cluster,
+        connector=diagnostic.connector,
+        location=str(diagnostic.location),
+        rule=diagnostic.rule,
+        message=diagnostic.summary,
+        hint=diagnostic.hint,
+    )
+
+
+def notes(plan: Plan) -> list[tuple[str, str]]:
+    """What the plan says beside its steps, with the connector that it is about (empty: the cluster)."""
+    return [
+        *(("", warning) for warning in plan.warnings),
+        *((connector.name, note) for connector in plan.connectors for note in connector.notes),
+    ]
+
+
+def noted(cluster: ClusterName, connector: str, message: str) -> None:
+    """Something that no step mends, such as a connector that has failed."""
+    _say(logging.WARNING, "note", cluster=cluster, connector=connector, message=message)
+
+
+def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
+    """One line a step."""
+    _say(
+        _level(outcome.result),
+        "step",
+        cluster=cluster,
+        revision=revision,
+        connector=outcome.step.connector,
+        action=outcome.step.action.value,
+        result=outcome.result.value,
+        reason=outcome.step.reason,
+        message=outcome.message,
+        seconds=round(outcome.seconds, 3),
+    )
+
+
+def cycle_ended(outcome: CycleOutcome, seconds: float) -> None:
+    """What became of a whole cycle."""
+    _say(
+        logging.INFO,
+        "cycle",
+        cluster=outcome.cluster,
+        revision=outcome.revision,
+        planned=len(outcome.plan.steps),
+        **{result.value: sum(step.result is result for step in outcome.steps) for result in Result},
+        drifted=len(outcome.plan.drifted),
+        errors=len(outcome.diagnostics.errors),
+        interrupted=outcome.interrupted,
+        seconds=round(seconds, 3),
+    )
+
+
+def cycle_failed(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
+    """It ended with an error before, or instead of, its steps. `retry_in` is in seconds."""
+    wait = None if retry_in is None else round(retry_in, 1)
+    _say_error("cycle failed", error, cluster=cluster, revision=revision, retry_in=wait)
+
+
+def cycle_put_off(cluster: ClusterName, error: Exception) -> None:
+    """Another process is at work on the cluster, which is no failure."""
+    _say(logging.WARNING, "cycle put off", cluster=cluster, reason=type(error).__name__, message=str(error))
+
+
+def started(clusters: Iterable[ClusterName], version: str) -> None:
+    """The daemon is up."""
+    _say(logging.INFO, "started", version=version, clusters=list(clusters))
+
+
+def stopping(in_hand: Iterable[ClusterName]) -> None:
+    """It was told to stop; `in_hand` are the clusters where steps are under way."""
+    _say(logging.INFO, "stopping", in_hand=sorted(in_hand))
+
+
+def stopped() -> None:
+    """Nothing more is done."""
+    _say(logging.INFO, "stopped")
+
+
+def bug(error: Exception, **fields: object) -> None:
+    """What is no error of ours, with its trace, for an issue."""
+    log.error("bug", exc_info=error, extra={"fields": {**fields, "reason": type(error).__name__}})
+
+
+def _say_error(event: str, error: Exception, **fields: object) -> None:
+    _say(logging.ERROR, event, **fields, reason=type(error).__name__, message=str(error))
+
+
+def _say(level: int, event: str, **fields: object) -> None:
+    log.log(level, event, extra={"fields": fields})
+
+
+def _level(result: Result) -> int:
+    match result:
+        case Result.APPLIED:
+            return logging.INFO
+        case Result.FAILED:
+            return logging.ERROR
+        case Result.SKIPPED:
+            return logging.WARNING
+        case _:
+            assert_never(result)
