@@ -217,7 +217,8 @@ class Daemon:
         try:
             return reconcile(self._world, declared, cluster, Conduct(begin, listen, self._interrupted))
         except Exception as error:  # an error of the world, or a bug: the caller tells which
-            return error
+            was_left_behind = self._interrupted.is_set() and cluster not in self._acting
+            return _Stopped() if was_left_behind else error
 
 
 def _job(cluster: ClusterName) -> str:

@@ -1,0 +1,29 @@
+"""A user's folder over a stand-in, or over the real worker, for the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
+from standin.fixtures import standin
+
+from gitops_connect.sandbox.cluster import Sandbox
+
+__all__ = ["standin"]
+
+
+@pytest.fixture
+def at(standin: StandIn, tmp_path: Path) -> Iterator[Workplace]:
+    workplace = Workplace(tmp_path, (standin.url,))
+    yield workplace
+    workplace.session.close()
+
+
+@pytest.fixture
+def really(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
+    workplace = Workplace(tmp_path, sandbox.worker_urls)
+    yield workplace
+    workplace.clean()

@@ -1,0 +1,294 @@
+"""The loop over a real repository, a real ledger and a stand-in: what it picks up, survives, and says."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from acceptance.workplace import Workplace
+from daemon_log import InThread
+from standin.connect import StandIn
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.daemon.daemon import HEARTBEAT
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName
+from gitops_connect.world import SystemClock, World
+
+FOR_EVER = 10**9
+
+
+def release(standin: StandIn) -> None:
+    """Let every transition take effect that waits for it, and those to come."""
+    with standin.cluster.lock:
+        standin.cluster.lag = 0
+        for connector in standin.cluster.connectors.values():
+            connector.due = 0
+
+
+@pytest.mark.slow
+def test_a_new_commit_is_picked_up(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as daemon:
+        step = daemon.wait("step", connector=at.name("orders"))
+        assert (step["cluster"], step["action"], step["result"]) == ("local", "create", "applied")
+        at.commit("orders.yaml", at.source("orders", **{"batch.size": "7"}))
+        daemon.wait("step", connector=at.name("orders"), action="configure", revision=at.git("rev-parse", "HEAD"))
+        assert at.config("orders")["batch.size"] == "7"
+
+
+@pytest.mark.slow
+def test_what_somebody_changed_by_hand_is_mended(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as daemon:
+        daemon.wait("cycle", applied=1)
+        at.by_hand("pause", "orders")
+        daemon.wait("step", action="resume", result="applied")
+        assert daemon.wait("cycle", count=2)["drifted"] == 1
+        assert at.states() == {"orders": "RUNNING"}
+
+
+@pytest.mark.slow
+def test_a_new_revision_ends_the_wait_after_a_failure(at: Workplace) -> None:
+    at.commit("orders.yaml", at.mirror("orders"))
+    with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
+        daemon.wait("step", result="failed")
+        at.commit("more.yaml", at.source("more"))
+        daemon.wait("step", result="applied", connector=at.name("more"))
+
+
+@pytest.mark.slow
+def test_a_revision_that_arrives_during_a_cycle_is_not_slept_over(at: Workplace, standin: StandIn) -> None:
+    standin.cluster.lag = FOR_EVER
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
+        at.await_that(lambda: standin.count("POST"), bool)
+        at.commit("more.yaml", at.source("more"))
+        daemon.wait("revision", count=2)
+        standin.cluster.fail(at.name("orders"))
+        daemon.wait("step", result="failed", connector=at.name("orders"))
+        standin.cluster.lag = 0
+        daemon.wait("step", result="applied", connector=at.name("more"))
+
+
+@pytest.mark.slow
+def test_failures_are_tried_again_after_waits_that_double(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    standin.refuse("GET", "/", 500, "out of order", times=FOR_EVER)
+    with InThread(at, hurry, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="0.1") as daemon:
+        daemon.wait("cycle failed", count=3)
+        assert [line["retry_in"] for line in daemon.all("cycle failed")[:3]] == [0.1, 0.2, 0.4]
+        assert daemon.all("cycle failed")[0]["reason"] == "ConnectUnavailable"
+        standin.faults.clear()
+        daemon.wait("step", result="applied")
+
+
+@pytest.mark.slow
+def test_a_repository_that_goes_away_leaves_the_last_revision_in_force(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    aside = at.folder / "aside"
+    with InThread(at) as daemon:
+        daemon.wait("cycle", applied=1)
+        at.repository.rename(aside)
+        away = daemon.wait("repository not read")
+        assert away["reason"] == "SourceRefused"
+        assert "check [repository] url" in away["message"]
+        at.by_hand("pause", "orders")
+        daemon.wait("step", action="resume", result="applied")
+        said = len(daemon.all("repository not read"))
+        at.by_hand("stop", "orders")
+        daemon.wait("step", count=2, action="resume", result="applied")
+        assert len(daemon.all("repository not read")) == said, "said once for each reason, and not at every look"
+        aside.rename(at.repository)
+        daemon.wait("repository read again")
+        at.commit("more.yaml", at.source("more"))
+        daemon.wait("step", connector=at.name("more"), result="applied")
+
+
+@pytest.mark.slow
+def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as daemon:
+        daemon.wait("cycle", applied=1)
+    at.by_hand("pause", "orders")
+    at.repository.rename(at.folder / "aside")
+    with InThread(at) as daemon:
+        kept = daemon.wait("repository not read")["enforced"]
+        assert daemon.wait("revision")["revision"] == kept
+        daemon.wait("step", action="resume", result="applied")
+
+
+def test_a_start_without_a_repository_that_was_ever_read_waits_for_it(at: Workplace, standin: StandIn) -> None:
+    at.repository.rename(at.folder / "aside")
+    with InThread(at) as daemon:
+        assert daemon.wait("repository not read")["enforced"] is None
+        assert standin.calls == []
+        (at.folder / "aside").rename(at.repository)
+        at.commit("orders.yaml", at.source("orders"))
+        daemon.wait("step", result="applied")
+
+
+@pytest.mark.slow
+def test_a_forced_push_is_followed_and_said(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    before = at.git("rev-parse", "HEAD")
+    with InThread(at) as daemon:
+        daemon.wait("cycle")
+        at.write("orders.yaml", at.source("orders", "state: paused"))
+        at.git("commit", "--quiet", "--all", "--amend", "--message", "rewritten")
+        line = daemon.wait("history rewritten", level="WARNING")
+        assert (line["before"], line["revision"]) == (before, at.git("rev-parse", "HEAD"))
+        daemon.wait("step", action="pause", result="applied")
+
+
+@pytest.mark.slow
+def test_a_cluster_that_hangs_holds_neither_another_nor_the_end(at: Workplace, standin: StandIn) -> None:
+    with StandIn() as hung:
+        hung.hang("GET", ".*", times=FOR_EVER)
+        at.settings(more=f'[clusters.hung]\nurl = ["{hung.url}"]\n[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
+        at.commit("clusters/local/orders.yaml", at.source("orders"))
+        with InThread(at, hurry) as daemon:
+            daemon.wait("step", cluster="local", result="applied")
+            daemon.wait("cycle failed", cluster="gone")
+            at.commit("clusters/local/orders.yaml", at.source("orders", "state: paused"))
+            daemon.wait("step", cluster="local", action="pause", result="applied")
+            daemon.stop()
+            assert daemon.daemon.is_looking, "and is left behind"
+            hung.close()
+            at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
+            assert daemon.lines[-1]["event"] == "stopped", "what is left behind is not heard of again"
+
+
+@pytest.mark.slow
+def test_quiet_cycles_are_silent_but_for_a_sign_of_life(at: Workplace, standin: StandIn) -> None:
+    clock = Ahead()
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at, lambda world: replace(world, clock=clock)) as daemon:
+        daemon.wait("cycle", applied=1)
+        looks = standin.count("GET")
+        at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
+        assert len(daemon.all("cycle")) == 1
+        clock.ahead += HEARTBEAT
+        assert daemon.wait("cycle", count=2)["planned"] == 0
+
+
+@pytest.mark.slow
+def test_what_lasts_is_said_once(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
+    with InThread(at) as daemon:
+        daemon.wait("cycle", applied=1)
+        standin.cluster.fail(at.name("orders"), "java.lang.Boom: no")
+        assert "FAILED: java.lang.Boom: no" in daemon.wait("note", connector=at.name("orders"))["message"]
+        looks = standin.count("GET")
+        at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
+        assert len(daemon.all("note")) == 1
+        (problem,) = daemon.all("document")
+        assert (problem["connector"], problem["level"]) == (at.name("broken"), "ERROR")
+        assert problem["location"].startswith("orders.yaml:")
+
+
+def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
+    with InThread(at) as daemon:
+        problem = daemon.wait("document", cluster="local")
+        assert problem["rule"] == "connect/invalid-config"
+        looks = standin.count("GET")
+        at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
+        assert len(daemon.all("document")) == 1
+
+
+def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at, lambda world: replace(world, clients={"local": Flawed(world.clients["local"])})) as daemon:
+        line = daemon.wait("bug", count=2)
+        assert (line["cluster"], line["reason"]) == ("local", "ZeroDivisionError")
+        assert line["error"][2] is not None, "with its trace"
+        daemon.wait("step", result="applied")
+
+
+def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    with ExitStack() as stack:
+        stack.enter_context(closing(ledger))
+        lease = stack.enter_context(ExitStack())
+        lease.enter_context(ledger.lease(ClusterName("local"), SystemClock()))
+        daemon = stack.enter_context(InThread(at))
+        assert "is being worked on by process" in daemon.wait("cycle put off", count=2)["message"]
+        assert standin.calls == []
+        lease.close()
+        daemon.wait("step", result="applied")
+        assert daemon.all("cycle failed") == []
+
+
+def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as daemon:
+        daemon.wait("cycle", applied=1)
+        (at.folder / "state.db").write_bytes(b"no database at all" * 100)
+        assert daemon.wait("cycle failed")["reason"] == "LedgerUnusable"
+        at.by_hand("pause", "orders")
+        calls = standin.count("PUT")
+        at.commit("orders.yaml", at.source("orders", "state: stopped"))
+        daemon.wait("cycle failed", revision=at.git("rev-parse", "HEAD"))
+        assert standin.count("PUT") == calls
+
+
+def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workplace, standin: StandIn) -> None:
+    standin.cluster.version, standin.cluster.lag = (
+        "3.6.2",
+        FOR_EVER,
+    )  # there, a create that is to be stopped is two steps
+    at.commit("orders.yaml", at.source("orders", "state: stopped"))
+    with InThread(at) as daemon:
+        at.await_that(lambda: standin.count("POST"), bool)
+        daemon.daemon.stop()
+        assert daemon.wait("stopping")["in_hand"] == ["local"]
+        release(standin)
+        daemon.stop()
+        assert [(line["action"], line["result"]) for line in daemon.all("step")] == [
+            ("create", "applied"),
+            ("stop", "skipped"),
+        ]
+        assert daemon.wait("cycle")["interrupted"] is True
+        assert daemon.world.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
+        assert not daemon.daemon.is_looking
+
+
+@dataclass
+class Ahead(SystemClock):
+    """A clock that can be put ahead."""
+
+    ahead: float = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+class Hurried(SystemClock):
+    """A clock on which a client waits for nothing between its tries."""
+
+    def sleep(self, seconds: float) -> None:
+        """Go on."""
+
+
+def hurry(world: World) -> World:
+    clients = {name: ConnectClient(settings, Hurried()) for name, settings in world.settings.clusters.items()}
+    return replace(world, clients=clients)
+
+
+@dataclass
+class Flawed:
+    """A client with a bug that shows twice."""
+
+    client: Any
+    left: int = 2
+
+    def info(self) -> Any:
+        self.left -= 1
+        return self.client.info() if self.left < 0 else 1 / 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)

@@ -1,0 +1,165 @@
+"""The daemon as a process that is told to stop, killed, and started again, in the middle of its work."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Workplace
+from daemon_log import AsProcess
+from git_parts.http_server import serving
+from standin.connect import StandIn
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+FOR_EVER = 10**9
+TWO_STEPS = "3.6.2"
+"""The last Connect where a connector that is to be stopped is created, and then stopped."""
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def slow(at: Workplace, standin: StandIn) -> Workplace:
+    """A connector that takes two steps, the first of which takes until `release`."""
+    standin.cluster.version, standin.cluster.lag = TWO_STEPS, FOR_EVER
+    at.commit("orders.yaml", at.source("orders", "state: stopped"))
+    return at
+
+
+def release(standin: StandIn) -> None:
+    with standin.cluster.lock:
+        standin.cluster.lag = 0
+        for connector in standin.cluster.connectors.values():
+            connector.due = 0
+
+
+def is_sent(at: Workplace, standin: StandIn, method: str, path: str = ".*") -> None:
+    at.await_that(lambda: standin.count(method, path), bool)
+
+
+def ours(at: Workplace) -> set[ConnectorName]:
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    try:
+        return set(ledger.ownership(ClusterName("local")))
+    finally:
+        ledger.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_step_in_hand_is_finished_and_the_next_start_goes_on(
+    slow: Workplace, standin: StandIn, number: int
+) -> None:
+    with AsProcess(slow) as daemon:
+        is_sent(slow, standin, "POST")
+        daemon.send(number)
+        assert daemon.wait("stopping")["in_hand"] == ["local"]
+        release(standin)
+        assert daemon.code() == 0
+        assert [(line["action"], line["result"]) for line in daemon.all("step")] == [
+            ("create", "applied"),
+            ("stop", "skipped"),
+        ]
+    assert ours(slow) == {slow.name("orders")}
+    with AsProcess(slow, "--once") as again:
+        assert again.code() == 0
+        assert [line["action"] for line in again.all("step")] == ["stop"]
+    assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1), "nothing is done twice"
+
+
+def test_a_second_signal_ends_it_at_once(slow: Workplace, standin: StandIn) -> None:
+    with AsProcess(slow) as daemon:
+        is_sent(slow, standin, "POST")
+        daemon.send(signal.SIGTERM)
+        daemon.wait("stopping")
+        daemon.send(signal.SIGTERM)
+        assert daemon.code() == -signal.SIGTERM
+
+
+def test_idle_it_ends_at_once(at: Workplace) -> None:
+    with AsProcess(at) as daemon:
+        daemon.wait("cycle")
+        daemon.send(signal.SIGTERM)
+        assert daemon.code() == 0
+        assert daemon.lines[-1]["event"] == "stopped"
+
+
+def test_a_killed_one_is_finished_by_the_next(slow: Workplace, standin: StandIn) -> None:
+    with AsProcess(slow) as daemon:
+        is_sent(slow, standin, "POST")
+        daemon.send(signal.SIGKILL)
+        daemon.code()
+    assert ours(slow) == set()
+    release(standin)
+    with AsProcess(slow, "--once") as again:
+        assert again.code() == 0
+        assert [(line["action"], line["result"]) for line in again.all("step")] == [("stop", "applied")]
+    assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
+    assert ours(slow) == {slow.name("orders")}
+
+
+def test_of_two_only_one_acts_and_the_other_takes_over(slow: Workplace, standin: StandIn) -> None:
+    with AsProcess(slow) as first:
+        is_sent(slow, standin, "POST")
+        with AsProcess(slow) as second:
+            told = second.wait("cycle put off", count=2)
+            assert f"is being worked on by process {first.process.pid} " in told["message"]
+            assert second.all("step") == []
+            first.send(signal.SIGKILL)
+            first.code()
+            release(standin)
+            assert second.wait("step")["action"] == "stop"
+            assert second.wait("cycle")["applied"] == 1
+            second.send(signal.SIGTERM)
+            assert second.code() == 0
+    assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
+
+
+def test_a_server_that_hangs_does_not_keep_it(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    standin.hang("GET", "/")
+    with AsProcess(at) as daemon:
+        is_sent(at, standin, "GET", "/")
+        daemon.send(signal.SIGTERM)
+        assert daemon.code() == 0
+        assert (daemon.all("stopping")[0].get("in_hand"), daemon.all("cycle failed")) == (None, [])
+    with AsProcess(at, "--once") as again:
+        assert again.code() == 0, "and what it held is free again"
+
+
+def test_a_git_server_that_hangs_does_not_keep_it(at: Workplace, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.behaviour.hangs = True
+        with AsProcess(at, environment={"GITOPS_CONNECT_REPOSITORY__URL": f"{server.url}/repository"}) as daemon:
+            assert server.behaviour.arrived.wait(30)
+            daemon.send(signal.SIGTERM)
+            assert daemon.code() == 0
+
+
+def test_a_secret_that_connect_echoes_is_in_no_line(at: Workplace, standin: StandIn) -> None:
+    at.settings(more='[secrets]\nenv = ["ORDERS_*"]')
+    document = at.mirror("orders", "secrets: {ssl.key.password: {env: ORDERS_PASSWORD}}")
+    at.commit("orders.yaml", document)
+    standin.refuse("POST", "/connectors", 400, 'the config {"ssl.key.password": "hunter2-of-orders"} is no good')
+    with AsProcess(at, "--once", environment={"ORDERS_PASSWORD": "hunter2-of-orders"}) as daemon:
+        assert daemon.code() == 1
+        assert '"ssl.key.password": "***"' in daemon.all("step")[0]["message"]
+        assert "hunter2" not in str(daemon.lines)
+    assert any("hunter2-of-orders" in str(call.body) for call in standin.calls), "Connect has it"
+
+
+@pytest.mark.e2e
+def test_a_killed_one_is_finished_on_the_real_worker(really: Workplace) -> None:
+    at = really
+    at.commit("all.yaml", *(at.source(f"orders{number}", "state: paused") for number in range(8)))
+    with AsProcess(at) as daemon:
+        daemon.wait("step", result="applied")
+        daemon.send(signal.SIGKILL)
+        daemon.code()
+    with AsProcess(at, "--once") as again:
+        assert again.code() == 0, again.lines
+    assert at.states() == {f"orders{number}": "PAUSED" for number in range(8)}
+    assert ours(at) == {at.name(f"orders{number}") for number in range(8)}
+    with AsProcess(at, "--once") as third:
+        assert (third.code(), third.all("step")) == (0, [])

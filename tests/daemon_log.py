@@ -1,0 +1,132 @@
+"""The daemon under test, in a thread or as a process of its own, and its log as it is written."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from acceptance.workplace import Workplace
+
+from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.settings.load import load_settings
+from gitops_connect.world import World, open_source, open_world
+
+DEADLINE = 30.0
+QUICK = {
+    "GITOPS_CONNECT_REPOSITORY__INTERVAL": "0.05",
+    "GITOPS_CONNECT_DAEMON__JITTER": "0",
+    "GITOPS_CONNECT_DAEMON__RETRY_INTERVAL": "0.05",
+}
+PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main")
+Line = dict[str, Any]
+
+
+class Log:
+    """The lines so far, each as its fields."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self._changed = threading.Condition()
+
+    def add(self, line: Line) -> None:
+        with self._changed:
+            self.lines.append(line)
+            self._changed.notify_all()
+
+    def all(self, event: str, **fields: Any) -> list[Line]:
+        """The lines of that event with these fields."""
+        wanted = {"event": event, **fields}
+        return [line for line in [*self.lines] if wanted.items() <= line.items()]
+
+    def wait(self, event: str, count: int = 1, **fields: Any) -> Line:
+        """The `count`th such line, as soon as it is there."""
+        until = time.monotonic() + DEADLINE
+        with self._changed:
+            while len(found := self.all(event, **fields)) < count:
+                left = until - time.monotonic()
+                assert left > 0, f"never logged: {event} {fields}; but {self.lines}"
+                self._changed.wait(left)
+        return found[count - 1]
+
+
+class InThread(Log, logging.Handler):
+    """A daemon in a thread of this process, over a user's folder; `change` may put other parts into its world."""
+
+    def __init__(self, at: Workplace, change: Callable[[World], World] | None = None, **environment: str) -> None:
+        logging.Handler.__init__(self)
+        Log.__init__(self)
+        settings = load_settings(at.folder / "gitops-connect.toml", {**QUICK, **environment})
+        self.world = replace(open_world(settings), environment=environment)
+        self._source = open_source(settings, None)
+        self._running = change(self.world) if change else self.world
+        self.daemon = Daemon(self._running, self._source)
+        self._thread = threading.Thread(target=self.daemon.run)
+        self._logger = logging.getLogger("gitops_connect")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.add({"event": record.getMessage(), "level": record.levelname, **record.fields, "error": record.exc_info})
+
+    def stop(self) -> None:
+        """Stop it, and wait until it has."""
+        self.daemon.stop()
+        self._thread.join(DEADLINE)
+        assert not self._thread.is_alive()
+
+    def __enter__(self) -> Self:
+        self._level = self._logger.level
+        self._logger.addHandler(self)
+        self._logger.setLevel(logging.INFO)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._logger.removeHandler(self)
+        self._logger.setLevel(self._level)
+        self._running.close()
+        self.world.close()
+        self._source.close()
+
+
+class AsProcess(Log):
+    """`gitops-connect run` as a process of its own."""
+
+    def __init__(self, at: Workplace, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        command = [*PROGRAM, "--config", str(at.folder / "gitops-connect.toml"), "run", *arguments]
+        variables = {**os.environ, **QUICK, **(environment or {})}
+        self.process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.add(json.loads(line))
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def code(self) -> int:
+        """Its exit code, when it has ended by itself and its whole log is read."""
+        code = self.process.wait(DEADLINE)
+        self._reader.join(DEADLINE)
+        return code
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.code()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
