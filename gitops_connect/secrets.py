@@ -105,8 +105,8 @@ def _from_file(path: Path, settings: SecretsSettings) -> str:
 
 
 def _not_allowed(path: Path, real: Path) -> str:
-    if real != path:
-        return f"the settings do not allow the file {path}: it leads to {real}, outside the folders of [secrets] files"
+    if real != path:  # where it leads is not for whoever writes documents to know
+        return f"the settings do not allow the file {path}: it leads out of the folders of [secrets] files"
     return f'the settings do not allow the file {path}; allow it with [secrets] files = ["{path.parent}"]'
 
 

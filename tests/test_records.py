@@ -1,0 +1,184 @@
+"""What is written into the ledger as a plan is carried out, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from situations import CLUSTER, NOW, REVISION, as_observed, seen, situation, wanted
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import Policy, Situation
+from gitops_connect.records import Records
+
+ORDERS = ConnectorName("orders")
+
+
+class WatchedLedger(Ledger):
+    """A real ledger that counts what is written to it."""
+
+    writes = 0
+
+    def record(self, ownership: Ownership) -> None:
+        self.writes += 1
+        super().record(ownership)
+
+    def forget(self, *about: Any) -> None:
+        self.writes += 1
+        super().forget(*about)
+
+    def _mark(self, *about: Any) -> None:
+        self.writes += 1
+        super()._mark(*about)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[WatchedLedger]:
+    opened = Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)
+    yield WatchedLedger(opened._database, opened.key)
+    opened.close()
+
+
+def carry_out(
+    ledger: Ledger, about: Situation, results: Iterable[Result] | None = None, *, killed: bool = False
+) -> None:
+    """Follow the plan of a situation: all applied, or as `results` say; `killed` leaves the end out."""
+    about = replace(about, ownership=ledger.ownership(CLUSTER))
+    planned = plan(about)
+    records = Records(ledger, about, planned)
+    records.before(NOW)
+    ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
+    outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
+    for outcome in outcomes:
+        records.after(outcome, NOW)
+    if not killed:
+        records.end(outcomes, NOW)
+
+
+def owned(ledger: Ledger) -> dict[str, Origin]:
+    return {name: one.origin for name, one in ledger.ownership(CLUSTER).items()}
+
+
+def test_each_connector_is_recorded_as_its_last_step_ends(ledger: WatchedLedger) -> None:
+    three = situation([wanted(name) for name in ("a", "b", "c")])
+    carry_out(ledger, three, [Result.APPLIED, Result.APPLIED], killed=True)
+    assert owned(ledger) == {"a": Origin.CREATED, "b": Origin.CREATED}
+    assert ledger.revisions(CLUSTER).applied is None
+
+
+def test_what_was_created_is_ours_before_its_further_steps(ledger: WatchedLedger) -> None:
+    """Taken out of git at that moment, it could otherwise never be deleted."""
+    two_steps = situation([wanted("orders", "stopped")], version="3.6.2")
+    carry_out(ledger, two_steps, [Result.APPLIED], killed=True)
+    half = ledger.ownership(CLUSTER)[ORDERS]
+    assert (half.origin, half.desired) == (Origin.CREATED, None), "ours, and not yet as desired"
+    there = situation([wanted("orders", "stopped")], [seen("orders")], version="3.6.2")
+    carry_out(ledger, there)
+    whole = ledger.ownership(CLUSTER)[ORDERS]
+    assert whole.origin is Origin.CREATED
+    assert whole.desired is not None
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
+def test_a_step_without_effect_is_no_ownership(ledger: WatchedLedger, result: Result) -> None:
+    carry_out(ledger, situation([wanted("orders")]), [result])
+    assert owned(ledger) == {}
+    attempted = ledger.revisions(CLUSTER).attempted
+    assert attempted is not None
+    assert attempted.result == "1 of 1 steps were not applied, the first: orders"
+
+
+def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) -> None:
+    same, other = wanted("same"), wanted("other", config={"batch.size": "7"})
+    carry_out(ledger, situation([same, other], [as_observed(same), seen("other")]))
+    assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
+
+
+@pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])
+def test_what_is_only_looked_at_is_not_adopted(ledger: WatchedLedger, more: dict[str, Any]) -> None:
+    looked_at = wanted("orders", **more)
+    carry_out(ledger, situation([looked_at], [as_observed(looked_at)]))
+    assert owned(ledger) == {}
+
+
+def test_what_connect_rejects_or_does_not_tell_is_not_taken_for_applied(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)], invalid=frozenset({ORDERS})))
+    carry_out(ledger, situation([orders], [as_observed(orders)], unknown=["orders"]))
+    assert owned(ledger) == {}
+
+
+def test_what_is_deleted_is_forgotten(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders]))
+    carry_out(ledger, situation([wanted("orders", "absent")], [seen("orders")]))
+    assert owned(ledger) == {}
+
+
+def test_what_is_pruned_is_forgotten_and_what_is_kept_is_not(ledger: WatchedLedger) -> None:
+    carry_out(ledger, situation([wanted("orders"), wanted("other")]))
+    left = [wanted("other")], [seen("orders"), seen("other")]
+    carry_out(ledger, situation(*left))
+    assert owned(ledger).keys() == {"orders", "other"}, "prune is off"
+    carry_out(ledger, situation(*left, policy=Policy(prune=True)))
+    assert owned(ledger).keys() == {"other"}
+
+
+def test_what_is_neither_declared_nor_there_is_forgotten(ledger: WatchedLedger) -> None:
+    carry_out(ledger, situation([wanted("orders"), wanted("other")]))
+    carry_out(ledger, situation([wanted("other")], [seen("other")]))
+    assert owned(ledger).keys() == {"other"}
+
+
+def test_a_cycle_in_which_nothing_changed_writes_nothing(ledger: WatchedLedger) -> None:
+    orders, secret = wanted("orders"), wanted("secret", config={"database.password": "hunter2"})
+    there = situation([orders, secret], [as_observed(orders), as_observed(secret)])
+    carry_out(ledger, situation([orders, secret]))
+    carry_out(ledger, there)
+    ledger.writes = 0
+    carry_out(ledger, there)
+    assert ledger.writes == 0
+
+
+def test_a_document_that_changed_into_what_is_there_is_recorded(ledger: WatchedLedger) -> None:
+    """Otherwise the next difference would be taken for a change of the document, and not for drift."""
+    carry_out(ledger, situation([wanted("orders")]))
+    before = ledger.ownership(CLUSTER)[ORDERS].desired
+    paused = wanted("orders", "paused")
+    carry_out(ledger, situation([paused], [as_observed(paused)]))
+    assert ledger.ownership(CLUSTER)[ORDERS].desired != before
+
+
+def test_a_revision_is_applied_when_nothing_is_left(ledger: WatchedLedger) -> None:
+    two = situation([wanted("a"), wanted("b")])
+    carry_out(ledger, two, [Result.APPLIED, Result.FAILED])
+    assert ledger.revisions(CLUSTER).applied is None
+    carry_out(ledger, situation([wanted("a"), wanted("b")], [seen("a")]))
+    known = ledger.revisions(CLUSTER)
+    assert known.applied is not None
+    assert known.applied.revision == REVISION
+    assert known.attempted is not None
+    assert known.attempted.result == "", "what failed once is mended"
+
+
+def test_a_revision_with_held_documents_is_not_applied(ledger: WatchedLedger) -> None:
+    carry_out(ledger, situation([wanted("a")], held=["broken"]))
+    assert ledger.revisions(CLUSTER).applied is None
+    assert owned(ledger) == {"a": Origin.CREATED}
+
+
+def test_another_revision_with_equal_documents_is_noted_as_applied(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders]))
+    newer = replace(situation([orders], [as_observed(orders)]), revision=Revision("f" * 40))
+    carry_out(ledger, newer)
+    applied = ledger.revisions(CLUSTER).applied
+    assert applied is not None
+    assert applied.revision == "f" * 40

@@ -1,0 +1,216 @@
+"""Where a secret may come from, and that it goes to the connector and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Workplace
+from situations import wanted
+from standin.cluster import Cluster
+from standin.connect import StandIn
+
+from gitops_connect import secrets
+from gitops_connect.model.desired import DesiredState, SecretReference, SecretSource, TargetState
+from gitops_connect.model.names import ClusterName
+from gitops_connect.settings.sections import SecretsSettings
+
+LOCAL = ClusterName("local")
+VALUE = "correct-horse-battery"
+
+
+def reading(
+    reference: SecretReference, settings: SecretsSettings, environment: Mapping[str, str] | None = None
+) -> tuple[str | None, str]:
+    """The value that reaches the config, and the problem that is told."""
+    wanting = replace(wanted("orders"), secrets={"database.password": reference})
+    desired = DesiredState(LOCAL, (wanting, wanted("other")))
+    resolved, problems = secrets.resolve(desired, settings, environment or {})
+    told = " ".join(problem.summary for problem in problems)
+    names = [one.name for one in resolved.connectors]
+    if told:
+        assert (names, resolved.held) == (["other"], {"orders"}), "held up alone"
+        return None, told
+    assert (names, resolved.held) == (["orders", "other"], set())
+    return resolved.connectors[0].config["database.password"], told
+
+
+def env(name: str) -> SecretReference:
+    return SecretReference(SecretSource.ENV, name)
+
+
+def file(path: Path | str) -> SecretReference:
+    return SecretReference(SecretSource.FILE, str(path))
+
+
+def test_a_variable_that_is_allowed_is_read() -> None:
+    allowed = SecretsSettings(env=("ORDERS_*",))
+    assert reading(env("ORDERS_PASSWORD"), allowed, {"ORDERS_PASSWORD": VALUE}) == (VALUE, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "told"),
+    [
+        ("HOME", "ORDERS_*", 'do not allow the variable HOME; allow it with [secrets] env = ["HOME"]'),
+        ("orders_password", "ORDERS_*", "do not allow the variable orders_password"),
+        ("ORDERS_MISSING", "ORDERS_*", "the environment variable ORDERS_MISSING is not set"),
+        ("GITOPS_CONNECT_STATE__KEY", "*", "is one of gitops-connect's own"),
+    ],
+)
+def test_other_variables_are_not(name: str, allowed: str, told: str) -> None:
+    there = {"HOME": VALUE, "orders_password": VALUE, "GITOPS_CONNECT_STATE__KEY": VALUE}
+    value, problem = reading(env(name), SecretsSettings(env=(allowed,)), there)
+    assert value is None
+    assert told in problem
+    assert VALUE not in problem
+
+
+@pytest.mark.parametrize("content", [VALUE, f"{VALUE}\n", f"{VALUE}\r\n"])
+def test_a_file_is_read_without_its_last_line_end(tmp_path: Path, content: str) -> None:
+    (tmp_path / "password").write_bytes(content.encode())
+    assert reading(file(tmp_path / "password"), SecretsSettings(files=(tmp_path,))) == (VALUE, "")
+
+
+def test_blanks_and_further_lines_are_part_of_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text(" one\ntwo\n\n")
+    assert reading(file(tmp_path / "key.pem"), SecretsSettings(files=(tmp_path,))) == (" one\ntwo\n", "")
+
+
+def test_the_links_of_a_mounted_kubernetes_secret_are_followed(tmp_path: Path) -> None:
+    mount = tmp_path / "mount"
+    (mount / "..2026_11_21").mkdir(parents=True)
+    (mount / "..2026_11_21" / "password").write_text(VALUE)
+    (mount / "..data").symlink_to("..2026_11_21")
+    (mount / "password").symlink_to("..data/password")
+    (tmp_path / "linked").symlink_to(mount)
+    for folder in (mount, tmp_path / "linked"):
+        assert reading(file(folder / "password"), SecretsSettings(files=(folder,))) == (VALUE, "")
+
+
+def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "outside").write_text(VALUE)
+    (inside / "password").symlink_to(tmp_path / "outside")
+    allowed = SecretsSettings(files=(inside,))
+    for path in (inside / "password", inside / ".." / "outside", inside / "password" / ".." / "outside"):
+        value, problem = reading(file(path), allowed)
+        assert value is None
+        assert "it leads out of the folders of [secrets] files" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("missing", "cannot read the file"),
+        ("folder", "is no file"),
+        ("pipe", "is no file"),
+        ("latin", "is no UTF-8 text"),
+        ("large", "is larger than 1 MiB"),
+        ("ring", "ring"),
+        ("nul\0", "is no path that can be followed"),
+    ],
+)
+def test_what_is_no_readable_text_is_named(tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "latin").write_bytes(b"pass\xe9")
+    (tmp_path / "large").write_bytes(b"x" * (1024 * 1024 + 1))
+    (tmp_path / "ring").symlink_to("ring")
+    value, problem = reading(file(tmp_path / name), SecretsSettings(files=(tmp_path,)))
+    assert value is None
+    assert told in problem
+
+
+def test_a_relative_path_and_an_unlisted_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text(VALUE)
+    assert "is not an absolute path" in reading(file("password"), SecretsSettings(files=(tmp_path,)))[1]
+    assert (
+        f'allow it with [secrets] files = ["{tmp_path}"]'
+        in reading(file(tmp_path / "password"), SecretsSettings(files=(tmp_path / "other",)))[1]
+    )
+
+
+def test_what_is_to_be_deleted_needs_no_secret() -> None:
+    gone = replace(wanted("orders"), secrets={"database.password": env("GONE")}, state=TargetState.ABSENT)
+    resolved, problems = secrets.resolve(DesiredState(LOCAL, (gone,)), SecretsSettings(), {})
+    assert (resolved.connectors, tuple(problems)) == ((gone,), ())
+
+
+@pytest.fixture
+def masking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workplace, StandIn]]:
+    """A server that shows no password, and a connector with one."""
+    monkeypatch.setenv("ORDERS_PASSWORD", VALUE)
+    with StandIn(Cluster(masks_passwords=True)) as standin:
+        at = Workplace(tmp_path, (standin.url,))
+        at.settings(more='[secrets]\nenv = ["ORDERS_*"]')
+        spec = "state: stopped\nsecrets: {ssl.key.password: {env: ORDERS_PASSWORD}}"
+        at.commit("orders.yaml", at.mirror("orders", spec))
+        yield at, standin
+        at.session.close()
+
+
+def sent(standin: StandIn) -> list[str]:
+    """The passwords that the connector was given, in their order; validation does not count."""
+    bodies = [call.body.get("config", call.body) for call in standin.calls if call.body and "validate" not in call.path]
+    return [body["ssl.key.password"] for body in bodies]
+
+
+@pytest.mark.slow
+def test_a_secret_reaches_its_connector_and_nothing_else(masking: tuple[Workplace, StandIn]) -> None:
+    at, standin = masking
+    plan = at.folder / "plan.json"
+    ran = [
+        at.run("validate"),
+        at.run("plan", "--out", str(plan)),
+        at.run("plan", "-o", "json"),
+        at.run("plan", "-o", "markdown"),
+        at.run("apply", str(plan)),
+        at.run("describe", "connector", at.name("orders"), "-o", "yaml"),
+        at.run("status", "-o", "json"),
+        at.run("run", "--once"),
+    ]
+    assert [one.code for one in ran] == [0] * len(ran), ran
+    assert sent(standin) == [VALUE]
+    assert VALUE not in json.dumps([[one.out, one.err] for one in ran])
+    for path in at.folder.iterdir():
+        if path.is_file():
+            assert VALUE.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.slow
+def test_a_rotated_secret_is_sent_exactly_once_to_a_server_that_masks_it(
+    masking: tuple[Workplace, StandIn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, standin = masking
+    at.apply()
+    assert "No changes." in at.apply().out
+    monkeypatch.setenv("ORDERS_PASSWORD", "another-horse")
+    shown = at.run("plan").out
+    assert "*** (before) -> *** (after)" in shown
+    assert "horse" not in shown
+    at.apply()
+    assert "No changes." in at.apply().out
+    assert sent(standin) == [VALUE, "another-horse"]
+
+
+def test_a_missing_secret_holds_up_its_own_connector_only(
+    masking: tuple[Workplace, StandIn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, _ = masking
+    monkeypatch.delenv("ORDERS_PASSWORD")
+    at.commit("other.yaml", at.source("other"))
+    applied = at.run("apply", "--yes")
+    assert applied.code == 4
+    assert "orders.yaml:7:13: error: ssl.key.password" in applied.err
+    assert "[secret/missing]" in applied.err
+    assert at.states() == {"other": "RUNNING"}
+
+
+def test_what_was_read_is_known_to_whoever_writes_something_down() -> None:
+    reading(env("ORDERS_PASSWORD"), SecretsSettings(env=("*",)), {"ORDERS_PASSWORD": "read-a-moment-ago"})
+    assert "read-a-moment-ago" in secrets.values_read()
