@@ -101,16 +101,18 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
     expected = {connector.name for connector in desired.connectors} | ownership.keys()
     observed = observe_at_rest(client, expected, world.clock)
     situation = Situation(declared.revision, desired, observed, world.policy(cluster), ownership, key=world.ledger.key)
-    if not world.cluster(cluster).connect_validate:
-        return Proposal(situation, plan(situation), missing)
-    checked = connect.validate(client, unproven(situation))
+    proposed = plan(situation)
+    asked = unproven(situation, proposed) if world.cluster(cluster).connect_validate else []
+    if not asked:
+        return Proposal(situation, proposed, missing)
+    checked = connect.validate(client, asked)
     situation = replace(situation, invalid=checked.invalid, passwords=checked.sensitive)
     return Proposal(situation, plan(situation), missing + checked.diagnostics)
 
 
-def unproven(situation: Situation) -> list[DesiredConnector]:
+def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:
     """The connectors whose config would be sent: only these does Connect need to be asked about."""
-    sent = {step.connector for step in plan(situation).steps if step.config}
+    sent = {step.connector for step in proposed.steps if step.config}
     return [connector for connector in situation.desired.connectors if connector.name in sent]
 
 

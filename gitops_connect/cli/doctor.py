@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import typer
@@ -58,6 +57,8 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
 
 
 def _look(context: typer.Context) -> Iterator[Finding]:
+    from importlib import metadata
+
     yield Finding(Verdict.OK, "gitops-connect", f"{__version__} on Python {platform.python_version()}, {sys.platform}")
     yield _examine("git", _git)
     yield _examine("java", _java, otherwise=Verdict.NOTE)
