@@ -14,7 +14,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.ownership import Origin
+from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.plan.ownership import remember
 from gitops_connect.plan.situation import Situation
@@ -38,8 +38,7 @@ class Records:
             self._ledger.record_attempt(cluster, revision, now)
         for name in self._plan.forgotten:
             self._ledger.forget(cluster, name)
-        for connector in self._in_place():
-            self._record(connector, Origin.ADOPTED, now)
+        self._record(self._in_place(), Origin.ADOPTED, now)
 
     def after(self, outcome: StepOutcome, now: datetime) -> None:
         """Record a connector when its last step took effect."""
@@ -56,7 +55,7 @@ class Records:
         """What was created is ours from then on; that it is as desired is only said after its last step."""
         origin = Origin.ADOPTED if connector.name in self._situation.observed.connectors else Origin.CREATED
         if not self._left[connector.name]:
-            self._record(connector, origin, now)
+            self._record([connector], origin, now)
         elif action is Action.CREATE:
             self._ledger.record(replace(remember(self._situation, connector, origin, now), desired=None))
 
@@ -91,9 +90,14 @@ class Records:
         ours = connector.name in self._situation.ownership or connector.name in self._plan.adopted
         return ours and connector.state is not TargetState.ABSENT
 
-    def _record(self, connector: DesiredConnector, origin: Origin, now: datetime) -> None:
+    def _record(self, connectors: Sequence[DesiredConnector], origin: Origin, now: datetime) -> None:
         """Write only what differs: a cycle in which nothing changed writes nothing."""
-        record = remember(self._situation, connector, origin, now)
-        earlier = self._situation.ownership.get(connector.name)
-        if earlier is None or (earlier.desired, earlier.applied) != (record.desired, record.applied):
-            self._ledger.record(record)
+        known = self._situation.ownership
+        records = [remember(self._situation, connector, origin, now) for connector in connectors]
+        fresh = [record for record in records if _says_more(record, known.get(record.connector))]
+        if fresh:
+            self._ledger.record(*fresh)
+
+
+def _says_more(record: Ownership, known: Ownership | None) -> bool:
+    return known is None or (known.desired, known.applied) != (record.desired, record.applied)

@@ -26,9 +26,9 @@ class WatchedLedger(Ledger):
 
     writes = 0
 
-    def record(self, ownership: Ownership) -> None:
+    def record(self, *ownerships: Ownership) -> None:
         self.writes += 1
-        super().record(ownership)
+        super().record(*ownerships)
 
     def forget(self, *about: Any) -> None:
         self.writes += 1
@@ -99,6 +99,14 @@ def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) ->
     same, other = wanted("same"), wanted("other", config={"batch.size": "7"})
     carry_out(ledger, situation([same, other], [as_observed(same), seen("other")]))
     assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
+
+
+def test_however_many_are_adopted_it_is_one_write(ledger: WatchedLedger) -> None:
+    many = [wanted(f"orders-{number}") for number in range(5)]
+    everything = situation(many, [as_observed(one) for one in many])
+    Records(ledger, everything, plan(everything)).before(NOW)
+    assert len(owned(ledger)) == 5
+    assert ledger.writes == 2, "the attempt, and all that were adopted"
 
 
 @pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
@@ -58,18 +58,24 @@ class Ledger:
         with self._database.read() as connection:
             return {row.connector: _ownership(row) for row in connection.execute(query)}
 
-    def record(self, ownership: Ownership) -> None:
-        """Remember that a connector is ours, or what was last applied to it. Its first origin and time are kept."""
-        self._upsert(
-            OWNERSHIP,
-            {"cluster": ownership.cluster, "connector": ownership.connector},
-            {
-                "revision": ownership.revision,
-                "desired": ownership.desired,
-                "applied": canonical(dict(ownership.applied)).decode(),
-            },
-            {"origin": ownership.origin.value, "since": ownership.since},
-        )
+    def record(self, *ownerships: Ownership) -> None:
+        """Remember that connectors are ours, or what was last applied to them: all of these, or none.
+
+        The first origin and time of each are kept.
+        """
+        with self._database.write() as connection:
+            for ownership in ownerships:
+                _upsert(
+                    connection,
+                    OWNERSHIP,
+                    {"cluster": ownership.cluster, "connector": ownership.connector},
+                    {
+                        "revision": ownership.revision,
+                        "desired": ownership.desired,
+                        "applied": canonical(dict(ownership.applied)).decode(),
+                    },
+                    {"origin": ownership.origin.value, "since": ownership.since},
+                )
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """The connector is not ours any more, or not there; nothing happens where it never was."""
@@ -106,21 +112,22 @@ class Ledger:
 
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
         values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
-        self._upsert(REVISIONS, {"cluster": cluster, "kind": kind}, values, {})
-
-    def _upsert(
-        self, table: Table, key: Mapping[str, str], values: Mapping[str, Any], first: Mapping[str, Any]
-    ) -> None:
-        """Update the row of `key`, or insert it, then with the values of `first` too.
-
-        Two statements, because each database has its own words for doing it in one.
-        """
         with self._database.write() as connection:
-            this = update(table).values(**values)
-            for column, value in key.items():
-                this = this.where(table.c[column] == value)
-            if connection.execute(this).rowcount == 0:
-                connection.execute(insert(table).values(**key, **values, **first))
+            _upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values, {})
+
+
+def _upsert(
+    connection: Connection, table: Table, key: Mapping[str, str], values: Mapping[str, Any], first: Mapping[str, Any]
+) -> None:
+    """Update the row of `key`, or insert it, then with the values of `first` too.
+
+    Two statements, because each database has its own words for doing it in one.
+    """
+    this = update(table).values(**values)
+    for column, value in key.items():
+        this = this.where(table.c[column] == value)
+    if connection.execute(this).rowcount == 0:
+        connection.execute(insert(table).values(**key, **values, **first))
 
 
 def _ownership(row: Row[Any]) -> Ownership:
