@@ -1,0 +1,156 @@
+"""A cycle in which nothing changed costs next to nothing: what it asks, reads and writes is counted.
+
+What is counted is the same for ten connectors as for a thousand. A change follows, so that counters that count nothing
+are found out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import SOURCE, Workplace
+from standin.connect import StandIn
+
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
+from gitops_connect.settings.load import load_settings
+from gitops_connect.source.checkout import Checkout, Reader, Source
+from gitops_connect.world import World, open_source, open_world
+
+LOCAL = ClusterName("local")
+DOCUMENTS_A_FILE = 10
+TRIGGER = """
+CREATE TRIGGER {event}_{table} AFTER {event} ON {table} BEGIN INSERT INTO written VALUES ('{event} {table}'); END
+"""
+
+
+@dataclass
+class CountingReader:
+    """Hands on what is asked for, and counts it."""
+
+    reader: Reader
+    read_paths: list[str]
+
+    def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
+        self.read_paths += [entry.path for entry in entries]
+        return self.reader.read(entries, at_most)
+
+
+@dataclass
+class CountingSource:
+    """A source whose files cannot be parsed without being counted, as what is parsed was read before."""
+
+    source: Source
+    read_paths: list[str] = field(default_factory=list)
+
+    def fetch(self) -> Checkout:
+        checkout = self.source.fetch()
+        return replace(checkout, reader=CountingReader(checkout.reader, self.read_paths))
+
+    @property
+    def last_good(self) -> Checkout | None:
+        return self.source.last_good
+
+    def close(self) -> None:
+        self.source.close()
+
+
+@dataclass
+class Counted:
+    """A world and everything around it that can be counted."""
+
+    at: Workplace
+    standin: StandIn
+    world: World
+    source: CountingSource
+    git_log: Path
+    memory: Memory = field(default_factory=Memory)
+
+    def cycle(self) -> CycleOutcome:
+        """One cycle, counted from nothing."""
+        self.standin.calls.clear()
+        self.source.read_paths.clear()
+        self.git_log.write_text("")
+        declared = declare(self.source, [LOCAL], self.memory)
+        return reconcile(self.world, declared, LOCAL, Conduct())
+
+    def git(self) -> list[str]:
+        """The git commands of the last cycle, without their arguments."""
+        return [next(word for word in line.split() if word.islower()) for line in self.git_log.read_text().splitlines()]
+
+    def watch_the_ledger(self) -> None:
+        """From now on, count what is written to it. The lease is not: it is taken in every cycle, and given back."""
+        with closing(sqlite3.connect(self.at.folder / "state.db")) as database:
+            database.execute("CREATE TABLE written (what TEXT)")
+            for table in ("ownership", "revisions", "ledger_properties"):
+                for event in ("INSERT", "UPDATE", "DELETE"):
+                    database.execute(TRIGGER.format(table=table, event=event))
+
+    def written(self) -> list[str]:
+        """What was written to the ledger since then."""
+        with closing(sqlite3.connect(self.at.folder / "state.db")) as database:
+            return [what for (what,) in database.execute("SELECT what FROM written")]
+
+
+@pytest.fixture
+def git_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where each git command is written down, by a `git` that stands before the real one."""
+    log, real = tmp_path / "git.log", shutil.which("git")
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return log
+
+
+@pytest.fixture(params=[10, 1000])
+def counted(request: pytest.FixtureRequest, tmp_path: Path, git_log: Path) -> Iterator[Counted]:
+    with StandIn() as standin:
+        at = Workplace(tmp_path, (standin.url,))
+        for start in range(0, request.param, DOCUMENTS_A_FILE):
+            numbers = range(start, start + DOCUMENTS_A_FILE)
+            at.write(f"{start}.yaml", *(at.source(f"orders{number}") for number in numbers))
+        put_in_place(standin, at, request.param)
+        at.commit("last.yaml", at.source("last"))
+        settings = load_settings(at.folder / "gitops-connect.toml", {})
+        with closing(open_world(settings)) as world, closing(open_source(settings, None)) as source:
+            yield Counted(at, standin, world, CountingSource(source), git_log)
+        at.session.close()
+
+
+def put_in_place(standin: StandIn, at: Workplace, count: int) -> None:
+    """Have all but the last connector there already."""
+    file = str(at.folder / "in.txt")
+    for number in range(count):
+        config = {"connector.class": SOURCE, "tasks.max": "1", "file": file, "topic": "lines"}
+        standin.cluster.create(at.name(f"orders{number}"), config, None)
+
+
+def test_nothing_is_read_written_or_asked_for_but_once(counted: Counted) -> None:
+    first = counted.cycle()
+    assert [step.connector for step in first.plan.steps] == [counted.at.name("last")]
+    assert not first.failed
+    counted.watch_the_ledger()
+
+    assert counted.cycle().plan.is_empty
+    assert [call.path for call in counted.standin.calls] == ["/", "/connectors?expand=status&expand=info"]
+    assert counted.source.read_paths == []
+    assert counted.written() == []
+    assert counted.git() == ["ls-remote"]
+
+    counted.at.commit("last.yaml", counted.at.source("last", **{"batch.size": "7"}))
+    assert len(counted.cycle().plan.steps) == 1
+    assert counted.source.read_paths == ["last.yaml"], "only what changed"
+    assert {"fetch", "cat-file"} <= set(counted.git())
+    assert "UPDATE ownership" in counted.written()
+    assert "UPDATE revisions" in counted.written()
