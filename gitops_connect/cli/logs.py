@@ -22,7 +22,7 @@ class JsonFormatter(logging.Formatter):
         line = {**_fields(record), "traceback": _traceback(self, record)}
         said = {key: value for key, value in line.items() if not _is_empty(value)}
         head = {"time": _time(record), "level": record.levelname.lower(), "event": _event(record)}
-        return json.dumps({**head, **said}, ensure_ascii=False, default=str)
+        return json.dumps({**head, **said, **head}, ensure_ascii=False, default=str)
 
 
 class TextFormatter(logging.Formatter):

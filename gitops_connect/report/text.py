@@ -46,7 +46,8 @@ class TextReport:
         line = f"  {step.action.symbol} {step.connector}: {step.action.value} {self._paint(word, colour)}"
         if outcome.result is Result.APPLIED:
             line += f" after {outcome.seconds:.1f} s"
-        return f"{line}: {outcome.message}" if outcome.message else line
+        message = outcome.message.removeprefix(f"{word}: ")
+        return f"{line}: {message}" if message else line
 
     def outcome(self, outcomes: Sequence[CycleOutcome]) -> str:
         """The last words of an apply: how many steps ended how, and what did not."""

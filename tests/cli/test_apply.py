@@ -1,0 +1,124 @@
+"""Asking before doing, and being interrupted in the middle of it: on a real terminal, with real signals."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
+from terminal import Terminal
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName
+from gitops_connect.world import SystemClock
+
+FOR_EVER = 10**9
+QUESTION = "Enter a value: "
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "states"),
+    [
+        ("yes\n", 0, {"orders": "RUNNING"}),
+        (" yes \n", 0, {"orders": "RUNNING"}),
+        ("y\n", 1, {}),
+        ("YES\n", 1, {}),
+        ("\n", 1, {}),
+        ("\x04", 1, {}),  # Ctrl-D
+        ("\x03", 130, {}),  # Ctrl-C
+    ],
+)
+def test_only_yes_is_a_yes(at: Workplace, answer: str, code: int, states: dict[str, str]) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with Terminal(at, ["apply"]) as terminal:
+        terminal.wait(QUESTION)
+        assert at.name("orders") in terminal.seen, "the plan stands above the question"
+        if answer == "\x03":
+            terminal.send(signal.SIGINT)  # the terminal itself sends none, as it controls no process
+        else:
+            terminal.type(answer)
+        assert terminal.code() == code
+        assert ("Not applied." in terminal.seen) == (code == 1)
+    assert at.states() == states
+
+
+def test_the_question_is_no_data(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with Terminal(at, ["apply"], piped=True) as terminal:
+        terminal.wait(QUESTION)
+        terminal.type("yes\n")
+        assert terminal.code() == 0
+        assert b"Enter a value" not in terminal.out
+        assert b"1 of 1 step applied" in terminal.out
+
+
+def test_nothing_to_do_asks_nothing(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    with Terminal(at, ["apply"]) as terminal:
+        assert terminal.code() == 0
+        assert QUESTION not in terminal.seen
+        assert "No changes." in terminal.seen
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
+    at: Workplace, standin: StandIn, number: int
+) -> None:
+    standin.cluster.version, standin.cluster.lag = (
+        "3.6.2",
+        FOR_EVER,
+    )  # a create that is to be stopped is two steps there
+    at.commit("orders.yaml", at.source("orders", "state: stopped"))
+    with Terminal(at, ["apply", "--yes"], piped=True) as terminal:
+        at.await_that(lambda: standin.count("POST"), bool)
+        terminal.send(number)
+        terminal.wait("interrupted: finishing the steps in hand; once more to stop at once")
+        with standin.cluster.lock:
+            standin.cluster.lag = standin.cluster.connectors[at.name("orders")].due = 0
+        assert terminal.code() == 130
+        out = terminal.out.decode()
+    assert f"# {at.name('orders')}: stop not begun: interrupted" in out
+    assert "Apply: 1 of 2 steps applied, 0 failed, 1 not begun." in out
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
+    with ledger.lease(ClusterName("local"), SystemClock()):
+        """It was given back."""
+    ledger.close()
+    at.apply()
+    assert (standin.count("POST"), at.states()) == (1, {"orders": "STOPPED"})
+
+
+def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> None:
+    standin.cluster.lag = FOR_EVER
+    at.commit("orders.yaml", at.source("orders"))
+    with Terminal(at, ["apply", "--yes"]) as terminal:
+        at.await_that(lambda: standin.count("POST"), bool)
+        terminal.send(signal.SIGINT)
+        terminal.wait("once more to stop at once")
+        terminal.send(signal.SIGINT)
+        assert terminal.code() == -signal.SIGINT
+    standin.cluster.lag = 0
+    standin.cluster.connectors[at.name("orders")].due = 0
+    at.apply()
+    assert standin.count("POST") == 1
+
+
+def test_progress_and_colour_are_for_terminals(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    with Terminal(at, ["plan"]) as terminal:
+        assert terminal.code() == 0
+        assert "\x1b[32m+\x1b[0m" in terminal.seen
+    with Terminal(at, ["plan"], environment={"NO_COLOR": "1"}) as terminal:
+        assert terminal.code() == 0
+        assert "\x1b[" not in terminal.seen
+    standin.starting = True  # so that it takes more than a second
+    with Terminal(at, ["plan", "-o", "json"], piped=True) as terminal:
+        terminal.wait("Planning")
+        terminal.wait("looking at local")
+        standin.starting = False
+        assert terminal.code() == 0
+        assert terminal.out.startswith(b"{")
+    assert "looking at local" not in at.run("plan").err

@@ -1,0 +1,40 @@
+"""What a signal does while something is under way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gitops_connect.cli.interrupts import interruptible
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_one_asks_for_an_end(number: int) -> None:
+    asked: list[int] = []
+    with interruptible(lambda: asked.append(1)):
+        signal.raise_signal(number)
+        assert asked == [1]
+
+
+def test_afterwards_all_is_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with interruptible(lambda: None):
+        assert signal.getsignal(signal.SIGTERM) is not before[1]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_one_ends_the_process_whichever_it_is(second: int) -> None:
+    program = f"""
+import signal
+from gitops_connect.cli.interrupts import interruptible
+with interruptible(lambda: print("asked", flush=True)):
+    signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal({int(second)})
+    print("still there")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-second, "asked\n")

@@ -1,0 +1,170 @@
+"""The commands that only look: `plan`, `get`, `describe`, `status`, `doctor`, in each of their formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from acceptance.workplace import Ran, Workplace
+from standin.connect import StandIn
+
+Parse = Callable[[str], Any]
+FORMATS = [("json", json.loads), ("yaml", yaml.safe_load)]
+GONE = '[clusters.gone]\nurl = ["http://127.0.0.1:1"]'
+
+
+def table(ran: Ran) -> list[list[str]]:
+    return [line.split() for line in ran.out.splitlines()]
+
+
+def test_a_plan_as_json_is_json_and_everything_else_is_on_stderr(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
+    ran = at.run("plan", "-o", "json")
+    assert ran.code == 4
+    assert json.loads(ran.out)["format_version"]
+    assert "did you mean 'running'" in ran.err
+
+
+def test_a_plan_of_clusters_of_which_one_is_away_is_that_of_the_others(at: Workplace) -> None:
+    at.settings(more=GONE)
+    at.commit("clusters/local/orders.yaml", at.source("orders"))
+    ran = at.run("plan", "-o", "json")
+    assert ran.code == 1
+    assert [one["cluster"] for one in json.loads(ran.out)["clusters"]] == ["local"]
+    assert "error: cluster gone: " in ran.err
+
+
+def test_a_cluster_that_is_not_in_the_settings_is_named(at: Workplace) -> None:
+    ran = at.run("plan", "--cluster", "lokal")
+    assert (ran.code, ran.out) == (64, "")
+    assert "there is no cluster 'lokal' in the settings; there are local" in ran.err
+
+
+def test_get_connectors(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.rest(
+        "POST", "/connectors", {"name": at.name("zebra"), "config": at.config("orders") | {"name": at.name("zebra")}}
+    )
+    rows = table(at.run("get", "connectors"))
+    assert rows[0] == ["CLUSTER", "NAME", "TYPE", "STATE", "TASKS", "CLASS", "OWNED"]
+    found = [[row[1], row[3], row[-1]] for row in rows[1:]]
+    assert found == [[at.name("orders"), "RUNNING", "created"], [at.name("zebra"), "RUNNING", "-"]]
+
+
+@pytest.mark.parametrize(("name", "parse"), FORMATS)
+def test_get_plugins(at: Workplace, name: str, parse: Parse) -> None:
+    values = parse(at.run("get", "plugins", "-o", name).out)
+    classes = [value["class"] for value in values]
+    assert classes == sorted(classes)
+    assert values[0] == {
+        "cluster": "local",
+        "type": "sink",
+        "version": "4.3.1",
+        "class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+    }
+    assert [row[-1] for row in table(at.run("get", "plugins"))] == ["CLASS", *classes]
+
+
+@pytest.mark.parametrize("what", ["connectors", "plugins"])
+def test_get_where_a_cluster_is_away_shows_the_others(at: Workplace, what: str) -> None:
+    at.settings(more=GONE)
+    ran = at.run("get", what)
+    assert ran.code == 1
+    assert ran.out.startswith("CLUSTER")
+    assert "error: cluster gone: " in ran.err
+
+
+@pytest.mark.parametrize(("name", "parse"), FORMATS)
+def test_describe_masks_what_the_plugin_calls_a_password(at: Workplace, name: str, parse: Parse) -> None:
+    document = at.mirror("orders", "state: stopped", **{"ssl.key.password": "hunter2", "sasl.jaas.config": "hunter3"})
+    at.commit("orders.yaml", document)
+    at.apply()
+    ran = at.run("describe", "connector", at.name("orders"), "-o", name)
+    assert ran.code == 0
+    (value,) = parse(ran.out)
+    assert (value["Name"], value["State"]) == (at.name("orders"), "STOPPED")
+    assert value["Config"]["ssl.key.password"] == value["Config"]["sasl.jaas.config"] == "***"
+    assert value["Config"]["source.cluster.alias"] == "a"
+    assert value["Ownership"]["Origin"] == "created"
+    for output in (ran.out, at.run("describe", "connector", at.name("orders")).out):
+        assert "hunter" not in output
+
+
+def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    standin.cluster.fail_task(at.name("orders"), 0, "java.lang.Boom: no\n\tat a.B")
+    out = at.run("describe", "connector", at.name("orders")).out
+    assert "java.lang.Boom: no" in out
+    assert "FAILED" in out
+
+
+def test_describe_of_what_is_not_there(at: Workplace) -> None:
+    ran = at.run("describe", "connector", "nobody")
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is no connector 'nobody' on local: gitops-connect get connectors lists them" in ran.err
+
+
+def test_status_shows_what_is_and_what_should_be(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"), at.source("more"))
+    at.apply()
+    at.by_hand("pause", "orders")
+    ran = at.run("status")
+    rows = {row[1]: row for row in table(ran)[1:]}
+    assert "PAUSED" in " ".join(rows[at.name("orders")]).upper()
+    assert "RUNNING" in " ".join(rows[at.name("more")]).upper()
+    revision = at.git("rev-parse", "--short=7", "HEAD")
+    assert f"local: desired {revision}, last applied {revision}" in ran.err
+    assert ran.code == 0
+    assert at.run("status", "--drift-exitcode").code == 3
+
+
+@pytest.mark.parametrize(("name", "parse"), FORMATS)
+def test_status_as_data(at: Workplace, name: str, parse: Parse) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    values = parse(at.run("status", "-o", name).out)
+    assert [value["name"] for value in values] == [at.name("orders")]
+
+
+def test_doctor_looks_at_everything_whatever_is_down(at: Workplace) -> None:
+    at.settings(more=GONE)
+    ran = at.run("doctor", "-o", "json")
+    assert ran.code == 1
+    verdicts = {value["part"]: value["verdict"] for value in json.loads(ran.out)}
+    assert verdicts.pop("java") in ("ok", "note")
+    assert verdicts == {
+        "gitops-connect": "ok",
+        "git": "ok",
+        "pyspark": "ok",
+        "repository": "ok",
+        "ledger": "ok",
+        "cluster local": "ok",
+        "cluster gone": "error",
+    }
+
+
+def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandIn) -> None:
+    standin.cluster.version = "3.4.0"
+    assert "cannot stop a connector (3.5 can)" in at.run("doctor").out
+    standin.cluster.version = "3.6.2"
+    assert "cannot create a connector paused or stopped (3.7 can)" in at.run("doctor").out
+
+
+def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:
+    (at.folder / "gitops-connect.toml").write_text("[clusters]\nlocal = 1\n")
+    ran = at.run("doctor")
+    assert ran.code == 1
+    assert table(ran)[1][:2] == ["ok", "gitops-connect"]
+    assert table(ran)[-1][:2] == ["error", "settings"]
+
+
+def test_doctor_looks_at_each_worker_by_itself(at: Workplace, standin: StandIn) -> None:
+    at.urls = (standin.url, "http://127.0.0.1:1")
+    at.settings()
+    ran = at.run("doctor")
+    assert ran.code == 1
+    assert [row[0] for row in table(ran)[-2:]] == ["ok", "error"]

@@ -1,0 +1,107 @@
+"""The exit codes of `run --once`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName
+from gitops_connect.world import SystemClock
+
+
+def test_0_when_every_cluster_is_as_declared(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    ran = at.run("run", "--once")
+    assert (ran.code, ran.out) == (0, "")
+    assert '"event": "step"' in ran.err
+    assert at.states() == {"orders": "RUNNING"}
+    again = at.run("run", "--once")
+    assert (again.code, '"event": "step"' in again.err) == (0, False)
+
+
+def test_4_for_documents_with_errors_after_the_others_are_done(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
+    assert at.run("run", "--once").code == 4
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_4_for_what_only_the_cluster_finds_wrong(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
+    assert at.run("run", "--once").code == 4
+
+
+def test_1_for_a_step_that_fails(at: Workplace) -> None:
+    at.commit("orders.yaml", at.mirror("orders"))
+    assert at.run("run", "--once").code == 1
+
+
+def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> None:
+    at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
+    at.commit("clusters/local/orders.yaml", at.source("orders"))
+    ran = at.run("run", "--once")
+    assert ran.code == 1
+    assert '"event": "cycle failed", "cluster": "gone"' in ran.err
+    assert '"retry_in"' not in ran.err, "nothing will try again"
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_1_for_a_repository_that_is_away(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.repository.rename(at.folder / "aside")
+    assert at.run("run", "--once").code == 1
+    assert standin.calls == []
+
+
+def test_1_for_a_repository_that_went_away_though_what_it_had_is_enforced(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    assert at.run("run", "--once").code == 0
+    at.by_hand("pause", "orders")
+    at.repository.rename(at.folder / "aside")
+    assert at.run("run", "--once").code == 1
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_1_for_a_plan_that_a_guard_refuses(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
+    at.apply()
+    at.settings(cluster="prune = true\nmax_deletions = 0")
+    at.commit("orders.yaml", at.source("orders", "state: paused"))
+    ran = at.run("run", "--once")
+    assert ran.code == 1
+    assert "TooManyDeletions" in ran.err
+    assert set(at.states().values()) == {"RUNNING"}
+
+
+def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    with closing(ledger), ledger.lease(ClusterName("local"), SystemClock()):
+        ran = at.run("run", "--once")
+    assert ran.code == 5
+    assert '"event": "cycle put off", "cluster": "local"' in ran.err
+
+
+def test_64_for_a_credential_that_is_not_there(at: Workplace) -> None:
+    at.settings(cluster='token = {env = "NOT_THERE"}')
+    at.commit("orders.yaml", at.source("orders"))
+    ran = at.run("run", "--once")
+    assert ran.code == 64
+    assert "NOT_THERE is not set" in ran.err
+
+
+def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:
+    at.settings(more="[daemon]\nretry_interval = 0")
+    ran = at.run("run")
+    assert ran.code == 64
+    assert "[daemon] retry_interval: expected a time longer than 0" in ran.err
+
+
+def test_text_is_for_people(at: Workplace) -> None:
+    at.settings(more='[daemon]\nlog_format = "text"')
+    at.commit("orders.yaml", at.source("orders"))
+    lines = at.run("run", "--once").err.splitlines()
+    assert lines[0].endswith("INFO started version=0.1.0 clusters=local")
+    assert f" connector={at.name('orders')} action=create result=applied " in lines[2]
