@@ -7,7 +7,8 @@ import sys
 
 from gitops_connect.cli.main import app
 
-FOREIGN = set("apscheduler git jsonschema platformdirs psutil pyspark requests rich sqlalchemy yaml".split())
+FOREIGN = {"apscheduler", "git", "jsonschema", "pyspark", "requests", "sqlalchemy", "yaml"}
+FOREIGN |= {"importlib.metadata", "platformdirs", "psutil", "rich"}
 COMMANDS = [
     *(command.name or command.callback.__name__ for command in app.registered_commands),
     *(group.name for group in app.registered_groups),
@@ -19,7 +20,7 @@ for command in sys.argv[1:]:
     code = run_command([*command.split(), "--help"])
     if code:
         sys.exit(f"{command} --help ended with {code}")
-sys.stderr.write(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))
+sys.stderr.write(" ".join(sys.modules))
 """
 
 
