@@ -7,8 +7,7 @@ import sys
 
 from gitops_connect.cli.main import app
 
-FOREIGN = {"apscheduler", "git", "jsonschema", "pyspark", "requests", "sqlalchemy", "yaml"}
-FOREIGN |= {"importlib.metadata", "platformdirs", "psutil", "rich"}
+FOREIGN = {"git", "jsonschema", "platformdirs", "psutil", "pyspark", "requests", "rich", "sqlalchemy", "yaml"}
 COMMANDS = [
     *(command.name or command.callback.__name__ for command in app.registered_commands),
     *(group.name for group in app.registered_groups),
