@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,7 +10,7 @@ from gitops_connect.cli import session
 from gitops_connect.cli.console import emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
-from gitops_connect.cli.options import Clusters, Folder, ListOutput, TableOutput
+from gitops_connect.cli.options import Clusters, DriftExitcode, Folder, ListOutput, TableOutput
 
 if TYPE_CHECKING:
     from gitops_connect.reconcile import Proposal
@@ -23,10 +23,7 @@ def status(
     path: Folder = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
-    drift_exitcode: Annotated[
-        bool,
-        typer.Option("--drift-exitcode", help="Exit with 3 where a cluster was changed since it was applied."),
-    ] = False,
+    drift_exitcode: DriftExitcode = False,
 ) -> int:
     """Show each connector: is it as declared, and does it work?"""
     from gitops_connect.report.status import HEADERS
