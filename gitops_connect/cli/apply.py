@@ -15,7 +15,7 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
 from gitops_connect.cli.plan import show_problems
-from gitops_connect.errors import StalePlan, UsageError
+from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
@@ -78,8 +78,14 @@ def _require_safe(made: list[Proposal]) -> None:
     """All plans, then all guards, then the first effect."""
     from gitops_connect.plan.guards import enforce
 
+    refused = []
     for proposal in made:
-        enforce(proposal.plan)
+        try:
+            enforce(proposal.plan)
+        except UnsafePlan as error:
+            refused.append(str(error))
+    if refused:
+        raise UnsafePlan("\n".join(refused))
 
 
 def _go(plans: list[Plan], *, asked: bool) -> bool:

@@ -7,7 +7,7 @@ import platform
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -62,7 +62,18 @@ def _settings(
 
 def main() -> None:
     """Run the command line of this process, and end it with an exit code."""
-    sys.exit(run_command(sys.argv[1:]))
+    code = run_command(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        _let_go(stream)
+    sys.exit(code)
+
+
+def _let_go(stream: IO[str]) -> None:
+    """Where its reader has gone, Python would complain once more at the end, and change the exit code to 120."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def run_command(arguments: list[str]) -> int:
@@ -79,9 +90,7 @@ def run_command(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         tell("interrupted")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read stdout has gone; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read stdout has gone, and needs no message
         return ExitCode.FAILED
     except Exception:
         tell(_bug_report(arguments))

@@ -122,3 +122,19 @@ def test_progress_and_colour_are_for_terminals(at: Workplace, standin: StandIn) 
         assert terminal.code() == 0
         assert terminal.out.startswith(b"{")
     assert "looking at local" not in at.run("plan").err
+
+
+def test_every_plan_that_a_guard_refuses_is_named_before_anything_is_done(at: Workplace) -> None:
+    with StandIn() as second:
+        other = f'[clusters.second]\nurl = ["{second.url}"]\nprune = true\nmax_deletions = 0'
+        at.settings(cluster="prune = true\nmax_deletions = 0", more=other)
+        for cluster in ("local", "second"):
+            at.commit(f"clusters/{cluster}/all.yaml", *(at.source(f"orders{number}") for number in range(3)))
+        at.apply()
+        for cluster in ("local", "second"):
+            at.commit(f"clusters/{cluster}/all.yaml", at.source("orders0", "state: paused"))
+        refused = at.run("apply", "--yes")
+        assert refused.code == 1
+        for cluster in ("local", "second"):
+            assert f"cluster {cluster}: the plan is refused, and nothing was done" in refused.err
+        assert set(at.states().values()) == {"RUNNING"}

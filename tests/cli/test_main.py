@@ -129,16 +129,25 @@ def failing() -> Iterator[list[BaseException]]:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_bug(at: Workplace) -> None:
-    at.commit("orders.yaml", *(at.source(f"orders{number}") for number in range(100)))
-    command = [*PROGRAM, "--config", str(at.folder / "gitops-connect.toml"), "plan"]
-    for stream in ("stdout", "stderr"):
-        reader, writer = os.pipe()
-        os.close(reader)
-        other = "stderr" if stream == "stdout" else "stdout"
-        process = subprocess.Popen(command, **{stream: writer, other: subprocess.PIPE}, text=True)
-        os.close(writer)
-        out, err = process.communicate()
-        assert process.returncode == (1 if stream == "stdout" else 0)
-        assert "Traceback" not in (out or "") + (err or "")
-        assert "bug" not in (out or "") + (err or "")
+@pytest.mark.parametrize(
+    ("command", "deaf", "code", "states"),
+    [
+        (["apply", "--yes"], "stdout", 1, {}),  # nobody has seen the plan
+        (["apply", "--yes"], "stderr", 0, {"orders": "RUNNING"}),
+        (["run", "--once"], "stderr", 0, {"orders": "RUNNING"}),
+    ],
+)
+def test_a_reader_that_goes_away_is_no_bug(
+    at: Workplace, command: list[str], deaf: str, code: int, states: dict[str, str]
+) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, deaf: writer}
+    arguments = [*PROGRAM, "--config", str(at.folder / "gitops-connect.toml"), *command]
+    process = subprocess.Popen(arguments, text=True, **streams)  # type: ignore[call-overload]  # streams by name
+    os.close(writer)
+    out, err = process.communicate()
+    assert process.returncode == code
+    assert not {"Traceback", "bug"} & set(f"{out} {err}".split())
+    assert at.states() == states

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
 
@@ -55,6 +56,7 @@ def test_1_for_a_repository_that_is_away(at: Workplace, standin: StandIn) -> Non
     assert standin.calls == []
 
 
+@pytest.mark.slow
 def test_1_for_a_repository_that_went_away_though_what_it_had_is_enforced(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     assert at.run("run", "--once").code == 0
@@ -64,6 +66,7 @@ def test_1_for_a_repository_that_went_away_though_what_it_had_is_enforced(at: Wo
     assert at.states() == {"orders": "RUNNING"}
 
 
+@pytest.mark.slow
 def test_1_for_a_plan_that_a_guard_refuses(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
     at.apply()

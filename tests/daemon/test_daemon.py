@@ -120,6 +120,7 @@ def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had
         daemon.wait("step", action="resume", result="applied")
 
 
+@pytest.mark.slow
 def test_a_start_without_a_repository_that_was_ever_read_waits_for_it(at: Workplace, standin: StandIn) -> None:
     at.repository.rename(at.folder / "aside")
     with InThread(at) as daemon:
@@ -189,6 +190,7 @@ def test_what_lasts_is_said_once(at: Workplace, standin: StandIn) -> None:
         assert problem["location"].startswith("orders.yaml:")
 
 
+@pytest.mark.slow
 def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
     with InThread(at) as daemon:
@@ -199,6 +201,7 @@ def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin
         assert len(daemon.all("document")) == 1
 
 
+@pytest.mark.slow
 def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, lambda world: replace(world, clients={"local": Flawed(world.clients["local"])})) as daemon:
@@ -208,6 +211,7 @@ def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
         daemon.wait("step", result="applied")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     ledger = Ledger.open("sqlite:///state.db", at.folder, None)
@@ -223,6 +227,7 @@ def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, st
         assert daemon.all("cycle failed") == []
 
 
+@pytest.mark.slow
 def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
