@@ -105,4 +105,6 @@ def proposals(
             return propose(world, declared, cluster)
 
         made, failures = each_cluster(clusters, one)
+    if made and failures:
+        tell(f"note: what follows is for {len(made)} of {len(clusters)} clusters")
     return declared, made, failures

@@ -9,6 +9,7 @@ from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 
 NO_CHANGES = "No changes. Your connectors match the configuration."
+NOT_PLANNED = "No plan could be made."
 NO_CHANGES_YET = "Nothing can be done now: what has errors or could not be read is left as it is."
 _LONGEST_VALUE = 400
 
@@ -26,6 +27,8 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
 
 def summary_line(plans: Sequence[Plan]) -> str:
     """Terraform's last line."""
+    if not plans:
+        return NOT_PLANNED
     if all(plan.is_empty for plan in plans):
         return NO_CHANGES if all(plan.complete for plan in plans) else NO_CHANGES_YET
     counts = summarise(plans)

@@ -102,6 +102,11 @@ def test_nothing_to_do_is_said_in_terraforms_words() -> None:
     assert markdown.render([empty]).startswith("**No changes. Your connectors match the configuration.**")
 
 
+def test_nothing_is_claimed_of_clusters_that_could_not_be_planned() -> None:
+    assert TextReport(coloured=False).plans([]) == "No plan could be made.\n"
+    assert markdown.render([]) == "**No plan could be made.**\n"
+
+
 def test_a_match_is_not_claimed_where_something_was_left_out() -> None:
     made = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], held=["broken"]))
     assert "match the configuration" not in TextReport(coloured=False).plans([made])
