@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SENSITIVE_KEY = re.compile(
     r"(password|passwd|passphrase|secret|token|credential|api[._-]?key|private[._-]?key|access[._-]?key"
@@ -14,8 +15,12 @@ _MASK = re.compile(r"[*\u2022]{3,}|\[hidden\]|<redacted>", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{[^}]+:[^}]*\}")
 
 
+@lru_cache(maxsize=4096)
 def is_sensitive_key(key: str) -> bool:
-    """True for keys such as `database.password`: masked wherever they are shown, whatever the plugin says of them."""
+    """True for keys such as `database.password`: masked wherever they are shown, whatever the plugin says of them.
+
+    The keys of a thousand connectors are the same few, and each is looked at several times a cycle.
+    """
     return bool(_SENSITIVE_KEY.search(key)) and not _NOT_SENSITIVE.search(key)
 
 
