@@ -97,17 +97,25 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
     """Look at one cluster and plan; nothing is changed anywhere."""
     client = world.clients[cluster]
     ownership = world.ledger.ownership(cluster)
-    desired, missing = secrets.resolve(declared.states[cluster], world.settings.secrets, world.environment)
-    expected = {connector.name for connector in desired.connectors} | ownership.keys()
+    resolved = secrets.resolve(declared.states[cluster], world.settings.secrets, world.environment)
+    expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
     observed = observe_at_rest(client, expected, world.clock)
-    situation = Situation(declared.revision, desired, observed, world.policy(cluster), ownership, key=world.ledger.key)
+    situation = Situation(
+        declared.revision,
+        resolved.desired,
+        observed,
+        world.policy(cluster),
+        ownership,
+        invalid=resolved.unresolved,
+        key=world.ledger.key,
+    )
     proposed = plan(situation)
     asked = unproven(situation, proposed) if world.cluster(cluster).connect_validate else []
     if not asked:
-        return Proposal(situation, proposed, missing)
+        return Proposal(situation, proposed, resolved.diagnostics)
     checked = connect.validate(client, asked)
-    situation = replace(situation, invalid=checked.invalid, passwords=checked.sensitive)
-    return Proposal(situation, plan(situation), missing + checked.diagnostics)
+    situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
+    return Proposal(situation, plan(situation), resolved.diagnostics + checked.diagnostics)
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import assert_never
 
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.settings.sections import SecretsSettings
 
 OWN_PREFIX = "GITOPS_CONNECT_"
@@ -33,18 +34,27 @@ class SecretMissing(Exception):
     """A reference that cannot be followed; the text says why and what to do, and holds no value."""
 
 
-def resolve(
-    desired: DesiredState, settings: SecretsSettings, environment: Mapping[str, str]
-) -> tuple[DesiredState, Diagnostics]:
-    """Put every secret's value into its connector's config. A connector whose secret is missing is held."""
-    resolved, diagnostics = [], []
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The desired state with every secret's value in its connector's config.
+
+    `unresolved` are connectors with a secret that is missing: their config is not what it must be.
+    """
+
+    desired: DesiredState
+    unresolved: frozenset[ConnectorName]
+    diagnostics: Diagnostics
+
+
+def resolve(desired: DesiredState, settings: SecretsSettings, environment: Mapping[str, str]) -> Resolved:
+    """Put every secret's value into its connector's config, and name the connectors that lack one."""
+    connectors, diagnostics = [], []
     for connector in desired.connectors:
         problems, config = _config(connector, settings, environment)
         diagnostics.extend(problems)
-        if not problems:
-            resolved.append(replace(connector, config=config))
-    held = desired.held | {problem.connector for problem in diagnostics if problem.connector}
-    return replace(desired, connectors=tuple(resolved), held=held), Diagnostics.of(diagnostics)
+        connectors.append(replace(connector, config=config))
+    unresolved = frozenset(problem.connector for problem in diagnostics if problem.connector)
+    return Resolved(replace(desired, connectors=tuple(connectors)), unresolved, Diagnostics.of(diagnostics))
 
 
 def _config(

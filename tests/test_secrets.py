@@ -29,14 +29,10 @@ def reading(
     """The value that reaches the config, and the problem that is told."""
     wanting = replace(wanted("orders"), secrets={"database.password": reference})
     desired = DesiredState(LOCAL, (wanting, wanted("other")))
-    resolved, problems = secrets.resolve(desired, settings, environment or {})
-    told = " ".join(problem.summary for problem in problems)
-    names = [one.name for one in resolved.connectors]
-    if told:
-        assert (names, resolved.held) == (["other"], {"orders"}), "held up alone"
-        return None, told
-    assert (names, resolved.held) == (["orders", "other"], set())
-    return resolved.connectors[0].config["database.password"], told
+    resolved = secrets.resolve(desired, settings, environment or {})
+    told = " ".join(problem.summary for problem in resolved.diagnostics)
+    assert resolved.unresolved == ({"orders"} if told else set()), "held up alone"
+    return resolved.desired.connectors[0].config.get("database.password"), told
 
 
 def env(name: str) -> SecretReference:
@@ -137,8 +133,8 @@ def test_a_relative_path_and_an_unlisted_folder_are_refused(tmp_path: Path) -> N
 
 def test_what_is_to_be_deleted_needs_no_secret() -> None:
     gone = replace(wanted("orders"), secrets={"database.password": env("GONE")}, state=TargetState.ABSENT)
-    resolved, problems = secrets.resolve(DesiredState(LOCAL, (gone,)), SecretsSettings(), {})
-    assert (resolved.connectors, tuple(problems)) == ((gone,), ())
+    resolved = secrets.resolve(DesiredState(LOCAL, (gone,)), SecretsSettings(), {})
+    assert (resolved.desired.connectors, resolved.unresolved, len(resolved.diagnostics)) == ((gone,), set(), 0)
 
 
 @pytest.fixture

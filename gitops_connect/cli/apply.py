@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -15,11 +16,12 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
 from gitops_connect.cli.plan import show_problems
+from gitops_connect.cli.progress import progress
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.outcomes import CycleOutcome
+    from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
     from gitops_connect.model.plans import Plan
     from gitops_connect.plan.saved import SavedPlan
     from gitops_connect.reconcile import Declared, Proposal
@@ -113,18 +115,21 @@ def _carry_out(
         if (plan.digest, plan.fingerprint) != (before.digest, before.fingerprint):
             raise StalePlan("the cluster was changed after the plan was shown: plan again")
 
-    interrupted = Event()
-    conduct = Conduct(require_shown, lambda outcome: tell(report.step(outcome)), interrupted)
-
-    def one(cluster: ClusterName) -> CycleOutcome:
-        return reconcile(world, declared, cluster, conduct)
+    interrupted, ended, total = Event(), count(1), sum(len(plan.steps) for plan in plans)
 
     def interrupt() -> None:
         interrupted.set()
         tell_at_once("interrupted: finishing the steps in hand; once more to stop at once")
 
-    with interruptible(interrupt):
-        return session.each_cluster(tuple(shown), one)
+    with progress("Applying") as update, interruptible(interrupt):
+        update("steps", 0, total)
+
+        def listen(outcome: StepOutcome) -> None:
+            tell(report.step(outcome))
+            update("steps", next(ended), total)
+
+        conduct = Conduct(require_shown, listen, interrupted)
+        return session.each_cluster(tuple(shown), lambda cluster: reconcile(world, declared, cluster, conduct))
 
 
 def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome]) -> ExitCode:

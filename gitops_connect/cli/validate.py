@@ -54,9 +54,10 @@ def _ask_clusters(settings: Settings, declared: Declared) -> Diagnostics:
     for name, cluster in settings.clusters.items():
         client = ConnectClient(cluster, SystemClock())
         try:
-            desired, missing = resolve(declared.states[name], settings.secrets, os.environ)
+            resolved = resolve(declared.states[name], settings.secrets, os.environ)
             client.info()
-            diagnostics += missing + connect.validate(client, desired.connectors).diagnostics
+            whole = [one for one in resolved.desired.connectors if one.name not in resolved.unresolved]
+            diagnostics += resolved.diagnostics + connect.validate(client, whole).diagnostics
         except GitopsConnectError as error:
             tell(f"note: not checked against cluster {name}: {error}")
         finally:

@@ -103,7 +103,7 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
 
 def _create(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
     if desired.name in situation.invalid:
-        return (), ("Connect rejects its config: it is not created",)
+        return (), ("its config cannot be used: it is not created",)
     config = diff(situation, desired, None)
     at_once = desired.state is TargetState.RUNNING or situation.observed.version >= INITIAL_STATE_SINCE
     create = Step(
@@ -131,7 +131,7 @@ def _change(situation: Situation, desired: DesiredConnector, observed: ObservedC
     notes = _notes(config)
     if desired.name in situation.invalid:
         if config.changes or after:
-            notes = (*notes, "Connect rejects its config: only what stops or pauses it is planned")
+            notes = (*notes, "its config cannot be used: only what stops or pauses it is planned")
         return before, notes
     if desired.state is TargetState.RUNNING and not config.changes:
         notes = (*notes, *_not_running(observed))

@@ -99,7 +99,7 @@ def _why_not_prune(situation: Situation) -> str:
 
 def _adopted(situation: Situation, planned: list[ConnectorPlan]) -> tuple[ConnectorName, ...]:
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    new = situation.observed.connectors.keys() - situation.ownership.keys() - absent
+    new = situation.observed.connectors.keys() - situation.ownership.keys() - absent - situation.invalid
     return tuple(one.name for one in planned if one.name in new and one.applicable)
 
 

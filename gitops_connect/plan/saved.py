@@ -58,8 +58,8 @@ def _read(document: dict[str, Any]) -> SavedPlan:
 def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
     """Raise StalePlan, naming what moved, unless the fresh plans are the saved ones.
 
-    A folder that was planned as it is has no commit to hold it to (the saved plan itself may lie in it): there, the same
-    steps on the same observed state are the same plan.
+    A folder that was planned as it is has no commit to hold it to (the saved plan itself may lie in it): there, the
+    same steps on the same observed state are the same plan.
     """
     fresh = {plan.cluster: plan for plan in plans}
     moved = []

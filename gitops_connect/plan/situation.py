@@ -26,8 +26,9 @@ class Policy:
 class Situation:
     """What is wanted, what is there, what is ours, and what is allowed.
 
-    `invalid` are connectors whose config Connect rejects; `passwords` are, for those that Connect was asked about, the
-    config keys of type PASSWORD. `key` is the key of all digests that have a secret under them.
+    `invalid` are connectors whose config Connect rejects, or which lack a secret; `passwords` are, for those that
+    Connect was asked about, the config keys of type PASSWORD. `key` is the key of all digests that have a secret under
+    them.
     """
 
     revision: Revision

@@ -106,7 +106,7 @@ class SecretsSettings:
     """
 
     env: tuple[str, ...] = ()
-    """Environment variables (glob patterns)."""
+    """Environment variables (glob patterns). `*` would allow those that hold the settings' own credentials, too."""
     files: tuple[Path, ...] = ()
     """Folders whose files may be named."""
 

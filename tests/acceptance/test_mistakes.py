@@ -29,6 +29,16 @@ def test_an_invalid_config_does_not_keep_running_what_should_be_stopped(at: Work
     assert "batch.size" not in at.config("orders")
 
 
+def test_a_missing_secret_does_not_keep_running_what_should_be_stopped(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.commit("orders.yaml", at.source("orders", "state: stopped\nsecrets: {topic.password: {env: NOT_ALLOWED}}"))
+    applied = at.run("apply", "--yes")
+    assert applied.code == 4
+    assert "[secret/missing]" in applied.err
+    assert at.states() == {"orders": "STOPPED"}
+
+
 def test_a_plugin_that_is_not_there_is_named_with_what_may_be_meant(at: Workplace) -> None:
     plugin = "org.apache.kafka.connect.file.FileStreamSourceConector"
     at.commit("orders.yaml", at.document("orders", plugin, "", {"topic": "lines"}))

@@ -124,6 +124,18 @@ def test_progress_and_colour_are_for_terminals(at: Workplace, standin: StandIn) 
     assert "looking at local" not in at.run("plan").err
 
 
+def test_a_long_apply_shows_how_far_it_is_and_each_step_as_it_ends(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("quick"), at.source("slow"))
+    standin.refuse("POST", "/connectors", 409, "Cannot complete request because of a conflicting operation", times=4)
+    with Terminal(at, ["apply", "--yes"]) as terminal:
+        terminal.wait("Applying")
+        terminal.wait("/2 steps")
+        assert terminal.code() == 0
+        for stem in ("quick", "slow"):
+            assert f"{at.name(stem)}: create" in terminal.seen
+        assert "2 of 2 steps applied" in terminal.seen
+
+
 def test_every_plan_that_a_guard_refuses_is_named_before_anything_is_done(at: Workplace) -> None:
     with StandIn() as second:
         other = f'[clusters.second]\nurl = ["{second.url}"]\nprune = true\nmax_deletions = 0'
