@@ -41,7 +41,14 @@ class Situation:
     key: bytes = field(default=b"", repr=False)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
-        """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or called like one."""
+        """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or called like one.
+
+        Connect is asked only about configs that would be sent, so what it once called a PASSWORD is remembered.
+        """
+        owned = self.ownership.get(connector.name)
         return (
-            key in connector.secrets or key in self.passwords.get(connector.name, frozenset()) or is_sensitive_key(key)
+            key in connector.secrets
+            or key in self.passwords.get(connector.name, frozenset())
+            or (owned is not None and key in owned.applied)
+            or is_sensitive_key(key)
         )

@@ -9,6 +9,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Change
 from gitops_connect.plan.diff import diff
+from gitops_connect.plan.ownership import remember
 
 MASK = "********"
 
@@ -58,6 +59,19 @@ def test_passwords_of_the_plugin_are_sensitive_whatever_they_are_called() -> Non
     desired = wanted("orders", config={"pin": "1234"})
     given = situation([desired], passwords={desired.name: frozenset({"pin"})})
     assert [change.sensitive for change in diff(given, desired, seen("orders")).changes] == [True]
+
+
+def test_what_connect_once_called_a_password_stays_one_when_it_is_not_asked_again() -> None:
+    desired = wanted("orders", config={"pin": "1234"})
+    asked = situation([desired], passwords={desired.name: frozenset({"pin"})})
+    record = remember(asked, desired, Origin.CREATED, NOW)
+    later = situation([desired], [seen("orders", config={"pin": MASK})])
+    later = replace(later, ownership={desired.name: record})
+    assert diff(later, desired, later.observed.connectors[desired.name]).changes == ()
+    assert remember(later, desired, Origin.CREATED, NOW) == record
+    rotated = replace(desired, config={**desired.config, "pin": "9999"})
+    (change,) = diff(later, rotated, later.observed.connectors[desired.name]).changes
+    assert change.sensitive
 
 
 def test_what_is_sent_keeps_the_observed_value_of_an_ignored_key() -> None:
