@@ -12,7 +12,9 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
 
 if TYPE_CHECKING:
+    from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.names import ClusterName
+    from gitops_connect.model.observed import ObservedConnector
     from gitops_connect.world import World
 
 app = typer.Typer(help="Show one thing in full.", no_args_is_help=True, rich_markup_mode=None)
@@ -56,8 +58,19 @@ def _describe_in(world: World, cluster: ClusterName, name: str) -> dict[str, Any
     if observed is None:
         return None
     owned = world.ledger.ownership(cluster).get(observed.name)
-    passwords = client.sensitive_keys(observed.config.get("connector.class", ""))
-    return describe_connector(cluster, observed, owned, passwords)
+    remembered = frozenset(owned.applied) if owned else frozenset()
+    return describe_connector(cluster, observed, owned, remembered | _passwords(client, observed))
+
+
+def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:
+    """The keys that the plugin calls PASSWORD; every key where no worker knows the plugin, as any may be one."""
+    from gitops_connect.errors import NotFound
+
+    try:
+        return client.sensitive_keys(observed.config.get("connector.class", ""))
+    except NotFound:
+        tell("note: no worker can tell which keys are passwords, so every value is masked")
+        return frozenset(observed.config) - {"connector.class", "tasks.max"}
 
 
 def _render(values: list[dict[str, Any]], output: TableOutput) -> str:

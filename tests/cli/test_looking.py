@@ -94,6 +94,17 @@ def test_describe_masks_what_the_plugin_calls_a_password(at: Workplace, name: st
         assert "hunter" not in output
 
 
+def test_describe_masks_everything_where_no_worker_knows_the_plugin(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders", **{"pin": "1234"}))
+    at.apply()
+    standin.refuse("GET", "/connector-plugins/.*", 404, "Unknown plugin", times=1)
+    shown = at.run("describe", "connector", at.name("orders"))
+    assert shown.code == 0
+    assert "1234" not in shown.out
+    assert "pin:" in shown.out
+    assert "every value is masked" in shown.err
+
+
 def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
