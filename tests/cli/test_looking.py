@@ -95,7 +95,7 @@ def test_describe_masks_what_the_plugin_calls_a_password(at: Workplace, name: st
 
 
 def test_describe_masks_everything_where_no_worker_knows_the_plugin(at: Workplace, standin: StandIn) -> None:
-    at.commit("orders.yaml", at.source("orders", **{"pin": "1234"}))
+    at.commit("orders.yaml", at.source("orders", pin="1234"))
     at.apply()
     standin.refuse("GET", "/connector-plugins/.*", 404, "Unknown plugin", times=1)
     shown = at.run("describe", "connector", at.name("orders"))
