@@ -1,0 +1,44 @@
+"""`python -m benchmarks [NAME...]`: run all benchmarks, or these, and print their figures beside their targets.
+
+Ends with 0 whether the targets are met or not: what a machine gives is no verdict on the code.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+from benchmarks import converging, help_text, planning, unchanged
+from benchmarks.figures import Figure, NotMeasured, table
+
+BENCHMARKS = {"help": help_text, "unchanged": unchanged, "planning": planning, "converging": converging}
+
+
+def main(names: list[str]) -> None:
+    """Run them one after the other, so that none takes time from another."""
+    if strange := [name for name in names if name not in BENCHMARKS]:
+        sys.exit(f"there is no benchmark {strange[0]!r}; there are {', '.join(BENCHMARKS)}")
+    load = os.getloadavg()[0]
+    print(f"Python {platform.python_version()}, {os.cpu_count()} processors, load {load:.1f} before the start\n")
+    for name in names or BENCHMARKS:
+        _run(BENCHMARKS[name])
+
+
+def _run(benchmark: ModuleType) -> None:
+    print(benchmark.TITLE)
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for figure in benchmark.measure(Path(folder)):
+                figures.append(figure)
+        except NotMeasured as reason:
+            print(f"  not all could be measured: {reason}")
+    print(table(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

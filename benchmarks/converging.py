@@ -1,0 +1,111 @@
+"""Converging 200 connectors on a real Connect, against creating 200 others through REST with no product at all.
+
+Raw creation is a loop of POSTs over one connection, each sent when the one before is answered, as a shell script does
+it; it ends with the last answer, when some of its connectors may not run yet. Ours ends when every connector was seen
+to run and is recorded. The eager script, which sends eight at a time, says how much of that time is Connect's own.
+The three take turns at going first, and everything is deleted in between.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import requests
+
+from benchmarks.documents import Layout, Workplace, config, name
+from benchmarks.figures import Figure, NotMeasured, median
+from benchmarks.opened import opened
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.model.outcomes import Result
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+
+TITLE = "Converging on the sandbox"
+COUNT = 200
+ROUNDS = 3
+LIMIT = 1.2
+EAGER = 8
+_DELETES = 32
+
+
+@dataclass
+class _Contest:
+    """One real worker and whoever creates connectors on it."""
+
+    folder: Path
+    url: str
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def raw(self, prefix: str, count: int = COUNT) -> float:
+        """One POST after another."""
+        began = time.monotonic()
+        for number in range(count):
+            self._post(prefix, number)
+        return time.monotonic() - began
+
+    def eager(self, prefix: str) -> float:
+        """Eight POSTs at a time."""
+        began = time.monotonic()
+        with ThreadPoolExecutor(EAGER) as pool:
+            list(pool.map(lambda number: self._post(prefix, number), range(COUNT)))
+        return time.monotonic() - began
+
+    def ours(self, prefix: str) -> float:
+        """A cycle, from looking at the repository to the last record."""
+        workplace = Workplace(self.folder / prefix, COUNT, Layout.FILE_EACH)
+        workplace.create(self.url, prefix)
+        with opened(workplace) as product:
+            began = time.monotonic()
+            outcome = product.cycle()
+            elapsed = time.monotonic() - began
+        if [step.result for step in outcome.steps] != [Result.APPLIED] * COUNT:
+            raise NotMeasured(f"not all {COUNT} were applied: {outcome.failed[:1]}")
+        return elapsed
+
+    def clear(self) -> None:
+        """Delete everything, and wait until it is gone."""
+        while names := self.session.get(f"{self.url}/connectors", timeout=100).json():
+            with ThreadPoolExecutor(_DELETES) as pool:
+                list(pool.map(lambda one: requests.delete(f"{self.url}/connectors/{one}", timeout=100), names))
+
+    def _post(self, prefix: str, number: int) -> None:
+        body = {"name": name(number, prefix), "config": config(number)}
+        self.session.post(f"{self.url}/connectors", json=body, timeout=100).raise_for_status()
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    """Raises NotMeasured where no real Connect can be started here."""
+    options = SandboxOptions(folder=folder / "sandbox", workers=1, tied=True)
+    try:
+        sandbox = Sandbox.up(options)
+    except SandboxFailed as error:
+        raise NotMeasured(f"no sandbox: {error}") from error
+    with sandbox:
+        contest = _Contest(folder, sandbox.worker_urls[0])
+        contest.raw("warm-up", COUNT // 4)
+        contest.clear()
+        times = _rounds(contest)
+    raw, eager, ours = (times[kind] for kind in ("raw", "eager", "ours"))
+    yield median(Figure(f"raw creation of {COUNT}, one POST after another, elapsed", 0, "s"), raw)
+    yield median(Figure(f"raw creation of {COUNT}, {EAGER} POSTs at a time, elapsed", 0, "s"), eager)
+    yield median(Figure(f"ours, {COUNT} created, seen to run and recorded, elapsed", 0, "s"), ours)
+    yield Figure("ours against raw", statistics.median(ours) / statistics.median(raw), "times", LIMIT)
+    yield Figure(
+        f"ours against raw with {EAGER} at a time", statistics.median(ours) / statistics.median(eager), "times"
+    )
+
+
+def _rounds(contest: _Contest) -> dict[str, list[float]]:
+    kinds: list[tuple[str, Callable[[str], float]]]
+    kinds = [("raw", contest.raw), ("ours", contest.ours), ("eager", contest.eager)]
+    times: dict[str, list[float]] = {kind: [] for kind, _ in kinds}
+    for number in range(ROUNDS):
+        for kind, create in kinds:
+            times[kind].append(create(f"{kind}-{number}"))
+            contest.clear()
+        kinds = [*kinds[1:], kinds[0]]
+    return times

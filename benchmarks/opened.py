@@ -1,0 +1,44 @@
+"""The product in this process, as the daemon has it: a world, a repository, and the memory of the last cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+
+from benchmarks.documents import Workplace
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.reconcile import Conduct, Memory, Proposal, declare, propose, reconcile
+from gitops_connect.settings.load import load_settings
+from gitops_connect.source.checkout import Source
+from gitops_connect.source.repository import Repository
+from gitops_connect.world import World, open_world
+
+LOCAL = ClusterName("local")
+
+
+@dataclass
+class Opened:
+    """Looks, plans and applies, as often as it is told to."""
+
+    world: World
+    source: Source
+    memory: Memory = field(default_factory=Memory)
+
+    def plan(self) -> Proposal:
+        """Look at the repository and the cluster, and plan."""
+        return propose(self.world, declare(self.source, [LOCAL], self.memory), LOCAL)
+
+    def cycle(self) -> CycleOutcome:
+        """Look, plan and apply."""
+        return reconcile(self.world, declare(self.source, [LOCAL], self.memory), LOCAL, Conduct())
+
+
+@contextmanager
+def opened(workplace: Workplace) -> Iterator[Opened]:
+    """With a clone in the workplace's own folder."""
+    settings = load_settings(workplace.settings, {})
+    source = Repository(settings.repository, workplace.folder / "clone")
+    with closing(open_world(settings)) as world, closing(source):
+        yield Opened(world, source)
