@@ -26,6 +26,8 @@ from gitops_connect.settings.load import load_settings
 from gitops_connect.source.checkout import Checkout, Reader, Source
 from gitops_connect.world import World, open_source, open_world
 
+pytestmark = pytest.mark.slow
+
 LOCAL = ClusterName("local")
 DOCUMENTS_A_FILE = 10
 TRIGGER = """

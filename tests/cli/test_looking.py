@@ -11,6 +11,8 @@ import yaml
 from acceptance.workplace import Ran, Workplace
 from standin.connect import StandIn
 
+pytestmark = pytest.mark.slow
+
 Parse = Callable[[str], Any]
 FORMATS = [("json", json.loads), ("yaml", yaml.safe_load)]
 GONE = '[clusters.gone]\nurl = ["http://127.0.0.1:1"]'

@@ -12,6 +12,8 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.world import SystemClock
 
+pytestmark = pytest.mark.slow
+
 
 def test_0_when_every_cluster_is_as_declared(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
