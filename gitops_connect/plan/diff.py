@@ -59,7 +59,7 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
 
 def _keep_ignored(desired: DesiredConnector, observed: ObservedConnector | None) -> dict[str, str]:
     """The desired config, with the observed value (or absence) of each ignored key."""
-    if observed is None:
+    if observed is None or not desired.ignore:
         return dict(desired.config)
     kept = {key: value for key, value in observed.config.items() if _matches(desired, key)}
     return {key: value for key, value in desired.config.items() if not _matches(desired, key)} | kept
