@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ from gitops_connect.sandbox.releases import BROKER_RELEASE
 hypothesis_settings.register_profile("quick", max_examples=40, deadline=None)
 hypothesis_settings.register_profile("thorough", max_examples=1000, deadline=None)
 hypothesis_settings.load_profile("quick")
+
+# Where a shell started the tests in the background, SIGINT is ignored, and so it would be by what the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 JAR_CACHE = cache_folder(os.environ)
 """The user's own, looked up before the home folder is hidden: jars are fetched once for all test runs."""
