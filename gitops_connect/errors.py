@@ -14,7 +14,6 @@ the answer off the type:
       Stalled                       only a new revision or a human helps
         UsageError                  the command line or the settings are wrong
         SourceRefused               the repository answered, and what it holds cannot be used
-        InvalidDocuments            the repository's documents have errors (they are listed as diagnostics)
         UnsafePlan                  a guard refuses the plan
         StalePlan                   what was reviewed is not what would be applied
         LedgerUnusable              the ledger cannot be read or written
@@ -74,10 +73,6 @@ class UsageError(Stalled):
 
 class SourceRefused(Stalled):
     """The repository answered, but has no such branch, no commit, or content that is refused."""
-
-
-class InvalidDocuments(Stalled):
-    """The documents have errors; the diagnostics say which."""
 
 
 class UnsafePlan(Stalled):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from gitops_connect.errors import GitopsConnectError, InvalidDocuments, LedgerBusy, StalePlan, UsageError
+from gitops_connect.errors import GitopsConnectError, LedgerBusy, StalePlan, UsageError
 
 
 class ExitCode(IntEnum):
@@ -26,8 +26,6 @@ def exit_code(error: GitopsConnectError) -> ExitCode:
     match error:
         case UsageError():
             return ExitCode.USAGE
-        case InvalidDocuments():
-            return ExitCode.INVALID
         case StalePlan() | LedgerBusy():
             return ExitCode.STALE
         case _:

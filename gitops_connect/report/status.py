@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -129,8 +128,3 @@ def _message(planned: ConnectorPlan | None, observed: ObservedConnector | None) 
     drift = "drift: " if planned.drifted else ""
     steps = ", ".join(step.action.value for step in planned.steps)
     return f"{drift}{steps}" if steps else "; ".join(planned.notes)
-
-
-def health_counts(statuses: list[ConnectorStatus]) -> Counter[Health]:
-    """How many connectors of each health."""
-    return Counter(status.health for status in statuses)

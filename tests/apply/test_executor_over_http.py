@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from contract.under_test import Contract, WallClock
+from contract.under_test import Contract
 from manual_clock import ManualClock
 from plans_of_steps import plan, step
 from standin.connect import StandIn
@@ -21,6 +21,7 @@ from gitops_connect.model.observed import WorkerState
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.world import SystemClock
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 
@@ -29,7 +30,7 @@ APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 class World(Contract):
     """A cluster under test, and the clock to apply on: nobody waits for the stand-in."""
 
-    clock: Clock = field(default_factory=WallClock)
+    clock: Clock = field(default_factory=SystemClock)
 
 
 @pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
@@ -43,7 +44,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> Clock:
-    return WallClock() if request.node.get_closest_marker("e2e") else ManualClock()
+    return SystemClock() if request.node.get_closest_marker("e2e") else ManualClock()
 
 
 @pytest.fixture

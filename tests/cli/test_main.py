@@ -104,7 +104,7 @@ def test_a_bug_is_reported_ready_for_an_issue_and_without_private_values(
 ) -> None:
     monkeypatch.setattr(secrets, "_values_read", {"hunter2-of-orders"})
     failing.append(ZeroDivisionError("hunter2-of-orders at http://me:pass@connect:8083"))
-    ran = run("--config=/home/me/private.toml", "fail", "--name", "private-name", "--cluster=payments-prod")
+    ran = run("--config=/srv/me/private.toml", "fail", "--name", "private-name", "--cluster=payments-prod")
     assert (ran.code, ran.out) == (70, "")
     assert "This is a bug in gitops-connect. Please report it" in ran.err
     assert f"gitops-connect {gitops_connect.__version__}, Python 3." in ran.err

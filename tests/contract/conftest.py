@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from standin.connect import StandIn
 
-from contract.under_test import Contract, WallClock
+from contract.under_test import Contract
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.names import ClusterName
 from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.world import SystemClock
 
 
 @pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
@@ -32,7 +33,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def contract(url: str, tmp_path: Path) -> Iterator[Contract]:
     settings = ClusterSettings(ClusterName("contract"), (url,))
-    with ConnectClient(settings, WallClock()) as client:
+    with ConnectClient(settings, SystemClock()) as client:
         contract = Contract(client, url, tmp_path)
         yield contract
         for name in contract.made:

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.ownership import Origin, Ownership
-
-
-class SystemClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+from gitops_connect.world import SystemClock
 
 
 def say(line: str) -> None:
