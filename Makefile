@@ -45,7 +45,7 @@ bench: setup     ## the measurements of docs/performance.md
 
 lock:            ## write requirements.txt anew, for every Python and platform
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-emit-index-url --no-annotate --no-header --no-emit-find-links --output-file requirements.txt pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate --no-header --output-file requirements.txt pyproject.toml
 
 clean:           ## remove what setup and the checks made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
