@@ -8,6 +8,8 @@ the answer off the type:
         SourceUnavailable           git did not answer
         ConnectUnavailable          no worker answered, or the answer was a 5xx that says nothing more
         RebalanceInProgress         the Connect group is rebalancing
+        NotStopped                  offsets cannot be changed yet: the connector still has tasks, or runs
+        GroupInUse                  offsets of a sink cannot be changed yet: its consumer group still has members
         OutcomeUnknown              a request was sent and its answer never came: read back before sending again
         NotSettled                  the cluster accepted a step, and did not get there by the deadline
         LedgerBusy                  somebody else holds the lease of this cluster
@@ -22,6 +24,8 @@ the answer off the type:
           NotFound                  404
           AlreadyExists             409, and no rebalance
           Rejected                  400 or 422, with Connect's own words
+          OffsetsNotSupported       the connector lets nobody change its offsets (UnsupportedOperationException)
+          OffsetsNotChanged         a change of offsets failed on the worker, perhaps after half of it was done
         SandboxFailed               a part of the local Kafka could not be fetched or started
 
 Anything that is not one of these is a bug, and is reported as one (exit code 70). A mistake in a document is no
@@ -49,6 +53,14 @@ class ConnectUnavailable(Waiting):
 
 class RebalanceInProgress(Waiting):
     """The Connect group is rebalancing (409, or the 500 that says so; HerderRequestHandler)."""
+
+
+class NotStopped(Waiting):
+    """400 to a change of offsets: the connector is not in the STOPPED state, or its tasks are not gone yet."""
+
+
+class GroupInUse(Waiting):
+    """500 to a change of a sink's offsets: tasks of it, or other consumers, are still members of its group."""
 
 
 class OutcomeUnknown(Waiting):
@@ -105,6 +117,14 @@ class AlreadyExists(ConnectRefused):
 
 class Rejected(ConnectRefused):
     """400 or 422: Connect says in its own words why not."""
+
+
+class OffsetsNotSupported(ConnectRefused):
+    """500 to a change of offsets: the connector's class forbids it (UnsupportedOperationException); final."""
+
+
+class OffsetsNotChanged(ConnectRefused):
+    """500 to a change of offsets, with the worker's words: it is over, and what stands has to be looked at."""
 
 
 class SandboxFailed(Stalled):

@@ -8,7 +8,10 @@ from enum import Enum
 
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Pointer
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
+from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 
 class TargetState(Enum):
@@ -42,6 +45,45 @@ class SecretReference:
     name: str
 
 
+class OnDelete(Enum):
+    """What becomes of a connector's offsets when it is deleted."""
+
+    KEEP = "keep"
+    RESET = "reset"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """A manifest in the repository: its path from the repository's folder, its content's id, its size in bytes."""
+
+    entry: Entry
+    location: Location
+    """Where the document names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredOperation:
+    """One `OffsetChange` document, or the `initialOffsets` of a connector.
+
+    `manifest` is a file that is read when it is needed, or what stands in the document itself; None for a reset, which
+    has none. `digest` is that of the connector, the kind and the content of the manifest.
+    """
+
+    name: OperationName
+    connector: ConnectorName
+    kind: OperationKind
+    digest: Digest
+    document: Document = field(repr=False, compare=False)
+    pointer: Pointer
+    manifest: ManifestFile | Manifest | None = field(default=None, repr=False)
+    acknowledged: frozenset[Acknowledgement] = frozenset()
+    reason: str = ""
+
+    def locate(self, *pointer: str | int) -> Location:
+        """Where that field of the operation stands: `locate("acknowledge")`."""
+        return self.document.locate((*self.pointer, *pointer))
+
+
 @dataclass(frozen=True, slots=True)
 class DesiredConnector:
     """One `Connector` document.
@@ -59,6 +101,8 @@ class DesiredConnector:
     """Config keys (glob patterns) whose observed value is left as it is."""
     mode: Mode = Mode.ENFORCE
     suspend: bool = False
+    initial_offsets: DesiredOperation | None = None
+    on_delete: OnDelete = OnDelete.KEEP
 
     def locate(self, pointer: Pointer) -> Location:
         """Where that field of the document stands."""
@@ -76,13 +120,15 @@ class DesiredConnector:
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """All connectors that the repository declares for one cluster, sorted by name.
+    """All connectors and offset changes that the repository declares for one cluster, each sorted by name.
 
-    `held` names the connectors whose documents are broken: they are neither changed nor pruned. `complete` is False
-    where some file could not be read, so that an undeclared connector may only seem so.
+    `operations` are the `OffsetChange` documents; the `initialOffsets` of a connector are its own. `held` names the
+    connectors whose documents are broken: they are neither changed nor pruned. `complete` is False where some file
+    could not be read, so that an undeclared connector may only seem so.
     """
 
     cluster: ClusterName
     connectors: tuple[DesiredConnector, ...] = ()
     held: frozenset[ConnectorName] = frozenset()
     complete: bool = True
+    operations: tuple[DesiredOperation, ...] = ()

@@ -12,3 +12,6 @@ Revision = NewType("Revision", str)
 
 Digest = NewType("Digest", str)
 """Hex of a SHA-256 over canonical JSON, or of an HMAC-SHA-256 where a secret may be under it."""
+
+OperationName = NewType("OperationName", str)
+"""The name of an `OffsetChange`, or one that `operations` derives from a connector's; unique in its cluster."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 
 
@@ -21,6 +22,8 @@ class Origin(Enum):
 class Ownership:
     """One connector that was created or adopted here.
 
+    `on_delete` is what its document said last: when it is deleted for being declared no more, there is none to ask.
+
     `desired` is the keyed digest of the whole desired connector that was last applied: where the document still has
     it and the cluster differs, the cluster drifted. `applied` holds, for each sensitive config key, the keyed digest of
     the value that was last applied: it tells whether a value that the server masks has to be sent again, and tells
@@ -34,3 +37,4 @@ class Ownership:
     since: datetime
     desired: Digest | None = None
     applied: Mapping[str, Digest] = field(default_factory=dict)
+    on_delete: OnDelete = OnDelete.KEEP

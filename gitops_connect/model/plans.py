@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.diagnostics import Location
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.differences import Difference
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed import ConnectVersion
+from gitops_connect.model.operations import Operation, OperationKind
 
 
 class Action(Enum):
@@ -59,7 +61,8 @@ class Step:
 
     `config` is what is sent by create and configure, secrets included, and is in no output; `sensitive` are its keys
     whose values no message may show. `initial_state` is set where a create asks the worker for a state other than
-    running.
+    running. `operation` is set where the step carries one out (reset, alter), and where a create has to be followed by
+    one that the ledger must know of beforehand.
     """
 
     connector: ConnectorName
@@ -69,6 +72,33 @@ class Step:
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
     sensitive: frozenset[str] = frozenset()
     initial_state: TargetState | None = None
+    operation: Operation | None = None
+
+
+class Standing(Enum):
+    """How a declared offset change stands in a plan."""
+
+    PLANNED = "planned"
+    UNFINISHED = "unfinished"
+    """Begun in an earlier cycle, and finished in this one."""
+    WAITING = "waiting"
+    """For something that the message names."""
+    APPLIED = "applied"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOperation:
+    """One offset change in a plan: what it would do, or why it does nothing (`message`)."""
+
+    name: OperationName
+    connector: ConnectorName
+    kind: OperationKind
+    standing: Standing
+    message: str = ""
+    reason: str = ""
+    difference: Difference | None = None
+    location: Location | None = None
+    digest: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +115,7 @@ class ConnectorPlan:
     location: Location | None = None
     applicable: bool = True
     drifted: bool = False
+    operations: tuple[PlannedOperation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +126,8 @@ class Plan:
     connectors were held out of the plan. `refusals` are the guards that will not let it be applied, each with its way
     out. `adopted` are declared connectors that stand on the cluster and are not yet
     recorded as ours; `forgotten` are recorded ones that are neither declared nor there; `unmanaged` are on the cluster
-    and neither declared nor ours.
+    and neither declared nor ours. `applied` are the declared offset changes that were done before, the last one first;
+    `diagnostics` are what is wrong with documents that only the cluster or the ledger can tell.
     """
 
     cluster: ClusterName
@@ -110,6 +142,8 @@ class Plan:
     adopted: tuple[ConnectorName, ...] = ()
     forgotten: tuple[ConnectorName, ...] = ()
     unmanaged: tuple[ConnectorName, ...] = ()
+    applied: tuple[PlannedOperation, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
 
     @property
     def steps(self) -> tuple[Step, ...]:

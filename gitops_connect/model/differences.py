@@ -1,0 +1,50 @@
+"""What an operation does to each partition, as values: which way it moves, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gitops_connect.model.offsets import OffsetText, PartitionText
+
+
+class Direction(Enum):
+    """Which way a partition's offset moves."""
+
+    NEW = "new"
+    SAME = "same"
+    FORWARD = "forward"
+    """Records are skipped."""
+    REWIND = "rewind"
+    """Records come again."""
+    REMOVED = "removed"
+    CHANGED = "changed"
+    """Another value, of which cannot be told whether it is before or after: the class is not known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition: `current -> declared`, None where it has no offset. `distance` in the difference's unit, or None
+    where it cannot be told."""
+
+    partition: PartitionText
+    current: OffsetText | None
+    declared: OffsetText | None
+    direction: Direction
+    distance: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All partitions of an operation: how many move which way, by how much in all, and the moves, largest first.
+
+    `moves` leaves out what stays the same. `unit` says what a distance counts: records, bytes, or empty where the
+    class does not tell. `exact` is False where the current offsets could not be read before the connector is there.
+    """
+
+    counts: Mapping[Direction, int] = field(default_factory=dict)
+    distances: Mapping[Direction, int] = field(default_factory=dict)
+    moves: tuple[Move, ...] = field(default=(), repr=False)
+    unit: str = ""
+    exact: bool = True

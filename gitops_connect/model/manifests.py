@@ -1,0 +1,57 @@
+"""A manifest as it was read: a list of partitions with their offsets, each at its place, not checked yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One entry, whatever stands there: `{"partition": …, "offset": …}` where it is as it should be."""
+
+    value: Any = field(repr=False)
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFault:
+    """A place where no entry could be read: the id of the rule (`checks.rules`), and what was found."""
+
+    rule: str
+    found: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """All entries of one file or of one document's `offsets`, in their order, and what could not be read.
+
+    `location` is where it begins: for what is wrong with all of it.
+    """
+
+    location: Location
+    entries: tuple[ManifestEntry, ...] = ()
+    faults: tuple[ManifestFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestContext:
+    """What a manifest is held against: its connector's config, and the offsets that stand. None: not known."""
+
+    connector: ConnectorName
+    config: Mapping[str, str] | None = field(default=None, repr=False)
+    live: Offsets | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestVerdict:
+    """The checked offsets, None where there is an error; and everything that is wrong, each with its place."""
+
+    offsets: OffsetPatch | None
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
