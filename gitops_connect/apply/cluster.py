@@ -8,6 +8,7 @@ from typing import Protocol
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.offsets import OffsetPatch, Offsets
 
 
 class Cluster(Protocol):
@@ -44,6 +45,18 @@ class Cluster(Protocol):
 
     def resume(self, name: ConnectorName) -> None:
         """Ask it to run."""
+
+    def offsets(self, name: ConnectorName) -> Offsets:
+        """The offsets that stand. Raises NotFound."""
+
+    def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
+        """Set these, and take those away that are None; the rest stays. Returns what Connect warns of, mostly nothing.
+
+        Raises NotStopped and GroupInUse (not now), OffsetsNotSupported, OffsetsNotChanged (it failed at it).
+        """
+
+    def reset_offsets(self, name: ConnectorName) -> str:
+        """Take all away; returns and raises as `alter_offsets`."""
 
     def delete(self, name: ConnectorName) -> None:
         """Take it away; that it is not there is no error."""

@@ -19,7 +19,11 @@ from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
     GitopsConnectError,
+    GroupInUse,
     NotFound,
+    NotStopped,
+    OffsetsNotChanged,
+    OffsetsNotSupported,
     OutcomeUnknown,
     RebalanceInProgress,
     Rejected,
@@ -43,6 +47,7 @@ _REBALANCE = (
     "conflicting operation",
     "stale configuration",
     "no known leader",
+    "Only the leader ",
 )
 _BEFORE_ITS_EFFECT = ("Worker is shutting down", "This worker is still starting up")
 _BODY_REFUSED = (
@@ -59,14 +64,47 @@ _CERTAIN: tuple[tuple[tuple[str, ...], type[GitopsConnectError], int, bool], ...
 )
 """Words in a 409 or 5xx that say for certain that nothing was done: error, tries, and whether to go elsewhere."""
 
-_TIMED_OUT = ("Request timed out", "Request interrupted")
+_TIMED_OUT = (
+    "Request timed out",
+    "Request interrupted",
+    "Timed out while",
+    "Unexpectedly interrupted while",
+)
 _FORWARDING = "trying to forward REST request"
+
+_NOTHING_CHANGED = "nothing was changed"
+_SEE_LOG = "the cause stands in the log of the worker that leads the Connect group, and what stands has to be read back"
+_OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
+    (
+        400,
+        "must be in the STOPPED state",
+        NotStopped,
+        "it has to be stopped, and its tasks gone, before its offsets can be changed",
+    ),
+    (
+        500,
+        "because its tasks haven't stopped completely yet",
+        GroupInUse,
+        "its consumer group has members: stop what else consumes with it, or restart the worker where a task hangs",
+    ),
+    (
+        500,
+        "doesn't support external modification of offsets",
+        OffsetsNotSupported,
+        "its class forbids it (UnsupportedOperationException), and trying again does not help",
+    ),
+    (500, "Timed out while trying to read to the end of the offsets topic", ConnectUnavailable, _NOTHING_CHANGED),
+    (500, "Failed to read to end of config topic before modifying", ConnectUnavailable, _NOTHING_CHANGED),
+    (500, "Failed to perform zombie fencing", ConnectUnavailable, f"{_NOTHING_CHANGED}; {_SEE_LOG}"),
+)
+"""Words in an answer to PATCH and DELETE of offsets, and what they are: status, words, error, what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call: path with the query, already quoted. `effect` is False where sending it twice changes nothing.
 
+    `changes_offsets` is True for PATCH and DELETE of offsets, whose failures have words and meanings of their own.
     `secrets` are the values in it that no message may show.
     """
 
@@ -74,6 +112,7 @@ class Request:
     path: str
     body: Any = field(default=None, repr=False)
     effect: bool = False
+    changes_offsets: bool = False
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __str__(self) -> str:
@@ -136,9 +175,23 @@ class _Reading:
             for texts, kind, tries, elsewhere in _CERTAIN:
                 if _any(words, texts):
                     return Refusal(kind(self._quote(words)), tries, elsewhere)
+        if self.request.changes_offsets and (refusal := self._offsets_not_changed(words)):
+            return refusal
         if self.answer.status >= 500:
             return self._failure(words)
         return self._by_status_of_connect(words)
+
+    def _offsets_not_changed(self, words: str) -> Refusal | None:
+        """A 400 that waiting helps, or a 500 of `Worker.modifyConnectorOffsets` or of the plugin: it is over.
+
+        None where it may still be under way, and for what is said to any other request as well.
+        """
+        for status, text, kind, advice in _OFFSETS:
+            if self.answer.status == status and text in words:
+                return Refusal(kind(f"{self._quote(words)}; {advice}"))
+        if self.answer.status != 500 or _FORWARDING in words or _any(words, _TIMED_OUT):
+            return None
+        return Refusal(OffsetsNotChanged(f"{self._quote(words)}; {_SEE_LOG}"))
 
     def _failure(self, words: str) -> Refusal:
         """A 5xx of Connect. A worker that cannot connect to the leader has sent nothing; all else may have happened."""

@@ -12,11 +12,12 @@ from gitops_connect.connect import wire
 from gitops_connect.connect.answers import Request
 from gitops_connect.connect.redaction import redact, sensitive_values
 from gitops_connect.connect.transport import Transport
-from gitops_connect.errors import ConnectRefused, NotFound, Rejected
+from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ClusterInfo, ObservedConnector
+from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.validation import ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings
 
@@ -121,6 +122,22 @@ class ConnectClient:
         """`PUT /connectors/X/resume`. Raises NotFound. A FAILED connector stays FAILED."""
         self._write("PUT", _path(name, "/resume"))
 
+    def offsets(self, name: ConnectorName) -> Offsets:
+        """`GET /connectors/X/offsets` (3.5 and later): what stands, in whatever state it is. Raises NotFound."""
+        return self._read(wire.parse_offsets, Request("GET", _path(name, "/offsets")))
+
+    def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
+        """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None takes its partition away.
+
+        Returns what Connect warns of, mostly nothing. Raises NotStopped and GroupInUse (not now), OffsetsNotSupported,
+        OffsetsNotChanged (it failed at it), Rejected (also for no offsets at all), NotFound.
+        """
+        return self._change_offsets(name, "PATCH", wire.offsets_body(offsets))
+
+    def reset_offsets(self, name: ConnectorName) -> str:
+        """`DELETE /connectors/X/offsets` (3.6 and later): takes all away. Returns and raises as `alter_offsets`."""
+        return self._change_offsets(name, "DELETE")
+
     def delete(self, name: ConnectorName) -> None:
         """`DELETE /connectors/X`. That it is not there is what was wanted; whether it is gone is seen in `names`."""
         try:
@@ -135,6 +152,14 @@ class ConnectClient:
         except wire.Unreadable as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
             raise ConnectRefused(f"{text}; see url in [clusters.{self.cluster}]") from error
+
+    def _change_offsets(self, name: ConnectorName, method: str, body: Any = None) -> str:
+        request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True)
+        try:
+            return wire.parse_warning(self._transport.send(request))
+        except wire.Unreadable as error:
+            text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
+            raise OutcomeUnknown(f"{text}; it may have happened all the same") from error
 
     def _write(self, method: str, path: str, body: Any = None, secrets: frozenset[str] = frozenset()) -> None:
         self._transport.send(Request(method, path, body, effect=True, secrets=secrets))

@@ -20,6 +20,15 @@ from gitops_connect.model.observed import (
     TaskStatus,
     WorkerState,
 )
+from gitops_connect.model.offsets import (
+    OffsetPatch,
+    Offsets,
+    OffsetText,
+    PartitionText,
+    offset_text,
+    partition_text,
+    to_json,
+)
 from gitops_connect.model.validation import ConfigVerdict, Plugin
 
 UNKNOWN_VERSION = ConnectVersion(0, 0)
@@ -33,6 +42,7 @@ _INITIAL_STATES = {
     TargetState.PAUSED: "PAUSED",
     TargetState.STOPPED: "STOPPED",
 }
+_ALL_DONE = re.compile(r"The offsets for this connector have been (?:altered|reset) successfully\.?")
 
 
 class Unreadable(ValueError):
@@ -178,6 +188,41 @@ def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: T
     if initial_state is not None:
         body["initial_state"] = _INITIAL_STATES[initial_state]
     return body
+
+
+def parse_offsets(body: Any) -> Offsets:
+    """`GET /connectors/X/offsets` (`ConnectorOffsets`). A partition whose offset is null has none, and is left out."""
+    entries = _mapping(body, "the offsets").get("offsets")
+    if not isinstance(entries, list):
+        raise Unreadable("there is no list of offsets")
+    offsets: dict[PartitionText, OffsetText] = {}
+    for index, item in enumerate(entries):
+        entry = _mapping(item, f"offsets[{index}]")
+        partition = _mapping(entry.get("partition"), f"the partition of offsets[{index}]")
+        if entry.get("offset") is None:
+            continue
+        offset = _mapping(entry["offset"], f"the offset of offsets[{index}]")
+        try:
+            offsets[partition_text(partition)] = offset_text(offset)
+        except ValueError as error:
+            raise Unreadable(f"offsets[{index}]: {error}") from error
+    return offsets
+
+
+def offsets_body(offsets: OffsetPatch) -> dict[str, Any]:
+    """The body of `PATCH /connectors/X/offsets`: the same shape as that of the GET."""
+    return {"offsets": list(to_json(offsets))}
+
+
+def parse_warning(body: Any) -> str:
+    """What Connect warns of in its answer to a change of offsets; empty where it says that all is done (`Message`).
+
+    A class that does not implement `alterOffsets` may keep its offsets elsewhere (`Worker.modifyConnectorOffsets`).
+    """
+    message = _mapping(body, "the answer to a change of offsets").get("message")
+    if not isinstance(message, str):
+        raise Unreadable("there is no message in the answer to a change of offsets")
+    return "" if _ALL_DONE.fullmatch(message) else message
 
 
 def unaddressable(name: str) -> str | None:

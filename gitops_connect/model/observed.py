@@ -76,6 +76,10 @@ class ClusterInfo:
 
 STOP_SINCE = ConnectVersion(3, 5)
 """PUT /connectors/X/stop (KIP-875)."""
+OFFSETS_SINCE = ConnectVersion(3, 5)
+"""GET /connectors/X/offsets (KIP-875)."""
+ALTER_OFFSETS_SINCE = ConnectVersion(3, 6)
+"""PATCH and DELETE /connectors/X/offsets (KIP-875); an older worker answers 405."""
 INITIAL_STATE_SINCE = ConnectVersion(3, 7)
 """`initial_state` in POST /connectors (KIP-980); an older worker answers 500 "Unrecognized field"."""
 
