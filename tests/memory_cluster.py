@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from manual_clock import ManualClock
 
-from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound
+from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, NotStopped
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.offsets import OffsetPatch, Offsets, merged
 
 RUNNING, PAUSED, STOPPED, FAILED = WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED
 TRACE = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
@@ -34,7 +35,11 @@ def connector(
 
 
 class MemoryCluster:
-    """A `Cluster`. `delay`: seconds until an effect shows. A config with `start` = fail makes its connector fail."""
+    """A `Cluster`. `delay`: seconds until an effect shows. A config with `start` = fail makes its connector fail.
+
+    Offsets outlive their connector. `progress` moves those of a running one, with each look at them and when it ends
+    running. `changed` are the changes of offsets that took effect: a patch, or None for a reset.
+    """
 
     def __init__(self, clock: ManualClock, *present: ObservedConnector, delay: float = 0.5) -> None:
         self.clock = clock
@@ -44,6 +49,11 @@ class MemoryCluster:
         self.unreadable: set[ConnectorName] = set()
         self.faults: dict[tuple[str, str], deque[Fault]] = defaultdict(deque)
         self.look_faults: deque[BaseException] = deque()
+        self.stored: dict[ConnectorName, Offsets] = {}
+        self.progress: dict[ConnectorName, Callable[[Offsets], Offsets]] = {}
+        self.warnings: dict[ConnectorName, str] = {}
+        self.changed: list[tuple[ConnectorName, OffsetPatch | None]] = []
+        self.offset_looks: list[ConnectorName] = []
         self.calls: list[tuple[str, str]] = []
         self.looks = 0
         self.name_looks = 0
@@ -103,6 +113,37 @@ class MemoryCluster:
     def resume(self, name: ConnectorName) -> None:
         self._request("resume", name, lambda: self.present[name].state is FAILED or self._become(name, RUNNING))
 
+    def offsets(self, name: ConnectorName) -> Offsets:
+        """A look, and none of the `calls`; `on_call` and `faults` know it as `offsets`."""
+        self.on_call("offsets", name)
+        with self._lock:
+            self.offset_looks.append(name)
+            self._catch_up()
+            if faults := self.faults["offsets", name]:
+                raise faults.popleft().error
+            if name not in self.present:
+                raise NotFound(f"Connector {name} not found")
+            self._move_on(name)
+            return self.stored.get(name, {})
+
+    def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
+        self._request("alter", name, lambda: self._change(name, offsets))
+        return self.warnings.get(name, "")
+
+    def reset_offsets(self, name: ConnectorName) -> str:
+        self._request("reset", name, lambda: self._change(name, None))
+        return self.warnings.get(name, "")
+
+    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
+        if self.present[name].state is not STOPPED or self.present[name].tasks:
+            raise NotStopped(f"Connectors must be in the STOPPED state: {name}")
+        self.stored[name] = {} if patch is None else merged(self.stored.get(name, {}), patch)
+        self.changed.append((name, patch))
+
+    def _move_on(self, name: ConnectorName) -> None:
+        if name in self.progress and name in self.present and self.present[name].state is RUNNING:
+            self.stored[name] = self.progress[name](self.stored.get(name, {}))
+
     def delete(self, name: ConnectorName) -> None:
         def effect() -> None:
             self.present.pop(name, None)
@@ -136,6 +177,7 @@ class MemoryCluster:
     def _become(self, name: ConnectorName, state: WorkerState) -> None:
         def effect() -> None:
             if name in self.present:
+                self._move_on(name)
                 self._put(_started(connector(name, state, self.present[name].config)))
 
         self._later(effect)

@@ -1,0 +1,80 @@
+"""The cluster in memory keeps offsets as Connect does: what executor tests stand on."""
+
+from __future__ import annotations
+
+import pytest
+from manual_clock import ManualClock
+from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
+
+from gitops_connect.apply.cluster import Cluster
+from gitops_connect.errors import NotFound, NotStopped, OutcomeUnknown
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+
+NAME = ConnectorName("orders")
+FIRST, SECOND = partition_text({"p": 1}), partition_text({"p": 2})
+TEN, TWENTY = offset_text({"n": 10}), offset_text({"n": 20})
+
+
+def made(clock: ManualClock, state: str = "STOPPED") -> MemoryCluster:
+    return MemoryCluster(clock, connector(NAME, STOPPED if state == "STOPPED" else RUNNING))
+
+
+def test_it_merges_removes_and_resets() -> None:
+    cluster = made(ManualClock())
+    typed: Cluster = cluster
+    assert typed.alter_offsets(NAME, {FIRST: TEN, SECOND: TEN}) == ""
+    assert typed.alter_offsets(NAME, {FIRST: None}) == ""
+    assert typed.offsets(NAME) == {SECOND: TEN}
+    cluster.warnings[NAME] = "managed externally"
+    assert typed.reset_offsets(NAME) == "managed externally"
+    assert typed.offsets(NAME) == {}
+    assert cluster.changed == [(NAME, {FIRST: TEN, SECOND: TEN}), (NAME, {FIRST: None}), (NAME, None)]
+
+
+def test_it_refuses_until_the_connector_stands_still() -> None:
+    clock = ManualClock()
+    cluster = made(clock, "RUNNING")
+    cluster.stop(NAME)
+    with pytest.raises(NotStopped):
+        cluster.alter_offsets(NAME, {FIRST: TEN})
+    clock.sleep(cluster.delay)
+    cluster.alter_offsets(NAME, {FIRST: TEN})
+    assert len(cluster.changed) == 1
+
+
+def test_a_lost_answer_may_have_taken_effect() -> None:
+    cluster = made(ManualClock())
+    cluster.faults["alter", NAME].extend([Fault(OutcomeUnknown("lost")), Fault(OutcomeUnknown("lost"), happens=True)])
+    for offsets in ({}, {FIRST: TEN}):
+        with pytest.raises(OutcomeUnknown):
+            cluster.alter_offsets(NAME, {FIRST: TEN})
+        assert cluster.offsets(NAME) == offsets
+
+
+def test_offsets_outlive_their_connector() -> None:
+    clock = ManualClock()
+    cluster = made(clock)
+    cluster.alter_offsets(NAME, {FIRST: TEN})
+    cluster.delete(NAME)
+    with pytest.raises(NotFound):
+        cluster.offsets(NAME)
+    clock.sleep(cluster.delay)
+    cluster.create(NAME, {})
+    clock.sleep(cluster.delay)
+    assert cluster.offsets(NAME) == {FIRST: TEN}
+
+
+def test_a_running_connector_moves_until_it_stops() -> None:
+    clock = ManualClock()
+    cluster = made(clock, "RUNNING")
+    steps = iter([TEN, TWENTY])
+
+    def progress(before: Offsets) -> Offsets:
+        return {**before, FIRST: next(steps)}
+
+    cluster.progress[NAME] = progress
+    assert cluster.offsets(NAME) == {FIRST: TEN}
+    cluster.stop(NAME)
+    clock.sleep(cluster.delay)
+    assert cluster.offsets(NAME) == cluster.offsets(NAME) == {FIRST: TWENTY}
