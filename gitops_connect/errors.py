@@ -19,6 +19,7 @@ the answer off the type:
         UnsafePlan                  a guard refuses the plan
         StalePlan                   what was reviewed is not what would be applied
         LedgerUnusable              the ledger cannot be read or written
+        OperationSettled            a change of offsets took effect, or may have: it is never begun again
         ConnectRefused              a worker answered, and will not do it
           Unauthorized              401 or 403
           NotFound                  404
@@ -97,6 +98,10 @@ class StalePlan(Stalled):
 
 class LedgerUnusable(Stalled):
     """The ledger cannot be opened, read or written."""
+
+
+class OperationSettled(Stalled):
+    """A settled operation is never begun again, nor one that the ledger cannot say to be without effect."""
 
 
 class ConnectRefused(Stalled):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from threading import Lock
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
 
@@ -28,7 +29,7 @@ class LeaseTerms:
 
 
 class Lease:
-    """The right to change one cluster. For use by one thread."""
+    """The right to change one cluster. Safe for several threads."""
 
     def __init__(self, database: Database, terms: LeaseTerms) -> None:
         """Not yet held; `held` does that."""
@@ -36,17 +37,26 @@ class Lease:
         self._terms = terms
         self._token = secrets.token_hex(16)
         self._renewed = float("-inf")
+        self._renewing = Lock()
 
     def check(self) -> None:
         """Raise LedgerBusy unless the lease is still ours; renew it when a third of its time is over.
 
         To be called before each effect, and more often than the lease lasts while waiting.
         """
-        if self._terms.clock.monotonic() - self._renewed >= self._terms.ttl / 3:
-            self.renew()
-            return
+        with self._renewing:  # whoever comes second finds it renewed
+            if self._is_due():
+                self.renew()
+                return
         with self._database.read() as connection:
             self._require_ours(connection)
+
+    def require(self, connection: Connection) -> None:
+        """Raise LedgerBusy, and so undo the transaction of `connection`, unless the lease is ours until it has ended.
+
+        Takes no lock of this process: whoever renews holds that one while waiting for the database's.
+        """
+        self._require_ours(connection, locked=True)
 
     def renew(self) -> None:
         """Extend the lease by its whole time. Raises LedgerBusy where somebody took it after it had expired."""
@@ -92,8 +102,13 @@ class Lease:
     def _expiry(self) -> datetime:
         return self._terms.clock.now() + timedelta(seconds=self._terms.ttl)
 
-    def _require_ours(self, connection: Connection) -> None:
-        row = connection.execute(select(LEASES).where(LEASES.c.cluster == self._terms.cluster)).one_or_none()
+    def _is_due(self) -> bool:
+        return self._terms.clock.monotonic() - self._renewed >= self._terms.ttl / 3
+
+    def _require_ours(self, connection: Connection, *, locked: bool = False) -> None:
+        query = select(LEASES).where(LEASES.c.cluster == self._terms.cluster)
+        # SQLite has one lock for all writers, and knows no other; elsewhere nobody takes a row that is locked so.
+        row = connection.execute(query.with_for_update(read=True) if locked else query).one_or_none()
         if row is None or row.token != self._token:
             taken = f"taken over by {_holder(row)}" if row else "removed from the ledger"
             raise LedgerBusy(

@@ -9,14 +9,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Row, delete, select
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseTerms, held
-from gitops_connect.ledger.schema import OWNERSHIP, REVISIONS
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.schema import OWNERSHIP, REVISIONS, upsert
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.revisions import RevisionMark, Revisions
@@ -38,6 +40,7 @@ class Ledger:
         """For `open`, which has the schema and the key ready."""
         self._database = database
         self.key = key
+        self.operations = Operations(database)
 
     def __repr__(self) -> str:
         return f"Ledger({self._database.place!r})"
@@ -65,7 +68,7 @@ class Ledger:
         """
         with self._database.write() as connection:
             for ownership in ownerships:
-                _upsert(
+                upsert(
                     connection,
                     OWNERSHIP,
                     {"cluster": ownership.cluster, "connector": ownership.connector},
@@ -73,6 +76,7 @@ class Ledger:
                         "revision": ownership.revision,
                         "desired": ownership.desired,
                         "applied": canonical(dict(ownership.applied)).decode(),
+                        "on_delete": ownership.on_delete.value,
                     },
                     {"origin": ownership.origin.value, "since": ownership.since},
                 )
@@ -113,24 +117,17 @@ class Ledger:
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
         values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
         with self._database.write() as connection:
-            _upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values, {})
-
-
-def _upsert(
-    connection: Connection, table: Table, key: Mapping[str, str], values: Mapping[str, Any], first: Mapping[str, Any]
-) -> None:
-    """Update the row of `key`, or insert it, then with the values of `first` too.
-
-    Two statements, because each database has its own words for doing it in one.
-    """
-    this = update(table).values(**values)
-    for column, value in key.items():
-        this = this.where(table.c[column] == value)
-    if connection.execute(this).rowcount == 0:
-        connection.execute(insert(table).values(**key, **values, **first))
+            upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values)
 
 
 def _ownership(row: Row[Any]) -> Ownership:
     return Ownership(
-        row.cluster, row.connector, Origin(row.origin), row.revision, row.since, row.desired, json.loads(row.applied)
+        row.cluster,
+        row.connector,
+        Origin(row.origin),
+        row.revision,
+        row.since,
+        row.desired,
+        json.loads(row.applied),
+        OnDelete(row.on_delete),
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Connection,
     Double,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -19,6 +22,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    update,
 )
 from sqlalchemy.engine import Dialect
 
@@ -65,8 +69,32 @@ OWNERSHIP = Table(
     Column("since", UtcTime, nullable=False),
     Column("desired", String),
     Column("applied", Text, nullable=False),
+    Column("on_delete", String, nullable=False, server_default="keep"),
 )
-"""`applied` is a JSON object: config key -> keyed digest."""
+"""`applied` is a JSON object: config key -> keyed digest. `on_delete` is since version 2."""
+
+OPERATIONS = Table(
+    "operations",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("connector", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("digest", String),
+    Column("revision", String, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("final", Boolean, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("warning", Text, nullable=False),
+    Column("digest_before", String),
+    Column("digest_after", String),
+    Column("acknowledged", Text, nullable=False),
+    Column("declared", LargeBinary),
+    Column("snapshot", LargeBinary),
+)
+"""Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` makes."""
 
 REVISIONS = Table(
     "revisions",
@@ -94,7 +122,15 @@ LEASES = Table(
 """At most one row a cluster, while somebody works on it."""
 
 Upgrade = Callable[[Connection], None]
-UPGRADES: tuple[Upgrade, ...] = ()
+
+
+def _add_operations(connection: Connection) -> None:
+    """Version 2. A version that changes this table has to keep here what it was, as the steps after this expect it."""
+    connection.exec_driver_sql("ALTER TABLE ownership ADD COLUMN on_delete VARCHAR DEFAULT 'keep' NOT NULL")
+    OPERATIONS.create(connection)
+
+
+UPGRADES: tuple[Upgrade, ...] = (_add_operations,)
 """`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
 
 _VERSION = "schema_version"
@@ -152,3 +188,21 @@ def set_property(connection: Connection, name: str, value: str) -> None:
     """Keep it, in place of an earlier value."""
     connection.execute(delete(PROPERTIES).where(PROPERTIES.c.name == name))
     connection.execute(insert(PROPERTIES).values(name=name, value=value))
+
+
+def upsert(
+    connection: Connection,
+    table: Table,
+    key: Mapping[str, str],
+    values: Mapping[str, Any],
+    first: Mapping[str, Any] | None = None,
+) -> None:
+    """Update the row of `key`, or insert it, then with the values of `first` too.
+
+    Two statements, because each database has its own words for doing it in one.
+    """
+    this = update(table).values(**values)
+    for column, value in key.items():
+        this = this.where(table.c[column] == value)
+    if connection.execute(this).rowcount == 0:
+        connection.execute(insert(table).values(**key, **values, **(first or {})))

@@ -37,7 +37,7 @@ def fail_half_way(connection: Connection) -> None:
 def test_a_newer_ledger_is_refused_and_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     set_version(tmp_path, 99)
     before = (tmp_path / "state.db").read_bytes()
-    with pytest.raises(LedgerUnusable, match=r"schema version 99.*knows 1 at most.*newer gitops-connect"):
+    with pytest.raises(LedgerUnusable, match=r"schema version 99.*knows 2 at most.*newer gitops-connect"):
         Ledger.open(URL, tmp_path, None)
     assert (tmp_path / "state.db").read_bytes() == before
 
@@ -45,18 +45,18 @@ def test_a_newer_ledger_is_refused_and_left_alone(ledger: Ledger, tmp_path: Path
 def test_an_older_ledger_is_upgraded_step_by_step(ledger: Ledger, tmp_path: Path) -> None:
     database = Database(URL, tmp_path)
     with database.write() as connection:
-        schema.upgrade(connection, (add_a_column,))
+        schema.upgrade(connection, (*schema.UPGRADES, add_a_column))
     assert "note" in columns(database, "revisions")
     with database.read() as connection:
-        assert schema.find_version(connection, (add_a_column,)) == 2
-    with pytest.raises(LedgerUnusable, match="schema version 2"):
+        assert schema.find_version(connection, (*schema.UPGRADES, add_a_column)) == 3
+    with pytest.raises(LedgerUnusable, match="schema version 3"):
         Ledger.open(URL, tmp_path, None)
 
 
 def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(ledger: Ledger, tmp_path: Path) -> None:
     database = Database(URL, tmp_path)
     with pytest.raises(RuntimeError), database.write() as connection:
-        schema.upgrade(connection, (add_a_column, fail_half_way))
+        schema.upgrade(connection, (*schema.UPGRADES, add_a_column, fail_half_way))
     assert columns(database, "revisions").isdisjoint({"note", "half"})
     Ledger.open(URL, tmp_path, None)
 
