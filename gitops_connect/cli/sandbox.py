@@ -31,12 +31,18 @@ def up(
     version: Annotated[str | None, typer.Option(help="The Kafka release of the workers, as in 4.3.1.")] = None,
     folder: Folder = Path(".sandbox"),
     heap: Annotated[int | None, typer.Option(min=256, help="Heap of each worker in MiB; as before, else 2048.")] = None,
+    plugin_path: Annotated[
+        list[Path] | None, typer.Option(help="A folder of further connectors; may be given several times. As before.")
+    ] = None,
 ) -> None:
     """Start what does not run yet, and wait until all of it answers. The first time, Kafka is downloaded (55 MB)."""
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
-    options = SandboxOptions(folder=folder, workers=workers, release=version, heap=heap, usual_ports=True)
+    plugins = tuple(plugin_path) if plugin_path else None
+    options = SandboxOptions(
+        folder=folder, workers=workers, release=version, heap=heap, plugin_path=plugins, usual_ports=True
+    )
     with progress("sandbox up") as update:
         sandbox = Sandbox.up(options, update)
     typer.echo(_next_steps(sandbox, folder), err=True)

@@ -23,12 +23,21 @@ from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import configs, processes
 from gitops_connect.sandbox.answers import broker_answers, worker_answers
 from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import fetch_jars
+from gitops_connect.sandbox.jars import fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import BROKER, STOP_TIMEOUT, Launch, Tools, log_file, marker
 from gitops_connect.sandbox.leash import Leash, tie
 from gitops_connect.sandbox.releases import BROKER_RELEASE, DEFAULT_RELEASE, parse
-from gitops_connect.sandbox.state import Part, State, locked, new_id, prepare_folder, read_state, write_state
+from gitops_connect.sandbox.state import (
+    Part,
+    State,
+    locked,
+    new_id,
+    plugin_folders,
+    prepare_folder,
+    read_state,
+    write_state,
+)
 
 DEFAULT_FOLDER = Path(".sandbox")
 DEFAULT_HEAP = 2048
@@ -45,14 +54,16 @@ def _silent(text: str, done: int | None, total: int | None) -> None:
 class SandboxOptions:
     """What to bring up. None means: as it was in this folder, else one worker of the default release and heap.
 
-    `usual_ports` tries Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is
-    taken down when this process ends, even by `kill -9`.
+    `plugin_path` are folders that hold further connectors, a jar or a folder each. With 0 `workers`, there is a broker
+    alone. `usual_ports` tries Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied`
+    sandbox is taken down when this process ends, even by `kill -9`.
     """
 
     folder: Path = DEFAULT_FOLDER
     workers: int | None = None
     release: str | None = None
     heap: int | None = None
+    plugin_path: tuple[Path, ...] | None = None
     usual_ports: bool = False
     tied: bool = False
 
@@ -190,24 +201,32 @@ def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> Stat
     state = before or State(new_id(), DEFAULT_RELEASE, DEFAULT_HEAP)
     release, heap = options.release or state.release, options.heap or state.heap
     parse(release)
-    if (release, heap) != (state.release, state.heap) and any(worker.running for worker in state.workers):
+    folders = state.plugin_path if options.plugin_path is None else plugin_folders(options.plugin_path)
+    chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=folders)
+    if chosen != state and any(worker.running for worker in state.workers):
         raise SandboxFailed(
-            f"the workers in {folder} run Connect {state.release} with {state.heap} MiB of heap, and {release} with "
-            f"{heap} MiB is asked for: take them down first (gitops-connect sandbox down --dir {folder})"
+            f"the workers in {folder} run {_kind(state)}, and {_kind(chosen)} is asked for: take them down first "
+            f"(gitops-connect sandbox down --dir {folder})"
         )
-    return dataclasses.replace(state, release=release, heap=heap)
+    return chosen
+
+
+def _kind(state: State) -> str:
+    plugins = f" and the plugins of {', '.join(state.plugin_path)}" if state.plugin_path else ""
+    return f"Connect {state.release} with {state.heap} MiB of heap{plugins}"
 
 
 def _indices(known: list[int], count: int | None) -> list[int]:
     """Which workers there shall be: the first of those there were, then new ones; as many as before without a count."""
-    wanted = count or len(known) or 1
+    wanted = (len(known) or 1) if count is None else count
     unused = (index for index in range(1, wanted + len(known) + 1) if index not in known)
     return [*known, *unused][:wanted]
 
 
 def _tools(state: State, options: SandboxOptions, progress: Progress) -> Tools:
     java = find_java(os.environ)
-    jars = {release: fetch_jars(release, java, os.environ, progress) for release in {BROKER_RELEASE, state.release}}
+    releases = {BROKER_RELEASE, state.release}
+    jars = {release: fetch_jars(kafka(release), java, os.environ, progress) for release in releases}
     tools = Tools(java, jars, os.environ)
     if options.usual_ports:
         tools = dataclasses.replace(tools, broker_ports=(9092,), controller_ports=(9093,), worker_ports=_REST_PORTS)

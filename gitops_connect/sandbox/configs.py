@@ -6,7 +6,7 @@ what one machine needs; all others stay Kafka's own, so that what is seen here i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from gitops_connect.sandbox.releases import plugin_discovery
@@ -62,7 +62,7 @@ def broker(data: Path, port: int, controller_port: int) -> str:
     )
 
 
-def worker(release: str, port: int, broker_port: int, plugins: Path) -> str:
+def worker(release: str, port: int, broker_port: int, plugins: Iterable[str]) -> str:
     """A distributed Connect worker. Strings as converters: lines of a file stay lines, and any record can be read."""
     topics = {
         f"{kind}.storage.{key}": value
@@ -89,7 +89,7 @@ def worker(release: str, port: int, broker_port: int, plugins: Path) -> str:
             "exactly.once.source.support": "enabled",
             "connector.client.config.override.policy": "All",
             "plugin.discovery": plugin_discovery(release),
-            "plugin.path": str(plugins),
+            "plugin.path": ",".join(plugins),
         }
     )
 

@@ -1,4 +1,4 @@
-"""The jars of a Kafka release, in the user's cache: fetched once, then used offline.
+"""Jars in the user's cache, those of a Kafka release above all: fetched once, then used offline.
 
 A folder is made aside and renamed when it is whole, so a download that is killed leaves nothing half; what Ivy had
 downloaded by then is kept, and the next try goes on from there.
@@ -11,6 +11,7 @@ import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -29,19 +30,32 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
     return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("gitops-connect"))
 
 
-def jar_folder(cache: Path, release: str) -> Path:
-    """Where this release's jars are, or would be. Its name holds what was asked for, so that it is never stale."""
-    request = hashlib.sha256(ivy.module_file(dependencies(release)).encode()).hexdigest()
-    return cache / f"kafka-{release}-{request[:8]}"
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """Some modules, each as (group, artifact, version), with everything that they need; kept together under a name."""
+
+    name: str
+    modules: tuple[tuple[str, str, str], ...]
 
 
-def fetch_jars(release: str, java: Java, environment: Mapping[str, str], progress: ivy.Progress) -> Path:
-    """The folder with all jars of the release; from Maven Central where it is not there yet.
+def jar_folder(cache: Path, wanted: JarSet) -> Path:
+    """Where these jars are, or would be. Its name holds what was asked for, so that it is never stale."""
+    request = hashlib.sha256(ivy.module_file(wanted.modules).encode()).hexdigest()
+    return cache / f"{wanted.name}-{request[:8]}"
+
+
+def kafka(release: str) -> JarSet:
+    """Broker and Connect of that release. Raises SandboxFailed where it is not a release's number."""
+    return JarSet(f"kafka-{release}", dependencies(release))
+
+
+def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progress: ivy.Progress) -> Path:
+    """The folder with all of these jars; from Maven Central where it is not there yet.
 
     Raises SandboxFailed where they cannot be fetched, or the cache cannot be written.
     """
     cache = cache_folder(environment)
-    folder = jar_folder(cache, release)
+    folder = jar_folder(cache, wanted)
     if ":" in str(folder):
         raise SandboxFailed(f"the cache {cache} has a colon in its name, which Java takes apart: set {CACHE_VARIABLE}")
     if folder.is_dir():
@@ -49,7 +63,7 @@ def fetch_jars(release: str, java: Java, environment: Mapping[str, str], progres
     try:
         with _only_one(cache) as lock:
             if not folder.is_dir():  # looked at again under the lock: another process may have fetched it
-                retrieval = _prepare(cache, release, java, environment, lock)
+                retrieval = _prepare(cache, wanted, java, environment, lock)
                 ivy.retrieve(retrieval, progress)
                 retrieval.target.rename(folder)
                 shutil.rmtree(retrieval.scratch)
@@ -58,12 +72,12 @@ def fetch_jars(release: str, java: Java, environment: Mapping[str, str], progres
     return folder
 
 
-def _prepare(cache: Path, release: str, java: Java, environment: Mapping[str, str], lock: int) -> ivy.Retrieval:
+def _prepare(cache: Path, wanted: JarSet, java: Java, environment: Mapping[str, str], lock: int) -> ivy.Retrieval:
     aside, scratch = cache / ".aside", cache / ".ivy"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     scratch.mkdir(exist_ok=True)
-    return ivy.Retrieval(dependencies(release), aside, scratch, java, environment, lock)
+    return ivy.Retrieval(wanted.modules, aside, scratch, java, environment, lock)
 
 
 @contextmanager

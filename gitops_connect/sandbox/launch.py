@@ -103,7 +103,8 @@ class Launch:
             self._prepare_broker(part, known)
             command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.Kafka")
         else:
-            text = configs.worker(self.state.release, part.port, self.state.broker.port, self.folder / "plugins")
+            plugins = (str(self.folder / "plugins"), *self.state.plugin_path)
+            text = configs.worker(self.state.release, part.port, self.state.broker.port, plugins)
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
         process = processes.start((*command, str(self._config(part))), log_file(self.folder, part), self._variables())

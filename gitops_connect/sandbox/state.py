@@ -9,7 +9,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +49,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One sandbox. `id` is the Kafka cluster's id too; `heap` is each worker's, in MiB."""
+    """One sandbox. `id` is the Kafka cluster's id too; `heap` is each worker's, in MiB.
+
+    `plugin_path` are the folders, beside its own, in which workers look for connectors.
+    """
 
     id: str
     release: str
@@ -57,6 +60,7 @@ class State:
     broker: Part = Part(0, 0)
     controller_port: int = 0
     workers: tuple[Part, ...] = field(default=())
+    plugin_path: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -101,6 +105,7 @@ def read_state(folder: Path) -> State | None:
         if raw.pop("format") != _FORMAT:
             raise SandboxFailed(f"{file} was written by another version of gitops-connect: remove the folder {folder}")
         raw["broker"], raw["workers"] = _part(raw["broker"]), tuple(map(_part, raw["workers"]))
+        raw["plugin_path"] = tuple(raw.get("plugin_path", ()))
         return State(**raw)
     except FileNotFoundError:
         return None
@@ -136,6 +141,17 @@ def _try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def plugin_folders(folders: Iterable[Path]) -> tuple[str, ...]:
+    """As a worker is told of them. Raises SandboxFailed for what is no folder, or cannot be told."""
+    paths = tuple(str(folder.absolute()) for folder in folders)
+    for path in paths:
+        if "," in path:
+            raise SandboxFailed(f"the plugin folder {path} has a comma in its name, at which Kafka takes a list apart")
+        if not Path(path).is_dir():
+            raise SandboxFailed(f"expected a folder of plugins at {path}, found none")
+    return paths
 
 
 def prepare_folder(folder: Path) -> None:

@@ -154,6 +154,17 @@ def test_running_workers_are_not_taken_for_others(own: Sandbox, options: Sandbox
         Sandbox.up(SandboxOptions(folder=options.folder, heap=768))
 
 
+def test_running_workers_get_no_further_plugins(own: Sandbox, options: SandboxOptions, tmp_path: Path) -> None:
+    with pytest.raises(SandboxFailed, match=f"and the plugins of {tmp_path} is asked for: take them down first"):
+        Sandbox.up(SandboxOptions(folder=options.folder, plugin_path=(tmp_path,)))
+
+
+def test_a_broker_may_be_alone(tmp_path: Path) -> None:
+    with Sandbox.up(SandboxOptions(folder=tmp_path, workers=0, tied=True)) as sandbox:
+        assert [(part.name, part.answers) for part in sandbox.status()] == [("broker", True)]
+        assert sandbox.worker_urls == ()
+
+
 def test_a_stray_that_nobody_wrote_down_is_ended(own: Sandbox, again: Callable[..., Sandbox], tmp_path: Path) -> None:
     command = (sys.executable, "-c", "import time; time.sleep(600)", marker(own.state()))
     stray = processes.start(command, tmp_path / "log", dict(os.environ))

@@ -7,11 +7,11 @@ import pytest
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import ivy
-from gitops_connect.sandbox.jars import cache_folder, fetch_jars, jar_folder
+from gitops_connect.sandbox.jars import cache_folder, fetch_jars, jar_folder, kafka
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.releases import dependencies
 
-RELEASE = "4.3.1"
+KAFKA = kafka("4.3.1")
 DOWNLOADS = """
 print("\\tfound org.apache.kafka#kafka-clients;4.3.1 in maven")
 print("\\tfound org.slf4j#slf4j-api;1.7.36 in maven")
@@ -56,20 +56,20 @@ def silent(text: str, done: int | None, total: int | None) -> None:
 def test_jars_are_fetched_once_and_progress_is_counted(tmp_path: Path, environment: dict[str, str]) -> None:
     said: list[tuple[str, int | None, int | None]] = []
     java = pretend(tmp_path, DOWNLOADS)
-    folder = fetch_jars(RELEASE, java, environment, lambda *words: said.append(words))
+    folder = fetch_jars(KAFKA, java, environment, lambda *words: said.append(words))
     assert [jar.name for jar in folder.iterdir()] == ["kafka-clients-4.3.1.jar"]
     assert said == [("1 jars found", None, None), ("2 jars found", None, None), ("jars downloaded", 1, 2)]
     java.path.unlink()
-    assert fetch_jars(RELEASE, java, environment, silent) == folder, "the second time needs no Java and no network"
+    assert fetch_jars(KAFKA, java, environment, silent) == folder, "the second time needs no Java and no network"
 
 
 def test_a_failed_download_leaves_nothing_that_looks_whole(tmp_path: Path, environment: dict[str, str]) -> None:
     with pytest.raises(SandboxFailed, match=r"module not found: org.apache.kafka#kafka_2.13;9.9.9") as failure:
-        fetch_jars(RELEASE, pretend(tmp_path, FAILS), environment, silent)
+        fetch_jars(KAFKA, pretend(tmp_path, FAILS), environment, silent)
     assert "GITOPS_CONNECT_MAVEN_URL" in str(failure.value)
-    folder = jar_folder(cache_folder(environment), RELEASE)
+    folder = jar_folder(cache_folder(environment), KAFKA)
     assert not folder.exists()
-    assert fetch_jars(RELEASE, pretend(tmp_path, DOWNLOADS), environment, silent) == folder
+    assert fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, silent) == folder
     assert not (folder / "half.jar").exists()
 
 
@@ -78,32 +78,32 @@ def test_an_interrupted_download_leaves_nothing_that_looks_whole(tmp_path: Path,
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch_jars(RELEASE, pretend(tmp_path, DOWNLOADS), environment, interrupt)
-    assert not jar_folder(cache_folder(environment), RELEASE).exists()
+        fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, interrupt)
+    assert not jar_folder(cache_folder(environment), KAFKA).exists()
 
 
 def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    folder = fetch_jars(RELEASE, pretend(tmp_path, UNTRUSTED), environment, silent)
+    folder = fetch_jars(KAFKA, pretend(tmp_path, UNTRUSTED), environment, silent)
     assert (folder / "kafka-clients-4.3.1.jar").exists()
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file stands in the way")
     with pytest.raises(SandboxFailed, match="GITOPS_CONNECT_CACHE names another"):
-        fetch_jars(RELEASE, pretend(tmp_path, DOWNLOADS), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
+        fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
 
 
 def test_a_colon_in_the_cache_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxFailed, match="colon"):
-        fetch_jars(RELEASE, Java(tmp_path, 17), {"GITOPS_CONNECT_CACHE": f"{tmp_path}/a:b"}, silent)
+        fetch_jars(KAFKA, Java(tmp_path, 17), {"GITOPS_CONNECT_CACHE": f"{tmp_path}/a:b"}, silent)
 
 
 @pytest.mark.parametrize("release", ["", "4.3", "latest", "4.3.1-rc0", "../4.3.1"])
-def test_only_a_release_number_becomes_a_folder(release: str, environment: dict[str, str]) -> None:
+def test_only_a_release_number_becomes_a_folder(release: str) -> None:
     with pytest.raises(SandboxFailed, match=r"expected a Kafka release such as 4\."):
-        fetch_jars(release, Java(Path("java"), 17), environment, silent)
+        kafka(release)
 
 
 def test_ivy_comes_with_pyspark_and_pyspark_is_not_imported() -> None:

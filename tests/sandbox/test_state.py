@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -7,7 +8,16 @@ import pytest
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.processes import ProcessId
-from gitops_connect.sandbox.state import Part, State, locked, new_id, prepare_folder, read_state, write_state
+from gitops_connect.sandbox.state import (
+    Part,
+    State,
+    locked,
+    new_id,
+    plugin_folders,
+    prepare_folder,
+    read_state,
+    write_state,
+)
 
 STATE = State(
     id="AAAAAAAAQACAAAAAAAAAAA",
@@ -16,6 +26,7 @@ STATE = State(
     broker=Part(0, 9092, ProcessId(11, 1.5)),
     controller_port=9093,
     workers=(Part(1, 8083, ProcessId(12, 2.5)), Part(2, 8084)),
+    plugin_path=("/connectors",),
 )
 
 
@@ -38,6 +49,15 @@ def test_a_state_that_is_half_or_strange_is_refused_by_name(tmp_path: Path) -> N
         file.write_text(text)
         with pytest.raises(SandboxFailed, match=r"state\.json"):
             read_state(tmp_path)
+
+
+def test_a_state_from_before_there_was_a_plugin_path_is_read(tmp_path: Path) -> None:
+    write_state(tmp_path, STATE)
+    file = tmp_path / "state.json"
+    before = json.loads(file.read_text())
+    del before["plugin_path"]
+    file.write_text(json.dumps(before))
+    assert read_state(tmp_path) == dataclasses.replace(STATE, plugin_path=())
 
 
 def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -103,3 +123,14 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SandboxFailed, match="cannot use the folder"):
         prepare_folder(tmp_path / "file")
+
+
+def test_folders_of_plugins_are_told_in_full(empty_folder: Path) -> None:
+    (empty_folder / "further").mkdir()
+    assert plugin_folders([Path("further")]) == (str(empty_folder / "further"),)
+
+
+@pytest.mark.parametrize(("name", "message"), [("a,b", "has a comma"), ("none", "expected a folder of plugins at")])
+def test_a_plugin_folder_that_workers_could_not_read_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(SandboxFailed, match=message):
+        plugin_folders([tmp_path / name])
