@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
+from plugins.builder import COMPILER, build_plugins
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
-from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_folder, fetch_jars
+from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_folder, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 
@@ -90,7 +91,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if wanted:
         with _said(session.config) as say:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
-            fetch_jars(BROKER_RELEASE, find_java(os.environ), os.environ, say)
+            fetch_jars(kafka(BROKER_RELEASE), find_java(os.environ), os.environ, say)
+            fetch_jars(COMPILER, find_java(os.environ), os.environ, say)
 
 
 @pytest.fixture(scope="session")
@@ -98,9 +100,12 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     """The one real broker and worker that all e2e tests share; it goes when pytest goes, even by `kill -9`.
 
     A test may kill and add workers (`sandbox.kill_worker(1)`, `sandbox.start_worker()`): afterwards there is one
-    worker again. Names of connectors come from `connector_name`, so that no test meets another's.
+    worker again. Names of connectors come from `connector_name`, so that no test meets another's. Beside Kafka's own
+    connectors it has those of tests/plugins.
     """
-    options = SandboxOptions(folder=tmp_path_factory.mktemp("shared") / "sandbox", workers=1, heap=1024, tied=True)
+    plugins = build_plugins(tmp_path_factory.mktemp("plugins"), os.environ)
+    folder = tmp_path_factory.mktemp("shared") / "sandbox"
+    options = SandboxOptions(folder=folder, workers=1, heap=1024, plugin_path=(plugins,), tied=True)
     with _said(request.config) as say, Sandbox.up(options, say) as started:
         say(f"up at {started.worker_urls[0]}", None, None)
         yield started
