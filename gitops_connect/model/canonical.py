@@ -9,10 +9,13 @@ from typing import Any
 
 from gitops_connect.model.names import Digest
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+"""Kept, because `json.dumps` makes a new one for each value; large manifests have millions of them."""
+
 
 def canonical(value: Any) -> bytes:
     """JSON with sorted keys and no blanks, in UTF-8. Raises TypeError for what JSON cannot say, ValueError for NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def digest(value: Any) -> Digest:

@@ -41,12 +41,31 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetSchema:
+    """What the repository itself says of a connector class: a JSON Schema of one entry, from `offset-schemas/`.
+
+    `position` and `unit` are its keys `x-position` and `x-unit`: the fields of an offset that say how far it is, the
+    most significant first, and what a difference of them counts.
+    """
+
+    class_name: str
+    path: str
+    document: Mapping[str, Any] | bool = field(repr=False)
+    position: tuple[str, ...] = ()
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestContext:
-    """What a manifest is held against: its connector's config, and the offsets that stand. None: not known."""
+    """What a manifest is held against: its connector's config, and the offsets that stand. None: not known.
+
+    `schema` is the repository's own for the class of the connector, if there is one.
+    """
 
     connector: ConnectorName
     config: Mapping[str, str] | None = field(default=None, repr=False)
     live: Offsets | None = field(default=None, repr=False)
+    schema: OffsetSchema | None = None
 
 
 @dataclass(frozen=True, slots=True)

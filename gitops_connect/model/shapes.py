@@ -1,46 +1,63 @@
-"""What partitions and offsets of the connectors that people run look like, as data: one shape for each family."""
+"""What partitions and offsets of a connector look like, by its config; and which of two offsets is further.
+
+`shape_fields` says what a shape is, `families` has those that are known here, `positions` compares.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+from types import MappingProxyType
+
+from gitops_connect.model.families import FAMILIES, SINK
+from gitops_connect.model.manifests import OffsetSchema
+from gitops_connect.model.positions import compare
+from gitops_connect.model.shape_fields import Fields, FieldType, Shape, Tie, Tied
+
+__all__ = ["FieldType", "Fields", "Shape", "Tie", "Tied", "class_names", "compare", "schema_of", "shape_of"]
+
+_CLASS = "connector.class"
 
 
-class FieldType(Enum):
-    """What stands in a field of a partition or an offset."""
+def class_names(class_name: str) -> tuple[str, ...]:
+    """The names by which Connect takes a class: the full one, the simple one, and that without `Connector`.
 
-    TEXT = "a text"
-    NUMBER = "a whole number of 0 or more"
-    ANY = "any value"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One family: which fields its partitions and offsets have.
-
-    `position` are the fields of an offset that say how far it is, the most significant first; `unit` is what a
-    difference of two positions counts, where it is a single number, else empty.
+    As `PluginUtils.computeAliases` has them.
     """
-
-    name: str
-    partition: Mapping[str, FieldType]
-    offset: Mapping[str, FieldType]
-    position: tuple[str, ...]
-    unit: str = ""
+    simple = class_name.rpartition(".")[2].rpartition("$")[2]
+    return class_name, simple, simple.removesuffix("Connector") or simple
 
 
-_SINK = Shape(
-    "sink",
-    {"kafka_topic": FieldType.TEXT, "kafka_partition": FieldType.NUMBER},
-    {"kafka_offset": FieldType.NUMBER},
-    ("kafka_offset",),
-    "records",
-)
+_BY_NAME = MappingProxyType({name: shape for full, shape in FAMILIES.items() for name in class_names(full)})
 
 
-def shape_of(config: Mapping[str, str]) -> Shape | None:
-    """The shape for a connector of that config; None for a class that is not known here."""
-    if "topics" in config or "topics.regex" in config:
-        return _SINK
+def shape_of(config: Mapping[str, str], schema: OffsetSchema | None = None) -> Shape | None:
+    """The shape for a connector of that config; None for a class that is not known here.
+
+    The schema that the repository has for a class of its own gives a shape that says how far an offset is, no more.
+    """
+    name = config.get(_CLASS, "")
+    known = _BY_NAME.get(name)
+    if known is not None:
+        return known
+    if _is_sink(name, config):
+        return SINK
+    if schema is not None and schema.position:
+        measured = schema.position if len(schema.position) == 1 else ()
+        return Shape(schema.class_name, (), Fields(), schema.position, unit=schema.unit, measured=measured)
     return None
+
+
+def schema_of(config: Mapping[str, str], schemas: Mapping[str, OffsetSchema]) -> OffsetSchema | None:
+    """Of the schemas, by full class name, that for the connector's class, by whatever name the config calls it."""
+    name = config.get(_CLASS, "")
+    if name in schemas:
+        return schemas[name]
+    meant = [schema for full, schema in sorted(schemas.items()) if name in class_names(full)]
+    return meant[0] if len(meant) == 1 else None
+
+
+def _is_sink(name: str, config: Mapping[str, str]) -> bool:
+    """Every sink has one of two keys (`SinkConnectorConfig`); a source that has one of its own is called one."""
+    if name.endswith(("SourceConnector", "Source")):
+        return False
+    return bool(config.get("topics", "").strip() or config.get("topics.regex", "").strip())

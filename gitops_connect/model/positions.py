@@ -1,0 +1,173 @@
+"""Which of two offsets is further, and by how much: as the connector itself would order them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+from gitops_connect.model.canonical import canonical
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.shape_fields import FieldType, Shape
+
+_LONGEST = 40
+"""More digits than that has no position, and turning texts into numbers gets slow with their length."""
+_LSN = re.compile(r"[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:[0-9a-fA-F]{4,24}")
+_BINLOG = re.compile(r"(?s:(.+))\.([0-9]{1,20})")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2})+")
+_MYSQL_GTIDS = re.compile(r"([0-9a-fA-F-]{36}(?::[A-Za-z_][A-Za-z0-9_]*)?)((?::[0-9]{1,19}(?:-[0-9]{1,19})?)+)")
+_MARIADB_GTID = re.compile(r"([0-9]{1,10})-[0-9]{1,10}-([0-9]{1,20})")
+_NULL_LSN = "NULL"
+"""How Debezium's `Lsn` writes that there is none; it is before all others."""
+_INTERVALS = 1000
+"""A set of transaction ids has a handful; one with thousands is not worth comparing each with each."""
+
+Intervals = tuple[tuple[int, int], ...]
+
+
+def compare(
+    shape: Shape | None, current: Mapping[str, Any], declared: Mapping[str, Any]
+) -> tuple[Direction, int | None]:
+    """Which way an offset moves, and how far in the shape's `unit` where one number decides that, else None.
+
+    SAME only where nothing differs at all. CHANGED where it cannot be told: the class is not known, a field that says
+    how far is missing or cannot be ordered, or something beside the position differs that may matter more.
+    """
+    if canonical(current) == canonical(declared):
+        return Direction.SAME, None
+    if shape is None or any(_value(current, name) != _value(declared, name) for name in shape.frame):
+        return Direction.CHANGED, None
+    types = shape.offset.types
+    for name in shape.position:
+        before, after = _operand(shape, current, name), _operand(shape, declared, name)
+        if before == after and type(before) is type(after):
+            continue
+        order = _order(types.get(name, FieldType.ANY), before, after)
+        if order is None:
+            return Direction.CHANGED, None
+        if order:
+            distance = abs(after - before) if shape.unit and name in shape.measured else None
+            return (Direction.FORWARD if order > 0 else Direction.REWIND), distance
+    return Direction.CHANGED, None
+
+
+def fits_binlog(value: str) -> bool:
+    """True for the name of a binlog file."""
+    return _BINLOG.fullmatch(value) is not None
+
+
+def fits_lsn(value: str) -> bool:
+    """True for a log sequence number as SQL Server and Db2 have it."""
+    return value == _NULL_LSN or _LSN.fullmatch(value) is not None
+
+
+def fits_digits(value: str) -> bool:
+    """True for a whole number of 0 or more that is a text."""
+    return value.isascii() and value.isdigit() and len(value) <= _LONGEST
+
+
+def _value(offset: Mapping[str, Any], name: str) -> tuple[str, Any]:
+    """So that 1, 1.0 and true are three values."""
+    value = offset.get(name)
+    return type(value).__name__, value
+
+
+def _operand(shape: Shape, offset: Mapping[str, Any], name: str) -> Any:
+    value = offset.get(name)
+    return 0 if value is None and name in shape.skipped else value
+
+
+def _order(kind: FieldType, before: Any, after: Any) -> int | None:
+    """Positive where `after` is further, negative where it is before, 0 where they are alike, None: cannot be told."""
+    match kind:
+        case FieldType.SERVER:
+            return None if isinstance(before, int) and isinstance(after, int) else 0
+        case FieldType.GTIDS:
+            return _order_gtids(before, after)
+        case FieldType.BINLOG:
+            return _order_binlogs(before, after)
+        case FieldType.TOKEN:
+            return _order_tokens(before, after)
+        case _:
+            ranks = _rank(kind, before), _rank(kind, after)
+            return None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0]
+
+
+def _rank(kind: FieldType, value: Any) -> int | None:
+    if kind is FieldType.LSN:
+        return _rank_lsn(value)
+    if kind is FieldType.DIGITS and isinstance(value, str):
+        return int(value) if fits_digits(value) else None
+    return value if type(value) is int else None
+
+
+def _rank_lsn(value: Any) -> int | None:
+    if value is None or value == _NULL_LSN:
+        return -1
+    if not isinstance(value, str) or _LSN.fullmatch(value) is None:
+        return None
+    return int(value.replace(":", "").ljust(_LONGEST, "0"), 16)
+
+
+def _order_binlogs(before: Any, after: Any) -> int | None:
+    """By their number, and only where the rest of their names is the same."""
+    found = [_BINLOG.fullmatch(value) if isinstance(value, str) else None for value in (before, after)]
+    if found[0] is None or found[1] is None or found[0][1] != found[1][1]:
+        return None
+    return int(found[1][2]) - int(found[0][2])
+
+
+def _order_tokens(before: Any, after: Any) -> int | None:
+    """MongoDB writes its tokens so that their bytes sort in the order of the stream; older ones tell nothing."""
+    if not (isinstance(before, str) and isinstance(after, str) and _HEX.fullmatch(before) and _HEX.fullmatch(after)):
+        return None
+    first, second = bytes.fromhex(before), bytes.fromhex(after)
+    return (second > first) - (second < first)
+
+
+def _order_gtids(before: Any, after: Any) -> int | None:
+    """The further set contains the other one."""
+    first, second = _gtids(before), _gtids(after)
+    if first is None or second is None:
+        return None
+    behind, ahead = _contains(second, first), _contains(first, second)
+    if behind and ahead:
+        return 0
+    return 1 if behind else -1 if ahead else None
+
+
+def _gtids(text: Any) -> Mapping[str, Intervals] | None:
+    """MySQL's `uuid:1-5:7,…` or MariaDB's `domain-server-number,…` (all up to that number), by source or domain."""
+    if not isinstance(text, str):
+        return None
+    sets: dict[str, list[tuple[int, int]]] = {}
+    for part in "".join(text.split()).split(","):
+        if maria := _MARIADB_GTID.fullmatch(part):
+            sets.setdefault(maria[1], []).append((0, int(maria[2])))
+        elif mysql := _MYSQL_GTIDS.fullmatch(part):
+            pairs = (interval.partition("-") for interval in mysql[2][1:].split(":"))
+            sets.setdefault(mysql[1].lower(), []).extend((int(low), int(high or low)) for low, _, high in pairs)
+        else:
+            return None
+    return {source: _joined(intervals) for source, intervals in sets.items()}
+
+
+def _joined(intervals: list[tuple[int, int]]) -> Intervals:
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(intervals):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(high, joined[-1][1])
+        elif low <= high:
+            joined.append((low, high))
+    return tuple(joined)
+
+
+def _contains(large: Mapping[str, Intervals], small: Mapping[str, Intervals]) -> bool:
+    sources: Set[str] = small.keys()
+    if sources - large.keys() or max(map(len, (*large.values(), *small.values())), default=0) > _INTERVALS:
+        return False
+    return all(_covers(large[source], intervals) for source, intervals in small.items())
+
+
+def _covers(large: Intervals, small: Intervals) -> bool:
+    return all(any(low >= start and high <= end for start, end in large) for low, high in small)
