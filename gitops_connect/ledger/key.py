@@ -20,7 +20,8 @@ from gitops_connect.model.canonical import keyed_digest
 
 _LENGTH = 32
 _SHORTEST = 16
-_FINGERPRINT = "key_fingerprint"
+FINGERPRINT = "key_fingerprint"
+"""The property that holds it."""
 
 
 def prepare(database: Database, given: bytes | None) -> bytes:
@@ -30,7 +31,7 @@ def prepare(database: Database, given: bytes | None) -> bytes:
     """
     _require(database, given)
     with database.read() as connection:
-        known = get_property(connection, _FINGERPRINT) if is_current(connection) else None
+        known = get_property(connection, FINGERPRINT) if is_current(connection) else None
     if known is None:
         # The database's write lock also keeps two processes from making two keys.
         with database.write() as connection:
@@ -42,13 +43,13 @@ def prepare(database: Database, given: bytes | None) -> bytes:
 
 def _prepare_locked(connection: Connection, database: Database, given: bytes | None) -> bytes:
     upgrade(connection)
-    known = get_property(connection, _FINGERPRINT)
+    known = get_property(connection, FINGERPRINT)
     file = None if given else _key_file(database)
     if file and known is None and not file.exists():
         _create_key(file)
     key = given or load_key(_key_file(database))
     if known is None:
-        set_property(connection, _FINGERPRINT, _fingerprint(key))
+        set_property(connection, FINGERPRINT, _fingerprint(key))
     else:
         _compare(key, known, database)
     return key

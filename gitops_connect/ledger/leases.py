@@ -132,6 +132,15 @@ def held(database: Database, terms: LeaseTerms) -> Iterator[Lease]:
     lease.release()
 
 
+def require_idle(connection: Connection, now: datetime) -> None:
+    """Raise LedgerBusy where somebody works on any cluster: for what concerns the whole ledger."""
+    for row in connection.execute(select(LEASES).order_by(LEASES.c.cluster)):
+        if not _is_free(row, now):
+            raise LedgerBusy(
+                f"cluster {row.cluster} is being worked on by {_holder(row)}; wait until that is done, or stop it"
+            )
+
+
 def _is_free(row: Row[tuple[object, ...]], now: datetime) -> bool:
     """Expired, or of a process on this machine that ended without giving it back."""
     expires: datetime = row.expires

@@ -11,11 +11,13 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select
 
+from gitops_connect.ledger.archive import Archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
-from gitops_connect.ledger.leases import Lease, LeaseTerms, held
+from gitops_connect.ledger.leases import Lease, LeaseTerms, held, require_idle
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.ledger.schema import OWNERSHIP, REVISIONS, upsert
+from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import OnDelete
@@ -109,6 +111,21 @@ class Ledger:
         than one request to the cluster may take.
         """
         return held(self._database, LeaseTerms(cluster, clock, ttl))
+
+    def export(self) -> Archive:
+        """Everything that the ledger remembers, but for its leases and its key."""
+        with self._database.read() as connection:
+            return take_out(connection)
+
+    def restore(self, archive: Archive, now: datetime, *, replace: bool = False) -> Restored:
+        """Remember what the archive says, and nothing else: wholly or not at all.
+
+        Raises UsageError where something else is there and not to be replaced, LedgerBusy where somebody works on a
+        cluster.
+        """
+        with self._database.write() as connection:
+            require_idle(connection, now)
+            return put_in(connection, archive, replace=replace)
 
     def close(self) -> None:
         """Let go of the database. Nothing is held between two calls, so a ledger that is not closed harms nothing."""

@@ -61,6 +61,12 @@ class Operations:
             )
         return rows.operation(row, self._unpack(row, row.declared))
 
+    def declared(self, cluster: ClusterName, name: OperationName) -> OffsetPatch | None:
+        """The offsets that it was begun with; None where none are saved."""
+        with self._database.read() as connection:
+            row = _find(connection, cluster, name)
+        return None if row is None or row.declared is None else self._unpack(row, row.declared)
+
     def snapshot(self, cluster: ClusterName, name: OperationName) -> Offsets | None:
         """The offsets that stood before it; None where none were saved."""
         with self._database.read() as connection:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.revisions import RevisionMark, Revisions
@@ -42,6 +43,7 @@ ownerships = st.builds(
     since=times,
     desired=st.none() | words,
     applied=st.dictionaries(words, words, max_size=3),
+    on_delete=st.sampled_from(OnDelete),
 )
 
 
@@ -77,6 +79,7 @@ def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger) -> 
         revision=Revision("b" * 40),
         desired=None,
         applied={},
+        on_delete=OnDelete.RESET,
     )
     ledger.record(later)
     assert ledger.ownership(LOCAL) == {"orders": replace(later, origin=Origin.CREATED, since=NOON)}

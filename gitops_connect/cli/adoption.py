@@ -1,0 +1,149 @@
+"""Saying what the ledger does not know: which offset changes were applied, by somebody who does know."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gitops_connect.cli.console import ask, emit, tell
+from gitops_connect.errors import StalePlan, UsageError
+from gitops_connect.model.desired import DesiredOperation, DesiredState
+from gitops_connect.model.names import ClusterName, Digest, OperationName
+from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.reconcile import Declared
+from gitops_connect.report.table import table
+from gitops_connect.world import World
+
+ADOPTED = "said to be applied, with `ledger adopt`"
+_HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "BECOMES")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One offset change: what the ledger knows of it, or would if it had known it when it was declared.
+
+    `declared` is the digest of the repository's document, None where there is none.
+    """
+
+    cluster: ClusterName
+    record: OperationRecord
+    known: bool
+    declared: Digest | None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it was begun, and could not be finished."""
+        return self.record.state is OperationState.OPEN and bool(self.record.message)
+
+    def settled(self) -> OperationRecord:
+        """With the digest of what was begun, else of what the repository declares now."""
+        begun = self.record.state is OperationState.OPEN
+        digest = self.record.digest if begun or self.declared is None else self.declared
+        known = replace(self.record, state=OperationState.SETTLED, digest=digest, message=ADOPTED)
+        return replace(known, failures=0, final=False)
+
+    def row(self, becomes: str) -> list[str]:
+        """One line of what is asked about."""
+        one, state = self.record, self.record.state.value if self.known else "not known"
+        return [self.cluster, one.name, one.connector, one.kind.value, state, becomes]
+
+
+def find_candidates(world: World, cluster: ClusterName, declared: Declared | None) -> list[Candidate]:
+    """Every change that the ledger or the repository knows on that cluster. `declared` is None: only the ledger's."""
+    records = world.ledger.operations.records(cluster)
+    documents: Mapping[OperationName, DesiredOperation] = {}
+    if declared is not None:
+        documents = _operations(declared.states[cluster])
+        now, unknown = world.clock.now(), OperationState.UNKNOWN
+        assumed = {
+            name: OperationRecord(name, one.connector, one.kind, unknown, one.digest, declared.revision, now)
+            for name, one in documents.items()
+        }
+    else:
+        assumed = {}
+    return [
+        Candidate(cluster, record, name in records, documents[name].digest if name in documents else None)
+        for name, record in sorted({**assumed, **records}.items())
+    ]
+
+
+def _operations(state: DesiredState) -> Mapping[OperationName, DesiredOperation]:
+    seeds = [one.initial_offsets for one in state.connectors if one.initial_offsets is not None]
+    return {one.name: one for one in (*state.operations, *seeds)}
+
+
+def waiting(world: World, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that need somebody who knows.
+
+    On a cluster that the ledger has never worked on, that is everything that is declared: the next cycle would note it
+    as history-unknown.
+    """
+    new = {one.cluster for one in candidates if world.ledger.revisions(one.cluster).attempted is None}
+    return [
+        one
+        for one in candidates
+        if one.is_stuck or (one.record.state is OperationState.UNKNOWN and (one.known or one.cluster in new))
+    ]
+
+
+def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:
+    """Those of these names that are not settled already. Raises UsageError for a name that nothing has.
+
+    `place` says where they were looked for.
+    """
+    there = {one.record.name for one in candidates}
+    for name in names:
+        if name not in there:
+            raise UsageError(f"there is no offset change {name!r} in {place}{did_you_mean(name, there)}")
+    chosen = [one for one in candidates if one.record.name in names]
+    for one in chosen:
+        if one.record.state is OperationState.SETTLED:
+            tell(f"note: {one.record.name} is known to have been applied to {one.cluster}")
+    return [one for one in chosen if one.record.state is not OperationState.SETTLED]
+
+
+def require_unsettled(candidates: Sequence[Candidate], names: Sequence[str]) -> None:
+    """Raise UsageError where one of these names was applied: it is never planned again."""
+    for one in candidates:
+        if one.record.name in names and one.record.state is OperationState.SETTLED:
+            raise UsageError(
+                f"{one.record.name} was applied to {one.cluster}, and is never applied again: to do the same once more,"
+                " declare it under another name"
+            )
+
+
+def agreed(chosen: Sequence[Candidate], *, pending: bool, asked: bool) -> bool:
+    """Show what the ledger is going to remember, and ask as `apply` does."""
+    emit(table(_HEADERS, [one.row("pending" if pending else "settled") for one in chosen]))
+    if not asked:
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask on: look at the list above, then run it again with --yes")
+    meaning = "not applied, and are planned again" if pending else "applied, and never are again"
+    tell(f"\nDo you want to say that these were {meaning}? Only 'yes' is taken as a yes.")
+    if ask("  Enter a value: ") == "yes":
+        return True
+    tell("Nothing was written.")
+    return False
+
+
+def write(world: World, cluster: ClusterName, chosen: Sequence[Candidate], *, pending: bool) -> int:
+    """Remember it, under the cluster's lease. Returns how many there were.
+
+    Raises StalePlan, and writes nothing, where the ledger says something else by now than what was shown.
+    """
+    with world.ledger.lease(cluster, world.clock) as lease:
+        operations = world.ledger.operations.under(lease)
+        there = operations.records(cluster)
+        for one in chosen:
+            if there.get(one.record.name) != (one.record if one.known else None):
+                raise StalePlan(f"{one.record.name} has changed since it was shown: look at it again")
+        if pending:
+            for one in chosen:
+                operations.drop(cluster, one.record.name)
+        else:
+            now = world.clock.now()
+            operations.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
+    return len(chosen)

@@ -1,0 +1,235 @@
+"""`gitops-connect ledger show|adopt|export|import`: what was done once, correcting it, and carrying it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, assert_never
+
+import typer
+
+from gitops_connect.cli import session
+from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.listing import listing
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
+from gitops_connect.errors import UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.names import ClusterName, OperationName
+    from gitops_connect.model.offsets import OffsetPatch
+    from gitops_connect.model.operations import OperationRecord
+    from gitops_connect.reconcile import Declared
+    from gitops_connect.world import World
+
+app = typer.Typer(
+    help="Show and correct what the ledger remembers of offset changes.", no_args_is_help=True, rich_markup_mode=None
+)
+
+HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE")
+_MOST_OFFSETS = 20
+"""As many of a change are shown in a text; `-o json` shows all."""
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One offset change, in full.")] = None,
+    cluster: Clusters = None,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
+    """List the offset changes that the ledger knows, the newest first."""
+    with session.opened(context) as world:
+        clusters = session.chosen(world, cluster)
+        known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
+        if name is not None:
+            return _show_one(world, [(one, record) for one, record in known if record.name == name], name, output)
+    # The last sort decides, the first one between equals.
+    known.sort(key=lambda one: (one[0], one[1].name))
+    known.sort(key=lambda one: one[1].since, reverse=True)
+    rows = [_row(one, record) for one, record in known]
+    emit(listing(HEADERS, rows, [_value(one, record) for one, record in known], output))
+    return ExitCode.DONE
+
+
+def _row(cluster: ClusterName, record: OperationRecord) -> list[str]:
+    from gitops_connect.report.words import short
+
+    since, message = f"{record.since:%Y-%m-%dT%H:%M:%SZ}", record.message or record.warning
+    what = [cluster, record.name, record.connector, record.kind.value, record.state.value]
+    return [*what, since, short(record.revision), message.partition("\n")[0] or "-"]
+
+
+def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "name": record.name,
+        "connector": record.connector,
+        "kind": record.kind.value,
+        "state": record.state.value,
+        "since": record.since.isoformat(timespec="seconds"),
+        "commit": record.revision,
+        "digest": record.digest,
+        "failures": record.failures,
+        "final": record.final,
+        "message": record.message,
+        "warning": record.warning,
+    }
+
+
+def _show_one(
+    world: World, found: list[tuple[ClusterName, OperationRecord]], name: str, output: TableOutput
+) -> ExitCode:
+    from gitops_connect.report.table import as_json, as_yaml, outline
+
+    if not found:
+        tell(f"error: the ledger knows no offset change {name!r}: gitops-connect ledger show lists those that it knows")
+        return ExitCode.FAILED
+    text = output is TableOutput.TABLE
+    values = [_in_full(world, cluster, record, text=text) for cluster, record in found]
+    match output:
+        case TableOutput.TABLE:
+            emit("\n".join(outline(value) for value in values))
+        case TableOutput.JSON:
+            emit(as_json(values))
+        case TableOutput.YAML:
+            emit(as_yaml(values))
+        case _:
+            assert_never(output)
+    return ExitCode.DONE
+
+
+def _in_full(world: World, cluster: ClusterName, record: OperationRecord, *, text: bool) -> dict[str, Any]:
+    name: OperationName = record.name
+    operations = world.ledger.operations
+    offsets = {
+        "declared": _offsets(operations.declared(cluster, name), text=text),
+        "before": _offsets(operations.snapshot(cluster, name), text=text),
+        "digestBefore": record.before,
+        "digestAfter": record.after,
+    }
+    value = _value(cluster, record) | offsets
+    return {key[0].upper() + key[1:]: item for key, item in value.items()} if text else value
+
+
+def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
+    """As the body of Connect's REST API, or a line for each partition; None where none are saved."""
+    from gitops_connect.model.offsets import to_json
+
+    if offsets is None:
+        return None
+    if not text:
+        return list(to_json(offsets))
+    first = sorted(offsets.items())[:_MOST_OFFSETS]
+    rest = len(offsets) - len(first)
+    more = [f"and {rest} more: -o json shows all"] if rest else []
+    return [*(f"{partition} -> {offset or 'null'}" for partition, offset in first), *more]
+
+
+@app.command()
+def adopt(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Offset changes; `ledger show` lists them.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All that wait for somebody who knows.")] = False,
+    cluster: Clusters = None,
+    pending: Annotated[bool, typer.Option("--pending", help="They were not applied: plan them again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> int:
+    """Say of offset changes that they were applied."""
+    from gitops_connect.cli import adoption
+
+    if bool(names) == everything:
+        raise UsageError("name the offset changes, or give --all for all that wait for somebody who knows")
+    with session.opened(context) as world:
+        clusters = session.chosen(world, cluster)
+        # What was not applied needs no digest, and so no repository.
+        declared = None if pending else session.declared_in(world.settings, None)
+        candidates = [one for name in clusters for one in adoption.find_candidates(world, name, declared)]
+        if pending:
+            adoption.require_unsettled(candidates, names or ())
+        place = _place(clusters, declared)
+        chosen = adoption.named(candidates, names, place) if names else adoption.waiting(world, candidates)
+        if not chosen:
+            tell("There is nothing to adopt.")
+            return ExitCode.DONE
+        if not adoption.agreed(chosen, pending=pending, asked=not yes):
+            return ExitCode.FAILED
+
+        def write(name: ClusterName) -> int:
+            mine = [one for one in chosen if one.cluster == name]
+            return adoption.write(world, name, mine, pending=pending)
+
+        done, failures = session.each_cluster(sorted({one.cluster for one in chosen}), write)
+    if done:
+        tell(f"Written: {sum(done)} as {'pending' if pending else 'settled'}.")
+    return session.worst(failures) if failures else ExitCode.DONE
+
+
+def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
+    """Where names were looked for, and why one may be missing there."""
+    of = f" of {', '.join(clusters)}"
+    if declared is None:
+        return f"the ledger{of} (what is not in it is planned, or noted as history-unknown by the next apply)"
+    errors = len(declared.diagnostics.errors)
+    broken = f" ({errors} errors in the documents: gitops-connect validate shows them)" if errors else ""
+    return f"the ledger or the repository{of}{broken}"
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to write. [default: stdout]")] = None,
+) -> int:
+    """Write everything that the ledger remembers as one JSON document, without its key."""
+    from gitops_connect.ledger.archive import write_archive
+    from gitops_connect.world import open_ledger
+
+    with closing(open_ledger(session.settings_of(context))) as ledger:
+        text = write_archive(ledger.export())
+    if file is None:
+        emit(text)
+        return ExitCode.DONE
+    aside = file.with_name(f".{file.name}.partial")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(file)
+    except OSError as error:
+        raise UsageError(f"cannot write the ledger to {file}: {error.strerror}") from error
+    tell(f"Exported the ledger to {file}; to read it elsewhere: gitops-connect ledger import {file}")
+    return ExitCode.DONE
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `ledger export` has written.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove first what the ledger remembers, if that is something else.")
+    ] = False,
+) -> int:
+    """Read what `ledger export` has written into an empty ledger."""
+    from gitops_connect.ledger.archive import read_archive
+    from gitops_connect.world import SystemClock, open_ledger
+
+    archive = read_archive(_read(file), str(file))
+    with closing(open_ledger(session.settings_of(context))) as ledger:
+        restored = ledger.restore(archive, SystemClock().now(), replace=replace)
+    counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
+    tell(f"Nothing to import, the ledger has it all ({counts})." if restored.unchanged else f"Imported ({counts}).")
+    if restored.without_digests:
+        tell(
+            f"note: this ledger has another key, so what was last applied to {restored.without_digests} connectors was"
+            " left out: until each is applied again, drift is not told from a change, and a masked secret is taken as"
+            " equal"
+        )
+    return ExitCode.DONE
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from error

@@ -1,0 +1,283 @@
+"""Which step follows which, and what is kept: every state against every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from sqlite3 import connect
+
+import pytest
+from manual_clock import ManualClock
+from operation_values import FREE, LATER, LOCAL, NOON, REWRITTEN, SKIP, STATES, STOOD, bring_to, offsets, record_of
+from sqlalchemy import Engine, event, update
+
+from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.schema import LEASES
+from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.model.offsets import offset_text, offsets_digest, partition_text
+from gitops_connect.model.operations import OperationState
+
+
+@pytest.fixture
+def operations(ledger: Ledger) -> Operations:
+    return ledger.operations
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_may_be_intended(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    if state in FREE:
+        operations.intend(LOCAL, SKIP, LATER)
+        failures = before.failures if before else 0
+        intended = replace(record_of(SKIP), state=OperationState.INTENDED, since=LATER, failures=failures)
+        assert operations.records(LOCAL) == {"skip": intended}
+        assert operations.saved(LOCAL, SKIP.name) == SKIP
+        assert operations.snapshot(LOCAL, SKIP.name) is None
+    else:
+        with pytest.raises(OperationSettled, match="skip"):
+            operations.intend(LOCAL, SKIP, LATER)
+        assert operations.records(LOCAL) == {"skip": before}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_may_be_begun(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    if state is OperationState.OPEN:
+        operations.begin(LOCAL, SKIP, offsets(99), LATER)
+        assert operations.records(LOCAL) == {"skip": before}
+        assert operations.snapshot(LOCAL, SKIP.name) == STOOD
+    elif state in FREE:
+        operations.begin(LOCAL, SKIP, STOOD, LATER)
+        failures = before.failures if before else 0
+        begun = replace(record_of(SKIP), since=LATER, before=offsets_digest(STOOD), failures=failures)
+        assert operations.records(LOCAL) == {"skip": begun}
+        assert operations.saved(LOCAL, SKIP.name) == SKIP
+        assert operations.snapshot(LOCAL, SKIP.name) == STOOD
+    else:
+        with pytest.raises(OperationSettled, match="never begun again" if state.value == "settled" else "ledger adopt"):
+            operations.begin(LOCAL, SKIP, STOOD, LATER)
+        assert operations.records(LOCAL) == {"skip": before}
+
+
+def test_what_was_begun_with_other_offsets_is_neither_begun_nor_failed(operations: Operations) -> None:
+    before = bring_to(operations, OperationState.OPEN)
+    with pytest.raises(OperationSettled, match=r"begun on local .* with other offsets, and may have taken effect"):
+        operations.begin(LOCAL, REWRITTEN, offsets(99), LATER)
+    with pytest.raises(OperationSettled, match="with other offsets"):
+        operations.fail(LOCAL, REWRITTEN, "no", final=True, at=LATER)
+    assert operations.records(LOCAL) == {"skip": before}
+    assert operations.saved(LOCAL, SKIP.name) == SKIP
+    assert operations.snapshot(LOCAL, SKIP.name) == STOOD
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_may_be_settled(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    if state is OperationState.SETTLED:
+        operations.settle(LOCAL, SKIP.name, offsets(99), "other", LATER)
+        assert operations.records(LOCAL) == {"skip": before}
+    elif state in {OperationState.OPEN, OperationState.INTENDED}:
+        operations.note(LOCAL, SKIP.name, "not yet")
+        operations.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
+        assert before
+        assert operations.records(LOCAL)[SKIP.name] == replace(
+            before,
+            state=OperationState.SETTLED,
+            since=LATER,
+            warning="externally managed",
+            after=offsets_digest(offsets(1)),
+        )
+        assert operations.saved(LOCAL, SKIP.name) == SKIP
+        assert operations.snapshot(LOCAL, SKIP.name) == (STOOD if state is OperationState.OPEN else None)
+    else:
+        with pytest.raises(LedgerUnusable, match=r"skip took effect on local, but the ledger .*state\.db"):
+            operations.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
+        assert operations.records(LOCAL).get(SKIP.name) == before
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_may_fail(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    if state in {OperationState.SETTLED, OperationState.UNKNOWN}:
+        with pytest.raises(OperationSettled):
+            operations.fail(LOCAL, SKIP, "no", final=True, at=LATER)
+        assert operations.records(LOCAL) == {"skip": before}
+        return
+    operations.fail(LOCAL, SKIP, "no", final=True, at=LATER)
+    failures = (before.failures if before else 0) + 1
+    failed = replace(
+        record_of(SKIP), state=OperationState.FAILED, since=LATER, failures=failures, final=True, message="no"
+    )
+    assert operations.records(LOCAL) == {"skip": failed}
+    assert operations.snapshot(LOCAL, SKIP.name) is None
+    with pytest.raises(LedgerUnusable, match="holds no offsets of skip"):
+        operations.saved(LOCAL, SKIP.name)
+
+
+def test_failures_are_counted_in_a_row_and_for_one_digest(operations: Operations) -> None:
+    counts = []
+    for operation in (SKIP, SKIP, REWRITTEN, REWRITTEN, REWRITTEN, SKIP):
+        operations.begin(LOCAL, operation, STOOD, NOON)
+        operations.fail(LOCAL, operation, "no", final=False, at=NOON)
+        counts.append(operations.records(LOCAL)[SKIP.name].failures)
+    assert counts == [1, 2, 1, 2, 3, 1]
+    operations.begin(LOCAL, SKIP, STOOD, NOON)
+    assert operations.records(LOCAL)[SKIP.name].failures == 1
+    operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    assert operations.records(LOCAL)[SKIP.name].failures == 0
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_note_changes_the_message_alone(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    operations.note(LOCAL, SKIP.name, "the group has members")
+    after = {"skip": replace(before, message="the group has members")} if before else {}
+    assert operations.records(LOCAL) == after
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_only_what_was_settled_is_released(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    operations.release(LOCAL, SKIP.name)
+    after = operations.records(LOCAL).get(SKIP.name)
+    if before is not None and state is OperationState.SETTLED:
+        assert after == replace(before, state=OperationState.RELEASED)
+    else:
+        assert after == before
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_dropping_takes_away_that_one_only(operations: Operations, state: OperationState | None) -> None:
+    other = replace(SKIP, name=OperationName("other"))
+    operations.begin(LOCAL, other, STOOD, NOON)
+    operations.begin(ClusterName("elsewhere"), SKIP, STOOD, NOON)
+    bring_to(operations, state)
+    operations.drop(LOCAL, SKIP.name)
+    assert set(operations.records(LOCAL)) == {"other"}
+    assert set(operations.records(ClusterName("elsewhere"))) == {"skip"}
+
+
+def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operations: Operations) -> None:
+    begun = bring_to(operations, OperationState.OPEN)
+    assert begun
+    operations.mark(LOCAL, replace(begun, state=OperationState.SETTLED, message="by hand"))
+    assert operations.saved(LOCAL, SKIP.name) == SKIP
+    assert operations.snapshot(LOCAL, SKIP.name) == STOOD
+    operations.mark(LOCAL, replace(begun, digest=REWRITTEN.digest))
+    assert operations.declared(LOCAL, SKIP.name) is None
+    assert operations.snapshot(LOCAL, SKIP.name) == STOOD
+    operations.mark(LOCAL, replace(begun, before=None))
+    assert operations.snapshot(LOCAL, SKIP.name) is None
+
+
+def test_all_are_marked_or_none(operations: Operations) -> None:
+    good = replace(record_of(SKIP), state=OperationState.UNKNOWN, digest=None)
+    without_zone = replace(good, name=OperationName("bad"), since=datetime(2026, 11, 21))  # noqa: DTZ001 - the fault
+    with pytest.raises((ValueError, LedgerUnusable), match="no time zone"):
+        operations.mark(LOCAL, good, without_zone)
+    assert operations.records(LOCAL) == {}
+    operations.mark(LOCAL, good, replace(good, name=OperationName("another")))
+    assert list(operations.records(LOCAL)) == ["another", "skip"]
+
+
+def test_what_a_worker_says_can_be_kept_whatever_it_is(operations: Operations) -> None:
+    operations.fail(LOCAL, SKIP, "half a pair \ud83d, a NUL \0, and the end", final=False, at=NOON)
+    assert operations.records(LOCAL)[SKIP.name].message == "half a pair ?, a NUL ?, and the end"
+
+
+def test_a_hundred_thousand_offsets(operations: Operations) -> None:
+    many = {partition_text({"filename": f"/data/{n}"}): offset_text({"position": n}) for n in range(100_000)}
+    operation = replace(SKIP, offsets=many)
+    operations.begin(LOCAL, operation, many, NOON)
+    assert operations.saved(LOCAL, SKIP.name) == operation
+    assert operations.snapshot(LOCAL, SKIP.name) == many
+    assert operations.records(LOCAL)[SKIP.name].before == offsets_digest(many)
+
+
+def test_offsets_that_were_damaged_are_not_sent(operations: Operations, tmp_path: Path) -> None:
+    bring_to(operations, OperationState.OPEN)
+    with closing(connect(tmp_path / "state.db")) as database, database:
+        database.execute("UPDATE operations SET declared = x'00', snapshot = x'789c00'")
+    with pytest.raises(LedgerUnusable, match=r"state\.db is damaged: the offsets of skip on local"):
+        operations.saved(LOCAL, SKIP.name)
+    with pytest.raises(LedgerUnusable, match="is damaged"):
+        operations.snapshot(LOCAL, SKIP.name)
+
+
+WRITES: Mapping[str, Callable[[Operations], None]] = {
+    "intend": lambda one: one.intend(LOCAL, replace(SKIP, name=OperationName("new")), LATER),
+    "begin": lambda one: one.begin(LOCAL, replace(SKIP, name=OperationName("new")), STOOD, LATER),
+    "begin again": lambda one: one.begin(LOCAL, SKIP, STOOD, LATER),
+    "settle": lambda one: one.settle(LOCAL, SKIP.name, STOOD, "", LATER),
+    "fail": lambda one: one.fail(LOCAL, SKIP, "no", final=False, at=LATER),
+    "note": lambda one: one.note(LOCAL, SKIP.name, "no"),
+    "mark": lambda one: one.mark(LOCAL, replace(record_of(SKIP), state=OperationState.UNKNOWN)),
+    "release": lambda one: one.release(LOCAL, SKIP.name),
+    "drop": lambda one: one.drop(LOCAL, SKIP.name),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_nothing_is_written_once_the_lease_is_lost(
+    ledger: Ledger, clock: ManualClock, tmp_path: Path, write: str
+) -> None:
+    bring_to(ledger.operations, OperationState.OPEN)
+    before = ledger.export()
+    with ledger.lease(LOCAL, clock, 60) as lost:
+        with Database("sqlite:///state.db", tmp_path).write() as connection:
+            connection.execute(update(LEASES).values(host="far-away", place="elsewhere"))
+        clock.seconds += 60
+        with ledger.lease(LOCAL, clock, 60) as taken:
+            with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
+                WRITES[write](ledger.operations.under(lost))
+            assert ledger.export() == before
+            WRITES[write](ledger.operations.under(taken))
+
+
+def test_a_lease_that_is_removed_after_it_was_checked_is_lost_too(ledger: Ledger, clock: ManualClock) -> None:
+    with ledger.lease(LOCAL, clock, 60) as lease:
+        lease.check()
+        lease.release()
+        with pytest.raises(LedgerBusy, match="removed from the ledger"):
+            ledger.operations.under(lease).begin(LOCAL, SKIP, STOOD, NOON)
+    assert ledger.operations.records(LOCAL) == {}
+
+
+@contextmanager
+def full_disk(file: Path) -> Iterator[None]:
+    """No database may grow for as long as the block runs."""
+
+    def limit(connection: object, _record: object) -> None:
+        connection.execute(f"PRAGMA max_page_count = {file.stat().st_size // 4096}")  # type: ignore[attr-defined]
+
+    event.listen(Engine, "connect", limit)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "connect", limit)
+
+
+def test_a_full_disk_leaves_what_was_there(ledger: Ledger, tmp_path: Path) -> None:
+    operations = ledger.operations
+    operations.begin(LOCAL, SKIP, STOOD, NOON)
+    before = ledger.export()
+    large = "".join(chr(32 + n % 90) for n in range(200_000))
+    many = offsets(*range(50_000))
+    with full_disk(tmp_path / "state.db"):
+        for write in (
+            lambda: operations.begin(LOCAL, replace(SKIP, name=OperationName("new")), many, LATER),
+            lambda: operations.intend(LOCAL, replace(SKIP, name=OperationName("new"), offsets=many), LATER),
+            lambda: operations.settle(LOCAL, SKIP.name, STOOD, large, LATER),
+            lambda: operations.fail(LOCAL, SKIP, large, final=False, at=LATER),
+        ):
+            with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow, the disk is full"):
+                write()
+        assert ledger.export() == before
+    operations.settle(LOCAL, SKIP.name, STOOD, large, LATER)
+    assert operations.snapshot(LOCAL, SKIP.name) == STOOD
