@@ -74,18 +74,20 @@ def _operations(state: DesiredState) -> Mapping[OperationName, DesiredOperation]
     return {one.name: one for one in (*state.operations, *seeds)}
 
 
-def waiting(world: World, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that need somebody who knows.
+def waiting(world: World, candidates: Sequence[Candidate], clusters: Sequence[ClusterName]) -> list[Candidate]:
+    """Those that the ledger knows to need somebody who knows.
 
-    On a cluster that the ledger has never worked on, that is everything that is declared: the next cycle would note it
-    as history-unknown.
+    A ledger that is new on a cluster has not looked yet which of them may have been applied: not all that is declared
+    is, so nothing is taken for it.
     """
-    new = {one.cluster for one in candidates if world.ledger.revisions(one.cluster).attempted is None}
-    return [
-        one
-        for one in candidates
-        if one.is_stuck or (one.record.state is OperationState.UNKNOWN and (one.known or one.cluster in new))
-    ]
+    for cluster in clusters:
+        if world.ledger.revisions(cluster).attempted is None:
+            tell(
+                f"note: the ledger has not worked on {cluster} yet: gitops-connect apply notes the offset changes that"
+                " may have been applied there before, and applies none of them"
+            )
+    unknown = OperationState.UNKNOWN
+    return [one for one in candidates if one.known and (one.is_stuck or one.record.state is unknown)]
 
 
 def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:

@@ -151,7 +151,7 @@ def adopt(
         if pending:
             adoption.require_unsettled(candidates, names or ())
         place = _place(clusters, declared)
-        chosen = adoption.named(candidates, names, place) if names else adoption.waiting(world, candidates)
+        chosen = adoption.named(candidates, names, place) if names else adoption.waiting(world, candidates, clusters)
         if not chosen:
             tell("There is nothing to adopt.")
             return ExitCode.DONE

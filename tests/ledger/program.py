@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import resource
+import secrets
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from sqlalchemy import Engine, event
+
+from gitops_connect.errors import GitopsConnectError, LedgerBusy, OperationSettled
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.world import SystemClock
+
+LOCAL = ClusterName("local")
 
 
 def say(line: str) -> None:
@@ -67,6 +75,66 @@ def fill(folder: Path) -> None:
         say(f"{type(error).__name__}: {error}")
 
 
+def change(number: int, offsets: Offsets, digest: str = "d") -> Operation:
+    name, connector = OperationName(f"n{number}"), ConnectorName("orders")
+    return Operation(name, connector, OperationKind.ALTER, Digest(digest), Revision("r1"), offsets)
+
+
+def positions(count: int) -> Offsets:
+    """Offsets that hardly compress, so that a few of them do not fit into the database's cache."""
+    return {
+        partition_text({"filename": secrets.token_hex(32)}): offset_text({"position": number})
+        for number in range(count)
+    }
+
+
+def operate(folder: Path) -> None:
+    """Begin and settle one operation after the other, and say so each time."""
+    operations = open_(folder).operations
+    wait_for_start()
+    for number in range(10_000):
+        stood = positions(20)
+        operations.begin(LOCAL, change(number, stood), stood, datetime.now(UTC))
+        say(f"begun n{number}")
+        operations.settle(LOCAL, OperationName(f"n{number}"), stood, "", datetime.now(UTC))
+        say(f"settled n{number}")
+
+
+def race_begin(folder: Path, digest: str) -> None:
+    """Begin the same operation as others do at the same moment."""
+    operations = open_(folder).operations
+    wait_for_start()
+    try:
+        operations.begin(LOCAL, change(0, positions(1), digest), positions(1), datetime.now(UTC))
+        say("begun")
+    except OperationSettled:
+        say("refused")
+
+
+def hang(folder: Path, step: str, count: str) -> None:
+    """Take one step, and stop at the moment before it becomes durable."""
+    operations, at = open_(folder).operations, datetime.now(UTC)
+    event.listen(Engine, "commit", lambda _connection: wait_for_start())
+    many = positions(int(count))
+    if step == "begin":
+        operations.begin(LOCAL, change(0, many), many, at)
+    elif step == "settle":
+        operations.settle(LOCAL, OperationName("n0"), many, "w" * 100 * int(count), at)
+
+
+def fill_operations(folder: Path) -> None:
+    """Begin until the system refuses: no file of this process may exceed 400 kB."""
+    operations = open_(folder).operations
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+    try:
+        for number in range(10_000):
+            stood = positions(300)
+            operations.begin(LOCAL, change(number, stood), stood, datetime.now(UTC))
+            say(f"n{number}")
+    except GitopsConnectError as error:
+        say(f"{type(error).__name__}: {error}")
+
+
 if __name__ == "__main__":
-    verbs = {"race_open": race_open, "race_lease": race_lease, "record": record, "fill": fill}
-    verbs[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])
+    verbs = (race_open, race_lease, record, fill, operate, race_begin, hang, fill_operations)
+    {verb.__name__: verb for verb in verbs}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 from manual_clock import ManualClock
-from sqlalchemy import update
+from sqlalchemy import Engine, event, update
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
@@ -136,3 +139,39 @@ def test_a_process_id_of_another_place_says_nothing(
             connection.execute(update(LEASES).values(pid=2**22 + 1, **difference))
         with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
             pass
+
+
+def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: ManualClock) -> None:
+    renewals: list[str] = []
+
+    def note(*arguments: Any) -> None:
+        if str(arguments[2]).startswith("UPDATE leases"):
+            renewals.append(arguments[2])
+
+    with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(8) as pool:
+        clock.seconds += TTL / 2
+        together = Barrier(8)
+
+        def check() -> None:
+            together.wait()
+            lease.check()
+
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            for done in [pool.submit(check) for _ in range(8)]:
+                done.result()
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+    assert len(renewals) == 1
+
+
+def test_who_writes_does_not_wait_for_who_renews(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    """One has the database's lock and the other the lease's: were each to wait for the other, neither would go on."""
+    with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(1) as pool:
+        clock.seconds += TTL / 2
+        with Database("sqlite:///state.db", tmp_path).write() as connection:
+            renewing = pool.submit(lease.check)
+            while not lease._renewing.locked():
+                assert not renewing.done()
+            lease.require(connection)
+        renewing.result()

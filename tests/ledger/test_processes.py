@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import connect
@@ -12,9 +13,13 @@ from sqlite3 import connect
 import pytest
 from ledger_talk import line, tell
 from manual_clock import ManualClock
+from operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import OperationName
+from gitops_connect.model.offsets import offsets_digest
+from gitops_connect.model.operations import OperationState
 
 pytestmark = pytest.mark.slow
 
@@ -102,3 +107,70 @@ def test_a_disk_that_takes_no_more_is_a_named_error_and_harms_nothing(
     assert error.startswith(f"LedgerUnusable: the ledger {tmp_path}/state.db cannot ")
     assert "Traceback" not in output
     assert set(ledger.ownership("local")) == set(written)
+
+
+@pytest.mark.parametrize("written", [1, 2, 9, 40])
+def test_operations_of_a_killed_process_are_as_far_as_it_reported(
+    start: Start, ledger: Ledger, tmp_path: Path, written: int
+) -> None:
+    writer = start("operate")
+    assert line(writer) == "ready"
+    tell(writer)
+    reported = [line(writer) for _ in range(written)]
+    writer.kill()
+    reported += writer.communicate()[0].splitlines()[:-1]  # the last may be cut short
+    records = ledger.operations.records(LOCAL)
+    settled = {name for name, record in records.items() if record.state is OperationState.SETTLED}
+    assert {report.split()[1] for report in reported if report.startswith("begun")} <= set(records)
+    assert {report.split()[1] for report in reported if report.startswith("settled")} <= settled
+    assert {record.state for record in records.values()} <= {OperationState.OPEN, OperationState.SETTLED}
+    for name, record in records.items():
+        stood = ledger.operations.snapshot(LOCAL, name)
+        assert stood is not None
+        assert offsets_digest(stood) == record.before
+        assert ledger.operations.saved(LOCAL, name).offsets == stood
+    with closing(connect(tmp_path / "state.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize("count", [1, 60_000])
+def test_a_step_that_is_killed_before_it_is_durable_was_not_taken(
+    start: Start, ledger: Ledger, tmp_path: Path, count: int
+) -> None:
+    """With the many, new pages are in the file already, and the journal has to take them back."""
+    size = (tmp_path / "state.db").stat().st_size
+    killed = start("hang", "begin", str(count))
+    assert line(killed) == "ready"
+    assert ((tmp_path / "state.db").stat().st_size > size) == (count > 1)
+    killed.kill()
+    killed.wait()
+    assert ledger.operations.records(LOCAL) == {}
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("n0")), STOOD, NOON)
+    before = ledger.export()
+    killed = start("hang", "settle", str(count))
+    assert line(killed) == "ready"
+    killed.kill()
+    killed.wait()
+    assert ledger.export() == before
+
+
+def test_exactly_one_of_different_operations_of_one_name_is_begun(start: Start, ledger: Ledger) -> None:
+    processes = [start("race_begin", digest) for digest in "abcd"]
+    for process in processes:
+        assert line(process) == "ready"
+    for process in processes:
+        tell(process)
+    assert sorted(line(process) for process in processes) == ["begun", "refused", "refused", "refused"]
+    assert ledger.operations.saved(LOCAL, OperationName("n0")).digest in "abcd"
+
+
+def test_a_disk_that_takes_no_more_harms_no_operation(start: Start, ledger: Ledger, tmp_path: Path) -> None:
+    output, _ = start("fill_operations").communicate()
+    *written, error = output.splitlines()
+    assert written
+    assert error.startswith(f"LedgerUnusable: the ledger {tmp_path}/state.db cannot ")
+    assert set(ledger.operations.records(LOCAL)) == set(written)
+    for name in written:
+        saved = ledger.operations.saved(LOCAL, OperationName(name))
+        assert ledger.operations.snapshot(LOCAL, OperationName(name)) == saved.offsets
