@@ -203,7 +203,7 @@ class _Reading:
         match self.answer.status:
             case 401 | 403:
                 return Refusal(Unauthorized(self._quote(words)))
-            case 404 if words == "HTTP 404 Not Found":
+            case 404 | 405 if words in ("HTTP 404 Not Found", "HTTP 405 Method Not Allowed"):
                 advice = (
                     "; this worker has no such endpoint: is it too old, or is there a path too much in its address?"
                 )

@@ -9,17 +9,33 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
 import requests
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+TOPIC, OTHER = "connect-configs", "connect-status"
+"""Topics of one partition that every worker under test has, where it does not matter what is in them."""
+FIXTURES = "org.example.fixtures."
 DEADLINE = 30.0
+
+
+def entry(partition: dict[str, Any], offset: dict[str, Any] | None) -> OffsetPatch:
+    """One partition with its offset, or with none."""
+    return {partition_text(partition): None if offset is None else offset_text(offset)}
+
+
+def sink_entry(topic: str, offset: int | None, number: int = 0) -> OffsetPatch:
+    """The same, of a sink."""
+    partition = {"kafka_topic": topic, "kafka_partition": number}
+    return entry(partition, None if offset is None else {"kafka_offset": offset})
 
 
 @dataclass
@@ -57,6 +73,77 @@ class Contract:
         name = self.name(text)
         self.client.create(name, config, state)
         return name
+
+    def numbers(self, kind: str = "Movable", **more: str) -> dict[str, str]:
+        """The config of a source of tests/plugins. Skips the test where the worker under test does not have it."""
+        return self._fixture(f"{kind}NumberSource", topic="numbers", **more)
+
+    def records(self, topic: str, kind: str = "Movable", **more: str) -> dict[str, str]:
+        """The same of a sink: `partition offset value` in each line of `records.txt`."""
+        file = str(self.folder / "records.txt")
+        return self._fixture(f"{kind}RecordSink", topics=topic, file=file, **more)
+
+    def _fixture(self, simple: str, **more: str) -> dict[str, str]:
+        name = FIXTURES + simple
+        if all(plugin.class_name != name for plugin in self.client.plugins()):
+            pytest.skip(f"this worker has no {name}")
+        return {"connector.class": name, "tasks.max": "1", **more}
+
+    def stopped(self, text: str, config: dict[str, str]) -> ConnectorName:
+        """A connector that has never run."""
+        name = self.create(text, config, TargetState.STOPPED)
+        self.await_state(name, "STOPPED", [])
+        return name
+
+    def stop(self, name: ConnectorName) -> None:
+        """Stop it and wait until its tasks are gone."""
+        self.client.stop(name)
+        self.await_state(name, "STOPPED", [])
+
+    def run(self, name: ConnectorName) -> None:
+        self.client.resume(name)
+        self.await_state(name, "RUNNING", ["RUNNING"])
+
+    def topic(self, *lines: str) -> str:
+        """A new topic with these records."""
+        topic = self.name("topic")
+        file = self.folder / f"{topic}.txt"
+        file.write_text("".join(f"{line}\n" for line in lines))
+        writer = self.create("writer", self.source(file=str(file), topic=topic))
+        self.await_offsets(writer, entry({"filename": str(file)}, {"position": file.stat().st_size}))
+        self.client.delete(writer)
+        return topic
+
+    def await_offsets(self, name: ConnectorName, wanted: OffsetPatch) -> Offsets:
+        seen: list[object] = []
+
+        def reached(found: Offsets) -> bool:
+            seen.append(found)
+            return found == wanted
+
+        return self.await_that(lambda: self.client.offsets(name), reached, seen)  # type: ignore[no-any-return]
+
+    def consumed(self, name: ConnectorName, *values: str) -> None:
+        """Wait until a sink of `records` has written these and no others; then stop it, and forget them."""
+        file, seen = self.folder / "records.txt", []
+
+        def read() -> list[str]:
+            self.client.connectors()
+            return [line.split()[-1] for line in file.read_text().splitlines()] if file.exists() else []
+
+        def complete(found: list[str]) -> bool:
+            seen.append(found)
+            return found == [*values]
+
+        self.await_that(read, complete, seen)
+        self.stop(name)
+        file.unlink()
+
+    def patch(self, name: ConnectorName, *pairs: tuple[object, object]) -> tuple[int, str]:
+        """PATCH as it is written here, duplicates and all: status and words."""
+        body = {"offsets": [{"partition": partition, "offset": offset} for partition, offset in pairs]}
+        status, answer = self.json("PATCH", f"/connectors/{name}/offsets", body)
+        return status, answer["message"]
 
     def await_state(self, name: ConnectorName, state: str, tasks: list[str] | None = None) -> ObservedConnector:
         """Poll until the connector and (where given) its tasks are reported so."""

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any
 
 from standin.plugins import Refused, check, find, keys_of
+from standin.records import Stored, move
 
 WORKER = "127.0.0.1:8083"
 MASK = "********"
@@ -59,6 +60,7 @@ class Cluster:
         self.lag = lag
         self.masks_passwords = masks_passwords
         self.connectors: dict[str, Connector] = {}
+        self.stored = Stored()
         self.lock = RLock()
 
     @property
@@ -98,6 +100,7 @@ class Cluster:
         connector = self.connectors.get(name)
         if connector is None:
             raise Refused(404, f"Unknown connector {name}")
+        self._move_on(connector)
         connector.target = target
         self._schedule(connector, lambda: self._move(connector))
 
@@ -169,14 +172,27 @@ class Cluster:
         else:
             connector.reported = Reported("STOPPED")
 
-    def status(self, name: str) -> dict[str, Any]:
-        """One read of the status, which lets time pass for that connector."""
+    def pass_time(self, name: str) -> None:
+        """What a look at a connector brings: its transition comes nearer, and what runs moves on."""
         connector = self.connectors.get(name)
-        if connector is not None and connector.next is not None:
+        if connector is None:
+            return
+        if connector.next is not None:
             if connector.due <= 0:
                 self._settle(connector)
             else:
                 connector.due -= 1
+        self._move_on(connector)
+
+    def _move_on(self, connector: Connector) -> None:
+        reported = connector.reported
+        if reported and reported.state == "RUNNING" and any(state == "RUNNING" for state, _ in reported.tasks):
+            move(self.stored, connector.name, connector.config)
+
+    def status(self, name: str) -> dict[str, Any]:
+        """One read of the status, which lets time pass for that connector."""
+        self.pass_time(name)
+        connector = self.connectors.get(name)
         if connector is None or connector.reported is None:
             raise Refused(404, f"No status found for connector {name}")
         reported = connector.reported

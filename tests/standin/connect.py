@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote
 
-from standin import plugins
+from standin import offsets, plugins
 from standin.cluster import Cluster, Target
 from standin.faults import Fault, Faults, Kind
 from standin.plugins import Refused
@@ -121,6 +121,8 @@ class StandIn:
                 return Reply(200, found)
             case "POST", ["connectors"]:
                 return self._create(call.body)
+            case _, ["connectors", name, "offsets"] if self.cluster.since >= (3, 5):
+                return Reply(200, self._offsets(call, name))
             case _, ["connectors", name, *endpoint]:
                 return self._connector(call, name, "/".join(endpoint))
             case _, ["connector-plugins", *endpoint]:
@@ -158,6 +160,17 @@ class StandIn:
                 return Reply(204)
             case _:
                 raise Refused(404, "HTTP 404 Not Found")
+
+    def _offsets(self, call: Call, name: str) -> dict[str, Any]:
+        match call.method:
+            case "GET":
+                return offsets.listed(self.cluster, name)
+            case "PATCH" if self.cluster.since >= (3, 6):
+                return offsets.alter(self.cluster, name, call.body)
+            case "DELETE" if self.cluster.since >= (3, 6):
+                return offsets.reset(self.cluster, name)
+            case _:
+                raise Refused(405, "HTTP 405 Method Not Allowed")
 
     def _create(self, body: dict[str, Any]) -> Reply:
         known = {"config", "name"} | ({"initial_state"} if self.cluster.since >= (3, 7) else set())
@@ -233,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
             case Kind.DROP:
                 self.close_connection = True
 
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
 
     def _answer(self, call: Call) -> Reply:
         """What stands before Connect has its say first: Jetty, and an authentication filter."""

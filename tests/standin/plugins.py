@@ -60,6 +60,20 @@ _MIRROR_KEYS = {
     "target.cluster.alias": Key(default="target"),
     **{key: Key("PASSWORD") for key in _PASSWORDS},
 }
+_FIXTURE = "org.example.fixtures."
+_FIXTURES = {
+    "NumberSource": (
+        "source",
+        {
+            "topic": Key(required=True),
+            "streams": Key("LIST", default="a"),
+            "until": Key("LONG", default=str(2**63 - 1)),
+            "interval.ms": Key("LONG", default="10"),
+        },
+    ),
+    "RecordSink": ("sink", {"file": Key(required=True)}),
+}
+"""The connectors of tests/plugins, each of them four times."""
 PLUGINS = (
     PluginClass(f"{_FILE}SinkConnector", "sink", {"file": Key()}),
     PluginClass(
@@ -70,6 +84,11 @@ PLUGINS = (
     *(
         PluginClass(f"{_MIRROR}{part}Connector", "source", _MIRROR_KEYS)
         for part in ("Checkpoint", "Heartbeat", "Source")
+    ),
+    *(
+        PluginClass(f"{_FIXTURE}{prefix}{name}", kind, keys)
+        for name, (kind, keys) in _FIXTURES.items()
+        for prefix in ("", "Movable", "Fixed", "Broken")
     ),
 )
 

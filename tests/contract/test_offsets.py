@@ -1,0 +1,233 @@
+"""What Connect does with offsets, whatever the connector; held over the stand-in and the real one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.under_test import TOPIC, Contract, entry, sink_entry
+from gitops_connect.errors import (
+    GitopsConnectError,
+    NotFound,
+    NotStopped,
+    OffsetsNotChanged,
+    OffsetsNotSupported,
+    Rejected,
+)
+from gitops_connect.model.names import ConnectorName
+
+ABSENT = ConnectorName("no-such-connector")
+STREAM = {"stream": "a"}
+THREE = entry(STREAM, {"position": 3})
+DONE = "The offsets for this connector have been altered successfully"
+
+
+def refusal(contract: Contract, name: ConnectorName, patch: Any) -> tuple[type[GitopsConnectError], str]:
+    with pytest.raises(GitopsConnectError) as caught:
+        contract.client.alter_offsets(name, patch)
+    return type(caught.value), str(caught.value)
+
+
+def test_an_absent_connector_has_no_offsets(contract: Contract) -> None:
+    for call in (
+        lambda: contract.client.offsets(ABSENT),
+        lambda: contract.client.alter_offsets(ABSENT, THREE),
+        lambda: contract.client.reset_offsets(ABSENT),
+    ):
+        with pytest.raises(NotFound, match=f"Connector {ABSENT} not found"):
+            call()
+
+
+def test_nothing_to_alter_is_refused_whatever_the_connector(contract: Contract) -> None:
+    name = contract.stopped("none", contract.source())
+    for any_name in (name, ABSENT):
+        assert refusal(contract, any_name, {})[0] is Rejected
+    for body in ({}, {"offsets": []}, {"offsets": None}):
+        answer = contract.json("PATCH", f"/connectors/{name}/offsets", body)
+        text = "Partitions / offsets need to be provided for an alter offsets request"
+        assert answer == (400, {"error_code": 400, "message": text})
+
+
+def test_a_body_of_another_shape_is_refused_with_500(contract: Contract) -> None:
+    name = contract.stopped("shape", contract.source())
+    for body, words in (
+        ([], "Cannot deserialize value of type"),
+        ({"offsets": [], "bogus": 1}, 'Unrecognized field "bogus"'),
+        ({"offsets": [{"partition": {"a": 1}, "offset": None, "bogus": 1}]}, 'Unrecognized field "bogus"'),
+        ({"offsets": [{"partition": "a", "offset": None}]}, "Cannot construct instance of `java.util.LinkedHashMap`"),
+    ):
+        status, answer = contract.json("PATCH", f"/connectors/{name}/offsets", body)
+        assert (status, answer["message"].startswith(words)) == (500, True)
+
+
+def test_a_connector_that_never_ran_is_seeded_and_offsets_are_merged(contract: Contract) -> None:
+    name = contract.stopped("seed", contract.numbers())
+    one, two = entry({"stream": "a"}, {"position": 3}), entry({"stream": "b"}, {"position": 4})
+    assert contract.client.offsets(name) == {}
+    assert contract.client.alter_offsets(name, one) == ""
+    assert contract.client.offsets(name) == one
+    contract.client.alter_offsets(name, two)
+    assert contract.client.offsets(name) == {**one, **two}
+    contract.client.alter_offsets(name, entry({"stream": "a"}, None))
+    assert contract.client.offsets(name) == two
+    contract.client.alter_offsets(name, entry({"stream": "never"}, None))
+    assert contract.client.offsets(name) == two
+
+
+def test_a_reset_takes_all_away_and_does_no_harm_twice(contract: Contract) -> None:
+    name = contract.stopped("reset", contract.numbers())
+    contract.client.alter_offsets(name, {**THREE, **entry({"stream": "b"}, {"position": 4})})
+    for _ in range(2):
+        assert contract.client.reset_offsets(name) == ""
+        assert contract.client.offsets(name) == {}
+
+
+def test_the_raw_answers(contract: Contract) -> None:
+    name = contract.stopped("raw", contract.numbers())
+    assert contract.json("GET", f"/connectors/{name}/offsets") == (200, {"offsets": []})
+    assert contract.patch(name, (STREAM, {"position": 3})) == (200, DONE)
+    listed = {"offsets": [{"partition": STREAM, "offset": {"position": 3}}]}
+    assert contract.json("GET", f"/connectors/{name}/offsets") == (200, listed)
+    reset = {"message": DONE.replace("altered", "reset")}
+    assert contract.json("DELETE", f"/connectors/{name}/offsets") == (200, reset)
+    for method in ("PUT", "POST"):
+        assert contract.json(method, f"/connectors/{name}/offsets", listed)[0] == 405
+
+
+def test_offsets_are_changed_only_while_the_connector_is_stopped(contract: Contract) -> None:
+    name = contract.create("moving", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    kind, words = refusal(contract, name, THREE)
+    assert kind is NotStopped
+    assert f"issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint" in words
+    with pytest.raises(NotStopped):
+        contract.client.reset_offsets(name)
+    contract.client.pause(name)
+    contract.await_state(name, "PAUSED", ["PAUSED"])
+    assert refusal(contract, name, THREE)[0] is NotStopped
+
+
+def test_a_change_right_after_a_stop_is_refused_as_not_stopped_or_done(contract: Contract) -> None:
+    name = contract.create("hasty", contract.numbers())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    contract.client.stop(name)
+
+    def done() -> bool:
+        try:
+            contract.client.alter_offsets(name, THREE)
+        except NotStopped:
+            return False
+        return True
+
+    contract.await_that(done, bool, [])
+    contract.await_offsets(name, THREE)
+
+
+def test_a_failed_connector_has_to_be_stopped_first(contract: Contract) -> None:
+    name = contract.create("failed", contract.mirror())
+    contract.await_state(name, "FAILED", [])
+    patch = entry({"cluster": "from", "topic": "t", "partition": 0}, {"offset": 4})
+    assert refusal(contract, name, patch)[0] is NotStopped
+    contract.stop(name)
+    contract.client.alter_offsets(name, patch)
+    assert contract.client.offsets(name) == patch
+
+
+def test_values_keep_their_types(contract: Contract) -> None:
+    """`1`, `1.0` and `"1"` are three partitions; the order of keys makes none."""
+    name = contract.stopped("types", contract.numbers())
+    patch = {
+        **entry({"p": 1}, {"n": 1, "f": 1.5, "t": "ü\u2028\U0001f600", "b": True, "z": None}),
+        **entry({"p": 1.0}, {"n": 2**63 - 1, "f": 1e300}),
+        **entry({"p": "1"}, {"n": -(2**63), "f": 0.1}),
+        **entry({"p": True}, {"n": 1e23}),
+        **entry({"p": None}, {"n": 1.0}),
+        **entry({"b": 1, "a": 2}, {"n": ""}),
+        **entry({}, {}),
+    }
+    contract.client.alter_offsets(name, patch)
+    assert contract.client.offsets(name) == patch
+    assert contract.patch(name, ({"a": 2, "b": 1}, {"n": 5}))[0] == 200
+    assert contract.client.offsets(name) == {**patch, **entry({"b": 1, "a": 2}, {"n": 5})}
+
+
+@pytest.mark.parametrize("where", ["partition", "offset"])
+def test_a_source_keeps_only_plain_values_of_64_bits(contract: Contract, where: str) -> None:
+    name = contract.stopped("plain", contract.numbers())
+    for value, kind in (([1], "ARRAY"), ({"a": 1}, "MAP"), (2**63, "class java.math.BigInteger")):
+        odd = {"odd": value}
+        patch = entry(odd, {"n": 1}) if where == "partition" else entry(STREAM, odd)
+        found, words = refusal(contract, name, patch)
+        assert found is OffsetsNotChanged
+        assert f"Offsets may only contain primitive types as values, but field odd contains {kind}" in words
+    assert contract.client.offsets(name) == {}
+
+
+def test_an_offset_of_no_partition_is_accepted_and_never_seen(contract: Contract) -> None:
+    name = contract.stopped("null", contract.numbers())
+    assert contract.patch(name, (None, {"n": 1})) == (200, DONE)
+    assert contract.client.offsets(name) == {}
+
+
+def test_of_two_offsets_of_a_partition_the_last_wins(contract: Contract) -> None:
+    name = contract.stopped("twice", contract.numbers())
+    assert contract.patch(name, (STREAM, {"position": 1}), (STREAM, {"position": 2})) == (200, DONE)
+    assert contract.client.offsets(name) == entry(STREAM, {"position": 2})
+    assert contract.patch(name, (STREAM, {"position": 1}), (STREAM, None)) == (200, DONE)
+    assert contract.client.offsets(name) == {}
+
+
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_class_that_does_not_see_to_its_offsets_gives_a_warning(contract: Contract, kind: str) -> None:
+    patch = THREE if kind == "source" else sink_entry(TOPIC, 1)
+    config = contract.numbers("") if kind == "source" else contract.records(TOPIC, "")
+    name = contract.stopped("elsewhere", config)
+    warning = "if this connector manages offsets externally, they will need to be manually "
+    assert warning + "altered in the system that the connector uses" in contract.client.alter_offsets(name, patch)
+    assert contract.client.offsets(name) == patch
+    assert warning + "reset in the system that the connector uses" in contract.client.reset_offsets(name)
+    assert contract.client.offsets(name) == {}
+
+
+@pytest.mark.parametrize("kind", ["source", "sink"])
+@pytest.mark.parametrize(
+    ("behaviour", "error", "words"),
+    [
+        ("Fixed", OffsetsNotSupported, "because it doesn't support external modification of offsets"),
+        ("Broken", OffsetsNotChanged, "own store did not answer"),
+    ],
+)
+def test_a_class_that_refuses(
+    contract: Contract, kind: str, behaviour: str, error: type[GitopsConnectError], words: str
+) -> None:
+    patch = THREE if kind == "source" else sink_entry(TOPIC, 1)
+    config = contract.numbers(behaviour) if kind == "source" else contract.records(TOPIC, behaviour)
+    name = contract.stopped("refuses", config)
+    found, text = refusal(contract, name, patch)
+    assert (found, words in text) == (error, True)
+    with pytest.raises(error, match=words):
+        contract.client.reset_offsets(name)
+    assert contract.client.offsets(name) == {}
+
+
+def test_a_running_source_moves_on_and_stands_still_once_stopped(contract: Contract) -> None:
+    name = contract.create("count", contract.numbers())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    first = contract.await_that(lambda: contract.client.offsets(name), bool, [])
+    contract.await_that(lambda: contract.client.offsets(name), lambda found: found != first, [])
+    contract.stop(name)
+    assert contract.client.offsets(name) == contract.client.offsets(name) != {}
+
+
+def test_offsets_outlive_their_connector(contract: Contract) -> None:
+    config = contract.numbers()
+    name = contract.stopped("again", config)
+    contract.client.alter_offsets(name, THREE)
+    contract.client.delete(name)
+    with pytest.raises(NotFound):
+        contract.client.offsets(name)
+    contract.await_that(lambda: name in contract.client.names(), lambda there: not there, [])
+    contract.client.create(name, {**config, "until": "5"})
+    assert contract.client.offsets(name).keys() == THREE.keys()
+    contract.await_offsets(name, entry(STREAM, {"position": 5}))

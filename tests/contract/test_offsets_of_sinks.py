@@ -1,0 +1,186 @@
+"""What Connect and the broker do with the offsets of a sink, which are those of its consumer group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.under_test import OTHER, TOPIC, Contract, entry, sink_entry
+from gitops_connect.errors import GroupInUse, OffsetsNotChanged, Rejected
+
+DONE = (200, "The offsets for this connector have been altered successfully")
+
+
+def test_offsets_of_a_sink_that_never_ran(contract: Contract) -> None:
+    name = contract.stopped("seed", contract.sink(topics=TOPIC))
+    assert contract.client.offsets(name) == {}
+    assert contract.client.alter_offsets(name, sink_entry(TOPIC, 1)) == ""
+    contract.client.alter_offsets(name, sink_entry(OTHER, 0))
+    assert contract.client.offsets(name) == {**sink_entry(TOPIC, 1), **sink_entry(OTHER, 0)}
+    for _ in range(2):
+        contract.client.alter_offsets(name, sink_entry(TOPIC, None))
+        assert contract.client.offsets(name) == sink_entry(OTHER, 0)
+    for _ in range(2):
+        assert contract.client.reset_offsets(name) == ""
+        assert contract.client.offsets(name) == {}
+
+
+def test_nothing_can_be_taken_away_where_there_is_no_group(contract: Contract) -> None:
+    """A tombstone needs a group, which a sink that never ran has not, nor one that was reset."""
+    name = contract.stopped("dead", contract.sink(topics=TOPIC))
+    for _ in range(2):
+        with pytest.raises(OffsetsNotChanged, match="Failed to alter consumer group offsets for connector"):
+            contract.client.alter_offsets(name, sink_entry(TOPIC, None))
+        contract.client.reset_offsets(name)
+        contract.client.alter_offsets(name, sink_entry(TOPIC, 1))
+        contract.client.reset_offsets(name)
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "words"),
+    [
+        ({}, {"kafka_offset": 1.5}, "Kafka offset value in the provided offsets: '1.5'. Offset values"),
+        ({}, {"kafka_offset": "x"}, "Kafka offset value in the provided offsets: 'x'"),
+        ({}, {"kafka_offset": None}, "Kafka offset value in the provided offsets: 'null'"),
+        ({}, {"kafka_offset": True}, "Kafka offset value in the provided offsets: 'true'"),
+        ({}, {"kafka_offset": {"a": 1}}, "Kafka offset value in the provided offsets: '{a=1}'"),
+        ({}, {"kafka_offset": 2**63}, "Kafka offset value in the provided offsets: '9223372036854775808'"),
+        ({}, {"offset": 1}, "The offset for a sink connector should either be null or contain the key 'kafka_offset'"),
+        (
+            {"kafka_partition": "x"},
+            {"kafka_offset": 1},
+            "Kafka partition value in the provided offsets: 'x'. Partition",
+        ),
+        (
+            {"kafka_partition": 2**31},
+            {"kafka_offset": 1},
+            "Kafka partition value in the provided offsets: '2147483648'",
+        ),
+        ({"kafka_partition": None}, {"kafka_offset": 1}, "Kafka partitions must be valid numbers and may not be null"),
+        ({"kafka_topic": None}, {"kafka_offset": 1}, "Kafka topic names must be valid strings and may not be null"),
+        (None, {"kafka_offset": 1}, "must contain the keys 'kafka_topic' and 'kafka_partition'"),
+    ],
+)
+def test_what_connect_refuses_by_itself(contract: Contract, partition: Any, offset: Any, words: str) -> None:
+    name = contract.stopped("bad", contract.sink())
+    base = {"kafka_topic": TOPIC, "kafka_partition": 0}
+    whole = {"topic": "x"} if partition is None else {**base, **partition}
+    with pytest.raises(Rejected) as caught:
+        contract.client.alter_offsets(name, {**sink_entry(OTHER, 1), **entry(whole, offset)})
+    assert words in str(caught.value)
+    assert contract.client.offsets(name) == {}
+
+
+def test_no_partition_at_all_is_refused(contract: Contract) -> None:
+    name = contract.stopped("bad", contract.sink())
+    text = "The partition for a sink connector offset cannot be null or missing"
+    assert contract.patch(name, (None, {"kafka_offset": 1})) == (400, text)
+
+
+def test_a_negative_offset_changes_nothing_and_says_nothing(contract: Contract) -> None:
+    name = contract.stopped("negative", contract.sink(topics=TOPIC))
+    with pytest.raises(OffsetsNotChanged, match=f"Failed to modify offsets for sink connector {name}"):
+        contract.client.alter_offsets(name, {**sink_entry(OTHER, 1), **sink_entry(TOPIC, -1)})
+    assert contract.client.offsets(name) == {}
+
+
+def test_what_the_broker_refuses_is_not_changed_and_the_rest_is(contract: Contract) -> None:
+    """500, and half of it has happened: what is sent along takes effect, to set and to take away."""
+    name = contract.stopped("half", contract.sink(topics=TOPIC))
+    contract.client.alter_offsets(name, {**sink_entry(TOPIC, 0), **sink_entry(OTHER, 0)})
+    for bad in (
+        sink_entry("no-such-topic-at-all", 1),
+        sink_entry(TOPIC, 1, number=7),
+        sink_entry(TOPIC, 1, number=-1),
+        sink_entry("bad topic!", 1),
+        sink_entry("no-such-topic-at-all", None),
+        sink_entry(TOPIC, None, number=7),
+    ):
+        text = f"Failed to alter consumer group offsets for connector {name} "
+        with pytest.raises(OffsetsNotChanged) as caught:
+            contract.client.alter_offsets(name, {**bad, **sink_entry(TOPIC, 1), **sink_entry(OTHER, None)})
+        assert text in str(caught.value)
+        assert "the cause stands in the log of the worker" in str(caught.value)
+        assert contract.client.offsets(name) == sink_entry(TOPIC, 1)
+        contract.client.alter_offsets(name, {**sink_entry(TOPIC, 0), **sink_entry(OTHER, 0)})
+
+
+def test_texts_are_taken_for_numbers_and_what_is_not_known_is_dropped(contract: Contract) -> None:
+    name = contract.stopped("texts", contract.sink(topics=TOPIC))
+    plain = {"kafka_topic": TOPIC, "kafka_partition": 0}
+    assert (
+        contract.patch(name, ({**plain, "kafka_partition": "0", "more": 1}, {"kafka_offset": "1", "more": 2})) == DONE
+    )
+    assert contract.client.offsets(name) == sink_entry(TOPIC, 1)
+    for last in (2, 0):
+        assert contract.patch(name, (plain, {"kafka_offset": 1}), (plain, {"kafka_offset": last})) == DONE
+        assert contract.client.offsets(name) == sink_entry(TOPIC, last)
+    text = {**plain, "kafka_partition": "0"}
+    assert contract.patch(name, (text, {"kafka_offset": 1}), (plain, {"kafka_offset": 2})) == DONE
+    assert contract.client.offsets(name) == sink_entry(TOPIC, 2)
+
+
+def test_a_topic_that_is_not_the_sinks_and_an_offset_past_the_end_are_taken(contract: Contract) -> None:
+    name = contract.stopped("foreign", contract.sink(topics=TOPIC))
+    patch = {**sink_entry(OTHER, 1), **sink_entry(TOPIC, 2**63 - 1)}
+    assert contract.client.alter_offsets(name, patch) == ""
+    assert contract.client.offsets(name) == patch
+
+
+def test_records_are_skipped_and_come_again(contract: Contract) -> None:
+    topic = contract.topic("r0", "r1", "r2")
+    name = contract.create("skip", contract.records(topic))
+    contract.consumed(name, "r0", "r1", "r2")
+    assert contract.client.offsets(name) == sink_entry(topic, 3)
+    contract.client.alter_offsets(name, sink_entry(topic, 2))
+    contract.run(name)
+    contract.consumed(name, "r2")
+    contract.client.reset_offsets(name)
+    contract.run(name)
+    contract.consumed(name, "r0", "r1", "r2")
+
+
+def test_a_sink_that_is_put_past_the_end_begins_anew(contract: Contract) -> None:
+    """Its consumer finds the offset out of range, and goes to the earliest record: a skip that is a rewind."""
+    topic = contract.topic("r0", "r1")
+    name = contract.stopped("past", contract.records(topic))
+    contract.client.alter_offsets(name, sink_entry(topic, 1000))
+    contract.run(name)
+    contract.consumed(name, "r0", "r1")
+    assert contract.client.offsets(name) == sink_entry(topic, 2)
+
+
+def test_a_group_with_another_member_is_in_use(contract: Contract) -> None:
+    topic = contract.topic("r0", "r1")
+    name = contract.stopped("mine", contract.sink(topics=topic))
+    contract.client.alter_offsets(name, {**sink_entry(topic, 1), **sink_entry(OTHER, 0)})
+    group = {"consumer.override.group.id": f"connect-{name}"}
+    theirs = contract.create("theirs", contract.records(topic, **group))
+    contract.await_state(theirs, "RUNNING", ["RUNNING"])
+    file = contract.folder / "records.txt"
+    contract.await_that(lambda: contract.client.connectors() and file.exists(), bool, [])
+    words = "its consumer group has members: stop what else consumes with it"
+    for patch in (sink_entry(topic, 0), sink_entry(topic, None), sink_entry(OTHER, 1)):
+        with pytest.raises(GroupInUse, match=words):
+            contract.client.alter_offsets(name, patch)
+    with pytest.raises(GroupInUse, match=words):
+        contract.client.reset_offsets(name)
+    contract.client.alter_offsets(name, sink_entry(OTHER, None))
+    assert contract.client.offsets(name).keys() == sink_entry(topic, 0).keys()
+    contract.stop(theirs)
+    assert contract.client.offsets(name) == contract.client.offsets(theirs) == sink_entry(topic, 2)
+    contract.client.alter_offsets(name, sink_entry(topic, 0))
+    contract.client.reset_offsets(theirs)
+    assert contract.client.offsets(name) == {}
+
+
+def test_offsets_of_a_deleted_sink_wait_for_its_name(contract: Contract) -> None:
+    topic = contract.topic("r0", "r1")
+    config = contract.records(topic)
+    name = contract.stopped("again", config)
+    contract.client.alter_offsets(name, sink_entry(topic, 1))
+    contract.client.delete(name)
+    contract.await_that(lambda: name in contract.client.names(), lambda there: not there, [])
+    contract.client.create(name, config)
+    contract.consumed(name, "r1")

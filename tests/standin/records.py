@@ -1,0 +1,108 @@
+"""What flows through the stand-in: topics of one partition each, and the connectors that move along them.
+
+Time passes with each look at a connector that runs: a file source takes the whole lines that are there, a number source
+sends one more number, a sink takes all that it has not had and commits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Pair = tuple[dict[str, Any] | None, dict[str, Any]]
+TopicPartition = tuple[str, int]
+
+
+@dataclass
+class Stored:
+    """What the broker keeps, whatever becomes of the connectors.
+
+    `sources`: offsets by connector and by their partition as text. `groups`: the committed offsets of the consumer
+    groups there are. `topics`: the records of each.
+    """
+
+    sources: dict[str, dict[str, Pair]] = field(default_factory=dict)
+    groups: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    topics: dict[str, list[str]] = field(
+        default_factory=lambda: {f"connect-{text}": [] for text in ("configs", "offsets", "status")}
+    )
+
+    def set_source(self, name: str, partition: dict[str, Any] | None, offset: dict[str, Any] | None) -> None:
+        """None takes the offset away."""
+        offsets = self.sources.setdefault(name, {})
+        key = json.dumps(partition, sort_keys=True)
+        if offset is None:
+            offsets.pop(key, None)
+        else:
+            offsets[key] = (partition, offset)
+
+    def source(self, name: str, partition: dict[str, Any]) -> dict[str, Any]:
+        found = self.sources.get(name, {}).get(json.dumps(partition, sort_keys=True))
+        return found[1] if found else {}
+
+
+def group_of(name: str, config: Mapping[str, str]) -> str:
+    """The consumer group of a sink."""
+    return config.get("consumer.override.group.id", f"connect-{name}")
+
+
+def topics_of(stored: Stored, config: Mapping[str, str]) -> list[str]:
+    """What a sink subscribes to."""
+    if pattern := config.get("topics.regex"):
+        return [topic for topic in stored.topics if re.fullmatch(pattern, topic)]
+    return [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+
+
+def move(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+    """Let a running connector do what there is to do."""
+    kind = config["connector.class"].rpartition(".")[2].removesuffix("Connector")
+    if kind.endswith("FileStreamSource"):
+        _read_lines(stored, name, config)
+    elif kind.endswith("NumberSource"):
+        _count(stored, name, config)
+    elif kind.endswith("Sink"):
+        _consume(stored, name, config)
+
+
+def _read_lines(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+    path = config.get("file")
+    if path is None or not Path(path).is_file():
+        return
+    partition = {"filename": path}
+    position = int(stored.source(name, partition).get("position", 0))
+    content = Path(path).read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) > position:
+        stored.topics.setdefault(config["topic"], []).extend(whole[position:].decode().splitlines())
+        stored.set_source(name, partition, {"position": len(whole)})
+
+
+def _count(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+    for stream in config.get("streams", "a").split(","):
+        partition = {"stream": stream.strip()}
+        number = int(stored.source(name, partition).get("position", 0)) + 1
+        if number <= int(config.get("until", 2**63 - 1)):
+            stored.topics.setdefault(config["topic"], []).append(f"{stream.strip()} {number}")
+            stored.set_source(name, partition, {"position": number})
+
+
+def _consume(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+    """An offset that is past the end counts as none: Connect's consumers begin at the earliest record then."""
+    lines = []
+    for topic in topics_of(stored, config):
+        records = stored.topics.setdefault(topic, [])
+        group = group_of(name, config)
+        first = stored.groups.get(group, {}).get((topic, 0), 0)
+        first = first if first <= len(records) else 0
+        fresh = records[first:]
+        if fresh:
+            stored.groups.setdefault(group, {})[topic, 0] = len(records)
+        numbered = config["connector.class"].endswith("RecordSink")
+        lines += [f"0 {first + index} {text}" if numbered else text for index, text in enumerate(fresh)]
+    if lines and "file" in config:
+        with Path(config["file"]).open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
