@@ -1,0 +1,121 @@
+"""One entry of a manifest against the rules: a pure function, prepared once for each manifest and quick thereafter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from gitops_connect.checks.field_types import describe, show
+from gitops_connect.checks.live_types import LiveTypes
+from gitops_connect.checks.own_schemas import SchemaCheck
+from gitops_connect.checks.part_shapes import PartShape, fits, quick_checks
+from gitops_connect.checks.rules import Finding
+from gitops_connect.checks.ties import ties_of
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.shapes import shape_of
+
+_KEYS = frozenset({"partition", "offset"})
+_NULLS = {
+    OperationKind.REPLACE: ("a replace", "leave the entry out: what is not declared is taken away"),
+    OperationKind.SEED: ("initialOffsets", "leave the entry out: the connector has no offset for it yet"),
+}
+
+
+class Judged(NamedTuple):
+    """What was found of one entry. `partition` is None where the entry has no canonical form; `offset` is None for a
+    tombstone, too."""
+
+    findings: tuple[Finding, ...]
+    partition: PartitionText | None = None
+    offset: OffsetText | None = None
+
+
+class EntryJudge:
+    """Judges the entries of one manifest; everything that does not depend on the entry is found out beforehand."""
+
+    def __init__(self, context: ManifestContext, kind: OperationKind) -> None:
+        shape = shape_of(context.config or {}, context.schema)
+        known = shape if shape is not None and shape.partitions else None
+        self._kind = kind
+        self._live = context.live
+        self._types = LiveTypes(context.live or {})
+        self._ties = ties_of(known, context.config)
+        self._schema = SchemaCheck(context.schema) if context.schema is not None else None
+        self._quick = quick_checks(known) if self._schema is None else None
+        if known is None:
+            self._partition, self._offset = PartShape("partition", self._types), PartShape("offset", self._types)
+        else:
+            name, lenient = known.name, known.lenient
+            self._partition = PartShape("partition", self._types, name, known.partitions, lenient)
+            self._offset = PartShape("offset", self._types, name, (known.offset,), lenient)
+
+    def judge(self, value: Any) -> Judged:
+        """Everything that is wrong with the entry, and both its halves in canonical form where they have one."""
+        if self._is_well(value):
+            try:
+                return Judged((), partition_text(value["partition"]), offset_text(value["offset"]))
+            except ValueError:  # half of a surrogate pair; the long way says where
+                pass
+        if not isinstance(value, Mapping):
+            return Judged((Finding("manifest/entry", "", {"found": describe(value)}),))
+        faults = [*self._faults(value)]
+        if faults:
+            return Judged((*_unknown_keys(value), *faults))
+        partition, offset = value["partition"], value["offset"]
+        name = partition_text(self._partition.kept(partition))
+        findings = (*_unknown_keys(value), *self._findings(name, partition, offset))
+        return Judged(findings, name, None if offset is None else offset_text(self._offset.kept(offset)))
+
+    def _is_well(self, value: Any) -> bool:
+        """The short way for the entries that are as nearly all are; True only where the long way finds nothing."""
+        return (
+            self._quick is not None
+            and type(value) is dict
+            and value.keys() == _KEYS
+            and fits(value["partition"], self._quick[0])
+            and fits(value["offset"], self._quick[1])
+            and self._ties.hold(value["partition"])
+        )
+
+    def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
+        """Why the entry has no canonical form."""
+        if value.get("partition") is None:
+            yield Finding("manifest/no-partition", "partition", {})
+        else:
+            yield from self._partition.faults(value["partition"])
+        if "offset" not in value:
+            yield Finding("manifest/no-offset", "offset", {})
+        elif value["offset"] is not None:
+            yield from self._offset.faults(value["offset"])
+
+    def _findings(
+        self, name: PartitionText, partition: Mapping[str, Any], offset: Mapping[str, Any] | None
+    ) -> Iterator[Finding]:
+        if offset is None:
+            yield from self._of_tombstone(name, partition)
+            return
+        yield from self._partition.findings(partition)
+        yield from self._ties.findings(partition)
+        yield from self._offset.findings(offset)
+        if self._live:
+            yield from self._types.findings("partition", self._partition.loose(partition), None)
+            yield from self._types.findings("offset", self._offset.loose(offset), self._live.get(name))
+        if self._schema is not None:
+            yield from self._schema.findings({"partition": partition, "offset": offset})
+
+    def _of_tombstone(self, name: PartitionText, partition: Mapping[str, Any]) -> Iterator[Finding]:
+        """A source takes a tombstone for any partition: that is how one is cleared away which nothing reads."""
+        if self._kind in _NULLS:
+            kind, hint = _NULLS[self._kind]
+            yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})
+        elif self._partition.lenient:
+            yield from self._partition.findings(partition)
+        if self._kind not in _NULLS and self._live is not None and name not in self._live:
+            yield Finding("manifest/nothing-to-remove", "partition", {})
+
+
+def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:
+    for name in sorted(show(name) for name in value.keys() - _KEYS):
+        yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "it is left out"})

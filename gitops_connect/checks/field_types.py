@@ -1,0 +1,147 @@
+"""Whether a value is of a field's type, and if not, which rule it breaks and in which words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gitops_connect.checks.rules import Finding
+from gitops_connect.model.positions import fits_binlog, fits_digits, fits_lsn
+from gitops_connect.model.shape_fields import FieldType
+
+LONG = 2**63 - 1
+"""Java's `Long.MAX_VALUE`: Connect refuses what is larger, or keeps something else."""
+INT = 2**31 - 1
+"""Java's `Integer.MAX_VALUE`: the number of a partition."""
+_LONGEST_SHOWN = 60
+
+Accepts = Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= LONG
+
+
+def _is_small(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= INT
+
+
+def _is_signed(value: Any) -> bool:
+    return type(value) is int and -LONG - 1 <= value <= LONG
+
+
+def _is_zero(value: Any) -> bool:
+    return type(value) is int and value == 0
+
+
+def _is_flag(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _is_binlog(value: Any) -> bool:
+    return type(value) is str and fits_binlog(value)
+
+
+def _is_lsn(value: Any) -> bool:
+    return type(value) is str and fits_lsn(value)
+
+
+def _is_digits(value: Any) -> bool:
+    return fits_digits(value) if type(value) is str else _is_number(value)
+
+
+def is_plain(value: Any) -> bool:
+    """True for what Connect keeps in a field (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (str, bool) or _is_signed(value)
+
+
+ACCEPTS: Mapping[FieldType, Accepts] = MappingProxyType(
+    {
+        FieldType.TEXT: _is_text,
+        FieldType.NUMBER: _is_number,
+        FieldType.SMALL: _is_small,
+        FieldType.SIGNED: _is_signed,
+        FieldType.ZERO: _is_zero,
+        FieldType.SERVER: _is_signed,
+        FieldType.FLAG: _is_flag,
+        FieldType.BINLOG: _is_binlog,
+        FieldType.GTIDS: _is_text,
+        FieldType.LSN: _is_lsn,
+        FieldType.DIGITS: _is_digits,
+        FieldType.TOKEN: _is_text,
+        FieldType.ANY: is_plain,
+    }
+)
+"""For each type, whether a value is of it."""
+
+LOOSE = frozenset({FieldType.ANY, FieldType.DIGITS})
+"""Types that more than one JSON type is of: of these the offsets that stand tell more."""
+
+_NUMBERS = frozenset({FieldType.NUMBER, FieldType.SMALL, FieldType.SIGNED, FieldType.ZERO, FieldType.SERVER})
+_BOUNDS = {
+    FieldType.SMALL: f"at most {INT} (32 bits)",
+    FieldType.ZERO: "0, as the connector accepts no other",
+}
+_LONG_BOUND = f"at most {LONG} (64 bits), and at least {-LONG - 1}"
+
+
+def mismatch(field: str, kind: FieldType, value: Any) -> Finding:
+    """What is to be said of a value that is not of that type."""
+    if type(value) is float and not math.isfinite(value):
+        return Finding("manifest/value", field, {"found": repr(value)})
+    numeric = kind in _NUMBERS or kind in LOOSE
+    if type(value) is int and numeric:
+        if value < 0 and kind in (FieldType.NUMBER, FieldType.SMALL, FieldType.DIGITS):
+            return Finding("manifest/negative", field, {"found": show(value)})
+        expected = _BOUNDS.get(kind, _LONG_BOUND)
+        return Finding("manifest/range", field, {"found": show(value), "expected": expected})
+    words = {"found": describe(value), "expected": kind.value, "hint": _hint(kind, value)}
+    return Finding("manifest/type", field, words)
+
+
+def _hint(kind: FieldType, value: Any) -> str:
+    if kind in _NUMBERS and isinstance(value, str) and fits_digits(value):
+        return f"write {show(int(value))}, without quotes"
+    if kind in _NUMBERS and isinstance(value, float) and value.is_integer():
+        return f"write {show(int(value))}, without a fraction"
+    if ACCEPTS[kind] is _is_text and type(value) in (int, float, bool):
+        return f'write "{show(value)}", in quotes'
+    return ""
+
+
+def show(value: Any) -> str:
+    """A value as JSON has it, cut off where it is long; no value makes this fail."""
+    if type(value) is int and value.bit_length() > _LONGEST_SHOWN * 4:
+        return f"a number of {value.bit_length()} bits"
+    try:
+        text = json.dumps(value, ensure_ascii=True)
+    except (TypeError, ValueError, RecursionError):
+        text = type(value).__name__
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """A text, cut off where it is long."""
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def describe(value: Any) -> str:
+    """A value with its type."""
+    if isinstance(value, bool) or value is None:
+        return show(value)
+    if isinstance(value, str):
+        return f"the text {show(value)}"
+    if isinstance(value, int | float):
+        return f"the number {show(value)}"
+    return (
+        "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"a {type(value).__name__}"
+    )

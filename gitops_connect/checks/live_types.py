@@ -1,0 +1,72 @@
+"""Of which types the fields are in the offsets that stand: a manifest that writes them otherwise is not what is meant.
+
+A text where a number stood makes another partition, or an offset that the connector cannot read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gitops_connect.checks.field_types import describe
+from gitops_connect.checks.rules import Finding
+from gitops_connect.model.offsets import Offsets, OffsetText
+
+_WORDS: Mapping[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number with a fraction",
+}
+Types = Mapping[str, frozenset[type]]
+
+
+@dataclass(frozen=True)
+class LiveTypes:
+    """The types of all fields, found out when they are first asked for."""
+
+    live: Offsets
+
+    def findings(self, where: str, part: Mapping[str, Any], own: OffsetText | None) -> Iterator[Finding]:
+        """The fields of a `partition` or an `offset` that stand with other types.
+
+        `own` is the offset that stands for this very partition, if one does: it says more than all others.
+        """
+        first = {} if own is None else _types([json.loads(own)])
+        others = self._known(where)
+        for name, value in part.items():
+            expected = first.get(name) or others.get(name)
+            if expected and type(value) in _WORDS and type(value) not in expected:
+                words = {"found": describe(value), "expected": _list(expected)}
+                yield Finding("manifest/live-type", f"{where}.{name}", words)
+
+    def has(self, where: str, name: str) -> bool:
+        """True where that field stands in any of the offsets."""
+        return name in self._known(where)
+
+    def _known(self, where: str) -> Types:
+        return self._partitions if where == "partition" else self._offsets
+
+    @cached_property
+    def _partitions(self) -> Types:
+        return _types(json.loads(text) for text in self.live)
+
+    @cached_property
+    def _offsets(self) -> Types:
+        return _types(json.loads(text) for text in self.live.values())
+
+
+def _types(values: Iterable[Mapping[str, Any]]) -> Types:
+    """Null says nothing of a type."""
+    found: dict[str, set[type]] = {}
+    for value in values:
+        for name, one in value.items():
+            found.setdefault(name, set()).add(type(one))
+    return {name: frozenset(types & _WORDS.keys()) for name, types in found.items()}
+
+
+def _list(types: frozenset[type]) -> str:
+    return " or ".join(words for one, words in _WORDS.items() if one in types)

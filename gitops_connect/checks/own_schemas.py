@@ -1,0 +1,173 @@
+"""What a repository says of the offsets of its own connector classes: `offset-schemas/<class>.schema.json`.
+
+Such a file is a JSON Schema of one entry, `{"partition": ..., "offset": ...}`. Two keys of ours may stand in it:
+`x-position`, the fields of an offset that say how far it is, and `x-unit`, what a difference of them counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+
+from gitops_connect.checks.rules import Finding, diagnose
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
+from gitops_connect.model.manifests import OffsetSchema
+
+FOLDER = "offset-schemas"
+_SUFFIX = ".schema.json"
+_LONGEST_MESSAGE = 200
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_DEEPEST = 64
+
+_Schema = dict[str, Any] | bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSchemas:
+    """All that a repository has, by full class name; and what is wrong with the others."""
+
+    schemas: Mapping[str, OffsetSchema] = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+
+def is_offset_schema(path: str) -> bool:
+    """True for a file that says what offsets are like; `path` is from the repository's folder."""
+    folder, _, name = path.rpartition("/")
+    return folder == FOLDER and name.endswith(_SUFFIX) and name != _SUFFIX
+
+
+def load(files: Iterable[tuple[str, bytes]]) -> OwnSchemas:
+    """The schemas in these files (path and content); a broken one is a diagnostic, and counts as not there."""
+    schemas, broken = {}, []
+    for path, content in files:
+        try:
+            schema = _read(path, content)
+        except _BrokenError as error:
+            broken.append(_diagnostic(path, error))
+        else:
+            schemas[schema.class_name] = schema
+    return OwnSchemas(schemas, Diagnostics.of(broken))
+
+
+class SchemaCheck:
+    """One schema, ready to check entries."""
+
+    def __init__(self, schema: OffsetSchema) -> None:
+        self._path = schema.path
+        self._validator = Draft202012Validator(schema.document)
+
+    def findings(self, entry: Mapping[str, Any]) -> Iterator[Finding]:
+        """Each failure of the entry, at its field."""
+        try:
+            found = [(_place(error) or "the entry", error.message) for error in self._validator.iter_errors(entry)]
+        except RecursionError:
+            found = [("the entry", "the schema refers to itself without end")]
+        for place, message in sorted(found):
+            yield Finding("manifest/own-schema", place, {"path": self._path, "found": _shorten(message)})
+
+
+class _BrokenError(Exception):
+    """What is wrong with a file: `found`, where (`line`), and what to do (`hint`)."""
+
+    def __init__(self, found: str, line: int = 1, hint: str = "") -> None:
+        super().__init__(found)
+        self.line = line
+        self.hint = hint
+
+
+def _diagnostic(path: str, error: _BrokenError) -> Diagnostic:
+    finding = Finding("manifest/schema-broken", "", {"found": str(error), "hint": error.hint})
+    return diagnose(finding, Location(path, error.line), None)
+
+
+def _read(path: str, content: bytes) -> OffsetSchema:
+    document = _parse(content)
+    _check(document)
+    keys = document if isinstance(document, dict) else {}
+    position, unit = keys.get("x-position", []), keys.get("x-unit", "")
+    if not isinstance(position, list) or not all(isinstance(name, str) and name for name in position):
+        raise _BrokenError("x-position is no list of fields", hint='write the fields of an offset, as ["position"]')
+    if not isinstance(unit, str):
+        raise _BrokenError("x-unit is no text", hint='write what a difference of two positions counts, as "records"')
+    class_name = path.rpartition("/")[2].removesuffix(_SUFFIX)
+    return OffsetSchema(class_name, path, document, tuple(position), unit)
+
+
+def _parse(content: bytes) -> _Schema:
+    try:
+        document = json.loads(content.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise _BrokenError(f"it is not UTF-8 ({error.reason})", hint="save it as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise _BrokenError(f"it cannot be read as JSON: {error.msg}", error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        raise _BrokenError("it is nested too deeply, or has numbers without end") from error
+    if not isinstance(document, dict | bool):
+        raise _BrokenError("a schema is a mapping", hint="see JSON Schema, draft 2020-12")
+    return document
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _check(document: _Schema) -> None:
+    try:
+        Draft202012Validator.check_schema(document)
+    except SchemaError as error:
+        where = "/".join(map(str, error.absolute_path)) or "the schema"
+        raise _BrokenError(f"{where}: {_shorten(error.message)}", hint="see JSON Schema, draft 2020-12") from error
+    except RecursionError as error:
+        raise _BrokenError("it is nested too deeply") from error
+    _check_inside(document, document, 0)
+
+
+def _check_inside(value: Any, root: Any, depth: int) -> None:
+    """What the engine would only find when an entry brings it there, or fetch from elsewhere."""
+    if depth > _DEEPEST:
+        raise _BrokenError(f"it is nested deeper than {_DEEPEST} levels")
+    if isinstance(value, dict):
+        for key in _REFERENCES:
+            if isinstance(value.get(key), str):
+                _check_reference(value[key], root)
+        if depth and isinstance(value.get("$id"), str):
+            raise _BrokenError("a schema inside it has an $id", hint="one file is one schema")
+        _check_patterns(value)
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_inside(inner, root, depth + 1)
+
+
+def _check_patterns(value: Mapping[str, Any]) -> None:
+    named = value.get("patternProperties")
+    for pattern in (value.get("pattern"), *(named if isinstance(named, dict) else ())):
+        if isinstance(pattern, str):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise _BrokenError(f"the pattern {_shorten(pattern)} is none: {error}") from error
+
+
+def _check_reference(reference: str, root: Any) -> None:
+    hint = "a schema refers to itself only, as in #/$defs/partition"
+    if not reference.startswith("#/"):
+        raise _BrokenError(f"it refers to {_shorten(reference)}", hint=hint)
+    place = root
+    for step in reference[2:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(place, dict) or name not in place:
+            raise _BrokenError(f"it refers to {_shorten(reference)}, which is not there", hint=hint)
+        place = place[name]
+
+
+def _place(error: ValidationError) -> str:
+    return ".".join(map(str, error.absolute_path))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."

@@ -1,0 +1,147 @@
+"""One half of an entry, the partition or the offset, against the fields that its class gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, show
+from gitops_connect.checks.live_types import LiveTypes
+from gitops_connect.checks.rules import Finding
+from gitops_connect.model.shape_fields import Fields, FieldType, Shape
+from gitops_connect.model.suggestions import closest
+
+_ANYTHING = Fields()
+
+
+@dataclass(frozen=True, slots=True)
+class PartShape:
+    """What the partition, or the offset, may be. No `alternatives`: any mapping of plain values."""
+
+    where: str
+    live: LiveTypes
+    shape: str = "the connector"
+    alternatives: tuple[Fields, ...] = ()
+    lenient: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """True where the class says which fields there are."""
+        return bool(self.alternatives)
+
+    def kept(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What Connect keeps of it: all, or of a sink what it knows."""
+        if not self.lenient:
+            return part
+        known = self.alternatives[0].types
+        return {name: value for name, value in part.items() if name in known}
+
+    def loose(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The fields whose types only the offsets that stand can tell."""
+        types = self._closest(part).types
+        return {name: value for name, value in self.kept(part).items() if types.get(name, FieldType.ANY) in LOOSE}
+
+    def faults(self, part: Any) -> list[Finding]:
+        """Why Connect cannot keep it, or JSON cannot say it; where there is nothing, it has a canonical form."""
+        if not isinstance(part, Mapping):
+            words = {"found": describe(part), "expected": "a mapping", "hint": ""}
+            return [Finding("manifest/type", self.where, words)]
+        types = self._closest(part).types
+        found = []
+        for name, value in self.kept(part).items():
+            field = f"{self.where}.{name}" if _is_writable(name) else f"{self.where}.{show(name)}"
+            if not _is_writable(name):
+                found.append(Finding("manifest/value", field, {"found": "a key that is no text, or half a character"}))
+            elif not is_plain(value):
+                found.append(mismatch(field, types.get(name, FieldType.ANY), value))
+            elif type(value) is str and not _is_writable(value):
+                found.append(Finding("manifest/value", field, {"found": "a text with half a character in it"}))
+        return found
+
+    def findings(self, part: Mapping[str, Any]) -> Iterator[Finding]:
+        """Fields that are missing, that nothing knows, or that are of another type; `part` has no faults."""
+        if not self.is_known:
+            return
+        fields = self._closest(part)
+        types = fields.types
+        yield from self._missing_and_unknown(fields, part)
+        for name, value in part.items():
+            kind = types.get(name)
+            if kind is not None and not ACCEPTS[kind](value) and not (value is None and name in fields.nullable):
+                yield mismatch(f"{self.where}.{name}", kind, value)
+
+    def _missing_and_unknown(self, fields: Fields, part: Mapping[str, Any]) -> Iterator[Finding]:
+        missing = [name for name in fields.required if name not in part]
+        if fields.any_of and not any(part.get(name) is not None for name in fields.any_of):
+            missing.append(" or ".join(fields.any_of))
+        unknown = [name for name in part if self._is_unknown(fields, name)]
+        for name in sorted(unknown):
+            meant = closest(name, missing)
+            if meant is not None:
+                missing.remove(meant)
+                yield self._broken(f"has a field {show(name)} where {show(meant)} is expected", name)
+            else:
+                yield self._unknown(fields, name)
+        for name in missing:
+            yield self._broken(f"has no field {name}", name)
+
+    def _unknown(self, fields: Fields, name: str) -> Finding:
+        if self.lenient:
+            return self._unknown_warning(name, "it is left out, as Connect would")
+        if self.where == "partition":
+            return self._broken(f"has a field {show(name)} that is not looked for", name)
+        meant = closest(name, fields.types)
+        return self._unknown_warning(name, f"is {meant!r} meant?" if meant else "it is sent as it is")
+
+    def _unknown_warning(self, name: str, hint: str) -> Finding:
+        return Finding("manifest/unknown-field", f"{self.where}.{name}", {"shape": self.shape, "hint": hint})
+
+    def _broken(self, found: str, name: str) -> Finding:
+        words = {"where": self.where, "found": found, "shape": self.shape, "expected": self._expected()}
+        return Finding("manifest/shape", f"{self.where}.{name}", words)
+
+    def _expected(self) -> str:
+        return " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
+
+    def _is_unknown(self, fields: Fields, name: str) -> bool:
+        if name in fields.required or name in fields.optional or name.startswith(fields.prefixes or ("\0",)):
+            return False
+        return self.where == "partition" or not self.live.has(self.where, name)
+
+    def _closest(self, part: Mapping[str, Any]) -> Fields:
+        """Of the alternatives that which the fewest fields speak against."""
+        if len(self.alternatives) < 2:
+            return self.alternatives[0] if self.alternatives else _ANYTHING
+        return min(self.alternatives, key=lambda fields: len(fields.required.keys() ^ part.keys()))
+
+
+def quick_checks(shape: Shape | None) -> tuple[Mapping[str, Accepts], ...] | None:
+    """For the partition and the offset: exactly these fields, each of a type that leaves no question. None: not so."""
+    if shape is None or len(shape.partitions) != 1:
+        return None
+    parts = (shape.partitions[0], shape.offset)
+    if any(fields.optional or LOOSE & set(fields.required.values()) for fields in parts):
+        return None
+    return tuple({name: ACCEPTS[kind] for name, kind in fields.required.items()} for fields in parts)
+
+
+def fits(part: Any, checks: Mapping[str, Accepts]) -> bool:
+    """True where a part has exactly these fields, each of its type."""
+    if type(part) is not dict or part.keys() != checks.keys():
+        return False
+    for name, accepts in checks.items():  # noqa: SIM110 - a generator would cost as much again, a million times
+        if not accepts(part[name]):
+            return False
+    return True
+
+
+def _is_writable(text: Any) -> bool:
+    """False for half of a surrogate pair: JSON may have it, UTF-8 and the broker have not."""
+    if not isinstance(text, str):
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,104 @@
+"""Which topics a sink reads: its `topics`, or its `topics.regex` where what Java means by it can be told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gitops_connect.model.sensitivity import is_reference
+
+_LONGEST_TOPIC = 249
+"""Kafka's own limit (`Topic.MAX_NAME_LENGTH`): such a text is matched quickly, however often it is backtracked over."""
+_UNBOUNDED = 3
+"""So many `*`, `+` and `{n,}` take a moment at worst, and more of them may take forever."""
+
+_PIECES = re.compile(
+    r"""
+      (?P<escape> \\ (?: [dDwWsStnrf] | [^A-Za-z0-9\s] ) )
+    | (?P<set> \[ \^? (?! \] ) (?: \\ (?: [dDwWsStnrf] | [^A-Za-z0-9\s] ) | [^\]\[\\&|~-] | - (?! - ) )+ \] )
+    | (?P<open> \( (?: \?: | \?= | \?! | \?<= | \?<! )? (?! \? ) )
+    | (?P<close> \) )
+    | (?P<count> (?: [*+?] | \{ [0-9]{1,3} (?: , [0-9]{0,3} )? \} ) \?? (?! [*+?{] ) )
+    | (?P<alternative> \| )
+    | (?P<plain> [^\\\[\](){}*+?|] )
+    """,
+    re.VERBOSE,
+)
+"""What Java's and Python's regular expressions have alike; whatever else stands in a pattern cannot be told here."""
+
+
+@dataclass(slots=True)
+class TopicFilter:
+    """The topics of one sink. `key` is the config key that names them, `value` what it says."""
+
+    key: str
+    value: str
+    _names: frozenset[str] | None = None
+    _pattern: re.Pattern[str] | None = None
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    def reads(self, topic: str) -> bool:
+        """False only where the sink certainly does not read that topic."""
+        known = self._known.get(topic)
+        if known is None:
+            known = self._known[topic] = self._match(topic)
+        return known
+
+    def _match(self, topic: str) -> bool:
+        if self._names is not None:
+            return topic in self._names
+        if self._pattern is None or len(topic) > _LONGEST_TOPIC:
+            return True
+        return self._pattern.fullmatch(topic) is not None
+
+
+def topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
+    """As `SinkConnectorConfig` has it: a list with commas, else a pattern that matches a topic from end to end.
+
+    None where neither is there, or where its value is somewhere else (a `${provider:...}` reference).
+    """
+    names, pattern = config.get("topics", ""), config.get("topics.regex", "")
+    if is_reference(names) or is_reference(pattern):
+        return None
+    if names.strip():
+        return TopicFilter("topics", names, frozenset(name.strip() for name in names.split(",")))
+    if pattern.strip():
+        return TopicFilter("topics.regex", pattern, None, translate(pattern))
+    return None
+
+
+def translate(pattern: str) -> re.Pattern[str] | None:
+    """Java's pattern as Python's, or None where they might differ, or where matching might take forever."""
+    flags = re.ASCII
+    if pattern.startswith("(?i)"):
+        pattern, flags = pattern[4:], flags | re.IGNORECASE
+    pieces = list(_PIECES.finditer(pattern))
+    if "".join(piece[0] for piece in pieces) != pattern or not _is_quick(pieces):
+        return None
+    try:
+        return re.compile(pattern, flags)
+    except re.error:
+        return None
+
+
+def _is_quick(pieces: list[re.Match[str]]) -> bool:
+    """False for a repeated group that repeats something itself, and for more repetitions than a few."""
+    unbounded, nested = 0, [False]
+    closed = False
+    for piece in pieces:
+        kind = piece.lastgroup
+        if kind == "open":
+            nested.append(False)
+        elif kind == "close" and len(nested) > 1:
+            closed = nested.pop()
+            nested[-1] = nested[-1] or closed
+            continue
+        elif kind in ("count", "alternative"):
+            repeats = kind == "count" and not piece[0].startswith("?")
+            if repeats and closed:
+                return False
+            unbounded += piece[0][0] in "*+" or ",}" in piece[0]
+            nested[-1] = nested[-1] or repeats or kind == "alternative"
+        closed = False
+    return unbounded <= _UNBOUNDED
