@@ -91,7 +91,7 @@ def waiting(world: World, candidates: Sequence[Candidate], clusters: Sequence[Cl
 
 
 def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:
-    """Those of these names that are not settled already. Raises UsageError for a name that nothing has.
+    """Those of these names, on every cluster. Raises UsageError for a name that nothing has.
 
     `place` says where they were looked for.
     """
@@ -99,21 +99,26 @@ def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> 
     for name in names:
         if name not in there:
             raise UsageError(f"there is no offset change {name!r} in {place}{did_you_mean(name, there)}")
-    chosen = [one for one in candidates if one.record.name in names]
+    return [one for one in candidates if one.record.name in names]
+
+
+def unsettled(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Those that can still become settled; of the others it is said."""
     for one in chosen:
         if one.record.state is OperationState.SETTLED:
-            tell(f"note: {one.record.name} is known to have been applied to {one.cluster}")
+            tell(f"note: {one.record.name} is settled on {one.cluster} already")
     return [one for one in chosen if one.record.state is not OperationState.SETTLED]
 
 
-def require_unsettled(candidates: Sequence[Candidate], names: Sequence[str]) -> None:
-    """Raise UsageError where one of these names was applied: it is never planned again."""
-    for one in candidates:
-        if one.record.name in names and one.record.state is OperationState.SETTLED:
+def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Raise UsageError where one of them was seen to take effect, and not only said to: that is never taken back."""
+    for one in chosen:
+        if one.record.state is OperationState.SETTLED and one.record.after is not None:
             raise UsageError(
                 f"{one.record.name} was applied to {one.cluster}, and is never applied again: to do the same once more,"
                 " declare it under another name"
             )
+    return list(chosen)
 
 
 def agreed(chosen: Sequence[Candidate], *, pending: bool, asked: bool) -> bool:

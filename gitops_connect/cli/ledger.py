@@ -148,10 +148,11 @@ def adopt(
         # What was not applied needs no digest, and so no repository.
         declared = None if pending else session.declared_in(world.settings, None)
         candidates = [one for name in clusters for one in adoption.find_candidates(world, name, declared)]
-        if pending:
-            adoption.require_unsettled(candidates, names or ())
-        place = _place(clusters, declared)
-        chosen = adoption.named(candidates, names, place) if names else adoption.waiting(world, candidates, clusters)
+        if names:
+            chosen = adoption.named(candidates, names, _place(clusters, declared))
+        else:
+            chosen = adoption.waiting(world, candidates, clusters)
+        chosen = adoption.unseen(chosen) if pending else adoption.unsettled(chosen)
         if not chosen:
             tell("There is nothing to adopt.")
             return ExitCode.DONE
@@ -170,11 +171,13 @@ def adopt(
 
 def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
     """Where names were looked for, and why one may be missing there."""
+    from gitops_connect.report.words import plural
+
     of = f" of {', '.join(clusters)}"
     if declared is None:
         return f"the ledger{of} (what is not in it is planned, or noted as history-unknown by the next apply)"
-    errors = len(declared.diagnostics.errors)
-    broken = f" ({errors} errors in the documents: gitops-connect validate shows them)" if errors else ""
+    errors = plural(len(declared.diagnostics.errors), "error")
+    broken = f" ({errors} in the documents: gitops-connect validate shows them)" if declared.diagnostics.errors else ""
     return f"the ledger or the repository{of}{broken}"
 
 

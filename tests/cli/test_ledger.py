@@ -1,0 +1,280 @@
+"""`ledger show`, `adopt`, `export` and `import`: on a repository and a ledger, with no cluster to be reached."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from acceptance.workplace import Ran, Workplace
+from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from terminal import Terminal
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, OperationName, Revision
+from gitops_connect.model.offsets import to_json
+from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.world import SystemClock
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "Enter a value"
+PASSED = OperationName("passed")
+STUCK = "1 of the offsets has moved since"
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Workplace:
+    return Workplace(tmp_path, ("http://127.0.0.1:1",))
+
+
+@pytest.fixture
+def ledger(at: Workplace) -> Ledger:
+    return Ledger.open("sqlite:///state.db", at.folder, None)
+
+
+def change(at: Workplace, name: str, position: int = 20) -> str:
+    return (
+        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
+        f"  connector: {at.name('orders')}\n  operation: alter\n  acknowledge: [skip]\n"
+        f"  offsets: [{{partition: {{filename: /x}}, offset: {{position: {position}}}}}]\n"
+    )
+
+
+def commit(at: Workplace, *documents: str) -> Revision:
+    at.commit("orders.yaml", at.source("orders"), *documents)
+    return Revision(at.git("rev-parse", "HEAD"))
+
+
+def known(ledger: Ledger) -> dict[str, OperationState]:
+    return {name: record.state for name, record in ledger.operations.records(LOCAL).items()}
+
+
+def unknown(name: str) -> OperationRecord:
+    return replace(record_of(SKIP), name=OperationName(name), state=OperationState.UNKNOWN)
+
+
+def table(ran: Ran) -> list[list[str]]:
+    return [line.split() for line in ran.out.splitlines()]
+
+
+def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger) -> None:
+    ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("old")), STOOD, NOON)
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.operations.settle(LOCAL, SKIP.name, STOOD, "externally managed", LATER)
+    ledger.operations.fail(LOCAL, replace(SKIP, name=PASSED), "no\nnever", final=True, at=LATER + timedelta(hours=1))
+    ledger.operations.begin(ClusterName("not in the settings"), SKIP, STOOD, NOON)
+    ran = at.run("ledger", "show")
+    assert (ran.code, ran.err) == (0, "")
+    assert table(ran) == [
+        ["CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE"],
+        ["local", "passed", "orders", "alter", "failed", "2026-11-21T13:05:00Z", "aaaaaaa", "no"],
+        ["local", "skip", "orders", "alter", "settled", "2026-11-21T12:05:00Z", "aaaaaaa", "externally", "managed"],
+        ["local", "old", "orders", "alter", "open", "2026-11-21T12:00:00Z", "aaaaaaa", "-"],
+    ]
+    values = json.loads(at.run("ledger", "show", "-o", "json").out)
+    assert [value["name"] for value in values] == ["passed", "skip", "old"]
+    assert values[0] == values[0] | {"final": True, "failures": 1, "message": "no\nnever", "commit": "a" * 40}
+
+
+@pytest.mark.parametrize(("name", "parse"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_one_change_is_shown_with_its_offsets(
+    at: Workplace, ledger: Ledger, name: str, parse: Callable[[str], Any]
+) -> None:
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    (value,) = parse(at.run("ledger", "show", "skip", "-o", name).out)
+    assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(STOOD)))
+    assert value["state"] == "open"
+
+
+def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger) -> None:
+    ledger.operations.begin(LOCAL, replace(SKIP, offsets={}), offsets(*range(25)), NOON)
+    text = at.run("ledger", "show", "skip").out
+    assert '{"filename":"/0"} -> {"position":0}' in text
+    assert text.count("filename") == 20
+    assert "and 5 more: -o json shows all" in text
+    assert len(json.loads(at.run("ledger", "show", "skip", "-o", "json").out)[0]["before"]) == 25
+
+
+def test_a_change_that_is_not_there_is_not_shown(at: Workplace) -> None:
+    ran = at.run("ledger", "show", "nothing")
+    assert (ran.code, ran.out) == (1, "")
+    assert "the ledger knows no offset change 'nothing': gitops-connect ledger show lists" in ran.err
+
+
+def test_what_waits_is_settled_with_what_the_repository_declares(at: Workplace, ledger: Ledger) -> None:
+    revision = commit(at, change(at, "passed"), change(at, "fresh"))
+    ledger.record_attempt(LOCAL, revision, NOON)
+    ledger.operations.mark(LOCAL, unknown("passed"), unknown("withdrawn"))
+    ran = at.run("ledger", "adopt", "--all", "--yes")
+    assert (ran.code, ran.err) == (0, "Written: 2 as settled.\n")
+    assert [row[1] for row in table(ran)] == ["NAME", "passed", "withdrawn"]
+    assert known(ledger) == {"passed": OperationState.SETTLED, "withdrawn": OperationState.SETTLED}
+    at.run("ledger", "adopt", "fresh", "--yes")
+    records = ledger.operations.records(LOCAL)
+    assert records[OperationName("fresh")].digest == records[PASSED].digest != SKIP.digest
+    assert records[OperationName("fresh")].revision == revision
+    assert records[OperationName("withdrawn")].digest == SKIP.digest
+
+
+def test_initial_offsets_are_adopted_by_their_name(at: Workplace, ledger: Ledger) -> None:
+    seed = "initialOffsets:\n  offsets: [{partition: {filename: /x}, offset: {position: 1}}]"
+    at.commit("orders.yaml", at.source("orders", seed))
+    name = f"initialOffsets/{at.name('orders')}"
+    assert at.run("ledger", "adopt", name, "--yes").code == 0
+    record = ledger.operations.records(LOCAL)[OperationName(name)]
+    assert (record.state, record.kind.value, record.connector) == (OperationState.SETTLED, "seed", at.name("orders"))
+
+
+def test_what_is_stuck_is_settled_as_it_was_begun_and_keeps_its_undo(at: Workplace, ledger: Ledger) -> None:
+    commit(at, change(at, "skip"))
+    ledger.record_attempt(LOCAL, Revision("r"), NOON)
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    assert "nothing to adopt" in at.run("ledger", "adopt", "--all", "--yes").err, "the next cycle may finish it"
+    ledger.operations.note(LOCAL, SKIP.name, STUCK)
+    assert at.run("ledger", "adopt", "--all", "--yes").code == 0
+    record = ledger.operations.records(LOCAL)[SKIP.name]
+    assert (record.state, record.digest) == (OperationState.SETTLED, SKIP.digest)
+    assert ledger.operations.snapshot(LOCAL, SKIP.name) == STOOD
+
+
+def test_what_was_not_applied_is_forgotten_and_so_planned_again(at: Workplace, ledger: Ledger) -> None:
+    shutil.rmtree(at.repository)  # it is not asked
+    ledger.operations.mark(LOCAL, unknown("passed"))
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    assert at.run("ledger", "adopt", "passed", "skip", "--pending", "--yes").code == 0
+    assert known(ledger) == {}
+
+
+def test_what_was_seen_to_take_effect_is_never_pending_again(at: Workplace, ledger: Ledger) -> None:
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    before = ledger.export()
+    ran = at.run("ledger", "adopt", "skip", "--pending", "--yes")
+    assert ran.code == 64
+    assert "skip was applied to local, and is never applied again" in ran.err
+    assert "note: skip is settled on local already" in at.run("ledger", "adopt", "skip", "--yes").err
+    assert ledger.export() == before
+
+
+def test_what_was_adopted_by_mistake_can_be_taken_back(at: Workplace, ledger: Ledger) -> None:
+    commit(at, change(at, "passed"))
+    at.run("ledger", "adopt", "passed", "--yes")
+    assert known(ledger) == {"passed": OperationState.SETTLED}
+    assert at.run("ledger", "adopt", "passed", "--pending", "--yes").code == 0
+    assert known(ledger) == {}
+
+
+def test_on_a_new_ledger_nothing_is_taken_for_applied_unnamed(at: Workplace, ledger: Ledger) -> None:
+    """Some of what is declared may be new: which may not be is known after the first cycle."""
+    commit(at, change(at, "passed"))
+    ran = at.run("ledger", "adopt", "--all", "--yes")
+    assert ran.code == 0
+    assert "the ledger has not worked on local yet: gitops-connect apply notes" in ran.err
+    assert known(ledger) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name the offset changes, or give --all"),
+        (["passed", "--all"], "name the offset changes, or give --all"),
+        (["passsed"], "no offset change 'passsed' in the ledger or the repository of local; did you mean 'passed'?"),
+        (["other", "--pending"], "no offset change 'other' in the ledger of local"),
+        (["passed"], "there is no terminal to ask on"),
+        (["passed", "--cluster", "lokal"], "there is no cluster 'lokal'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(at: Workplace, ledger: Ledger, arguments: list[str], message: str) -> None:
+    commit(at, change(at, "passed"))
+    ran = at.run("ledger", "adopt", *arguments)
+    assert ran.code == 64
+    assert message in ran.err
+    assert known(ledger) == {}
+
+
+def test_a_name_of_a_broken_document_says_so(at: Workplace) -> None:
+    commit(at, change(at, "passed").replace("alter", "altr"))
+    assert "1 error in the documents: gitops-connect validate shows" in at.run("ledger", "adopt", "passed").err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("yes\n", 0), ("y\n", 1), ("\n", 1)])
+def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger, answer: str, code: int) -> None:
+    commit(at, change(at, "passed"))
+    with Terminal(at, ["ledger", "adopt", "passed"]) as terminal:
+        terminal.wait(QUESTION)
+        assert "alter" in terminal.seen, "what is meant stands above the question"
+        terminal.type(answer)
+        assert terminal.code() == code
+    assert (known(ledger) == {"passed": OperationState.SETTLED}) == (code == 0)
+
+
+def test_what_changed_while_it_was_asked_about_is_left_alone(at: Workplace, ledger: Ledger) -> None:
+    commit(at, change(at, "passed"))
+    with Terminal(at, ["ledger", "adopt", "passed"]) as terminal:
+        terminal.wait(QUESTION)
+        ledger.operations.begin(LOCAL, replace(SKIP, name=PASSED), STOOD, NOON)
+        terminal.type("yes\n")
+        assert terminal.code() == 5
+    assert "passed has changed since it was shown" in terminal.seen
+    assert known(ledger) == {"passed": OperationState.OPEN}
+
+
+def test_nothing_is_written_while_a_cycle_runs(at: Workplace, ledger: Ledger) -> None:
+    commit(at, change(at, "passed"))
+    with ledger.lease(LOCAL, SystemClock()):
+        ran = at.run("ledger", "adopt", "passed", "--yes")
+    assert ran.code == 5
+    assert "cluster local is being worked on by process" in ran.err
+    assert known(ledger) == {}
+
+
+def test_a_ledger_moves_to_another_folder(at: Workplace, ledger: Ledger) -> None:
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.record_applied(LOCAL, Revision("r"), NOON)
+    file = at.folder / "ledger.json"
+    assert at.run("ledger", "export").out == (at.run("ledger", "export", str(file)).out or file.read_text())
+    at.settings(more='[state]\nurl = "sqlite:///moved.db"')
+    ran = at.run("ledger", "import", str(file))
+    assert (ran.code, ran.err) == (0, "Imported (ownership: 0, operations: 1, revisions: 1).\n")
+    moved = Ledger.open("sqlite:///moved.db", at.folder, None)
+    assert moved.operations.records(LOCAL) == ledger.operations.records(LOCAL)
+    assert moved.operations.snapshot(LOCAL, SKIP.name) == STOOD
+    assert moved.revisions(LOCAL) == ledger.revisions(LOCAL)
+    assert "Nothing to import" in at.run("ledger", "import", str(file)).err
+
+
+def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> None:
+    file = at.folder / "ledger.json"
+    at.run("ledger", "export", str(file))
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ran = at.run("ledger", "import", str(file))
+    assert ran.code == 64
+    assert "the ledger holds something else already (ownership: 0, operations: 1, revisions: 0)" in ran.err
+    assert known(ledger) == {"skip": OperationState.OPEN}
+    assert at.run("ledger", "import", str(file), "--replace").code == 0
+    assert known(ledger) == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'{"name": "orders", "config": {}}', None])
+def test_a_file_that_is_none_of_ours_is_a_usage_error(at: Workplace, ledger: Ledger, content: bytes | None) -> None:
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    file = at.folder / "ledger.json"
+    if content is not None:
+        file.write_bytes(content)
+    ran = at.run("ledger", "import", str(file), "--replace")
+    assert ran.code == 64
+    assert str(file) in ran.err
+    assert known(ledger) == {"skip": OperationState.OPEN}
+
+
+def test_an_export_that_cannot_be_written_is_a_usage_error(at: Workplace) -> None:
+    ran = at.run("ledger", "export", str(at.folder / "nowhere" / "ledger.json"))
+    assert ran.code == 64
+    assert "cannot write the ledger to" in ran.err
