@@ -8,52 +8,72 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gitops_connect.model.plans import ConnectorPlan, Plan
-from gitops_connect.report import words
+from gitops_connect.report import offsets, words
+from gitops_connect.report.offsets import Line
 from gitops_connect.report.text import asides
 
 
-def render(plans: Sequence[Plan]) -> str:
-    """All plans, under one summary."""
+def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES) -> str:
+    """All plans, under one summary. `moves`: as many partitions of each offset change are shown; None: all."""
     lines = [f"**{words.summary_line(plans)}**", ""]
     for plan in plans:
-        lines.extend(_plan(plan))
+        lines.extend(_plan(plan, moves))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _plan(plan: Plan) -> Iterator[str]:
+def _plan(plan: Plan, moves: int | None) -> Iterator[str]:
     version, commit = plan.connect_version, words.short(plan.revision)
     yield f"Connect cluster `{plan.cluster}` (Kafka Connect {version}) at commit `{commit}`"
     yield ""
     if plan.connectors:
-        yield f"<details><summary>{words.plural(len(plan.steps), 'step')}</summary>"
-        yield ""
-        body = [line for connector in plan.connectors for line in _connector(connector)]
-        fence = _fence(body)
-        yield f"{fence}diff"
-        yield from body
-        yield fence
-        yield ""
-        yield "</details>"
-        yield ""
+        body = [line for connector in plan.connectors for line in _connector(connector, moves)]
+        yield from _fold(words.plural(len(plan.steps), "step"), body)
     for line in asides(plan):
         yield f"- {_escape(line)}"
     if any(asides(plan)):
         yield ""
+    for block in (offsets.stray_lines(plan, moves), offsets.applied_lines(plan.applied)):
+        if lines := list(block):
+            yield from _fold(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
 
 
-def _connector(connector: ConnectorPlan) -> Iterator[str]:
+def _fold(title: str, body: Sequence[str]) -> Iterator[str]:
+    yield f"<details><summary>{title}</summary>"
+    yield ""
+    fence = _fence(body)
+    yield f"{fence}diff"
+    yield from body
+    yield fence
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
     drift = " (drift: changed on the cluster since it was applied)" if connector.drifted else ""
     yield f"{_coloured(words.symbol(connector))} {connector.name}{drift}"
+    operations = {operation.name: operation for operation in connector.operations}
     for number, step in enumerate(connector.steps, start=1):
         yield f"{_coloured(step.action.symbol)}   {number} {words.action(step)}: {step.reason}"
         for change in step.changes:
             yield f"{_coloured(words.change_symbol(change))}       {change.key}: {words.values(change)}"
+        if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
+            for line in offsets.planned_lines(operations[step.operation.name], moves):
+                yield _line(line, "  ")
+    for operation in offsets.waiting_of(connector):
+        for line in offsets.waiting_lines(operation, moves):
+            yield _line(line, "  ")
     for note in connector.notes:
         yield f"    note: {note}"
 
 
+def _line(line: Line, indent: str) -> str:
+    """A symbol stands at the beginning, where it colours."""
+    return f"{_coloured(line.mark or ' ')} {indent}{'    ' if line.inner else ''}{line.text}"
+
+
 def _coloured(symbol: str) -> str:
-    return symbol if symbol in "+-" else "!" if symbol != "=" else " "
+    return symbol if symbol in "+-" else " " if symbol in "= " else "!"
 
 
 def _fence(body: Sequence[str]) -> str:

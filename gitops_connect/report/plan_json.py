@@ -18,9 +18,10 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.report import words
+from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problems_value
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def _cluster(plan: Plan, folder: str) -> dict[str, Any]:
         "live_fingerprint": plan.fingerprint,
         "resource_changes": [_resource(one, folder) for one in plan.connectors if one.steps],
         "notes": {connector.name: list(connector.notes) for connector in plan.connectors if connector.notes},
+        "offset_changes": offset_changes(plan, folder),
         "resource_drift": list(plan.drifted),
         "adopted": list(plan.adopted),
         "unmanaged": list(plan.unmanaged),
@@ -94,6 +96,7 @@ def _step(step: Step) -> dict[str, Any]:
         "endpoint": endpoint(step),
         "initial_state": step.initial_state.value if step.initial_state else None,
         "reason": step.reason,
+        "offset_change": step.operation.name if step.operation else None,
         "keys": [change.key for change in step.changes],
     }
 
@@ -108,6 +111,10 @@ def endpoint(step: Step) -> str:
             return f"PUT {path}/config"
         case Action.STOP | Action.PAUSE | Action.RESUME:
             return f"PUT {path}/{step.action.value}"
+        case Action.ALTER:
+            return f"PATCH {path}/offsets"
+        case Action.RESET:
+            return f"DELETE {path}/offsets"
         case Action.DELETE:
             return f"DELETE {path}"
         case _:

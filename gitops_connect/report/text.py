@@ -8,7 +8,9 @@ from typing import assert_never
 
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
-from gitops_connect.report import words
+from gitops_connect.report import offsets, words
+from gitops_connect.report.offsets import Line
+from gitops_connect.report.printable import one_line
 
 
 class Colour(Enum):
@@ -23,16 +25,27 @@ class Colour(Enum):
 
 
 _RESET = "\x1b[0m"
-_OF_SYMBOL = {"+": Colour.GREEN, "-": Colour.RED, "~": Colour.YELLOW, "#": Colour.YELLOW, "|": Colour.YELLOW}
+_OF_SYMBOL = {
+    "+": Colour.GREEN,
+    "-": Colour.RED,
+    "<": Colour.RED,
+    "~": Colour.YELLOW,
+    "#": Colour.YELLOW,
+    "|": Colour.YELLOW,
+}
 _WIDTH = 40
 _ACTION_WIDTH = len("create (stopped)")
 
 
 class TextReport:
-    """Renders plans and outcomes; `coloured` is decided by the caller, who knows the terminal."""
+    """Renders plans and outcomes; `coloured` is decided by the caller, who knows the terminal.
 
-    def __init__(self, *, coloured: bool) -> None:
+    `moves`: as many of the partitions of each offset change are shown; None: all.
+    """
+
+    def __init__(self, *, coloured: bool, moves: int | None = offsets.MOST_MOVES) -> None:
         self._coloured = coloured
+        self._moves = moves
 
     def plans(self, plans: Sequence[Plan]) -> str:
         """Every plan, and one summary at the end."""
@@ -40,25 +53,44 @@ class TextReport:
         return "\n\n".join([*blocks, self._paint(words.summary_line(plans), Colour.BOLD)]) + "\n"
 
     def step(self, outcome: StepOutcome) -> str:
-        """One line as a step ends."""
+        """One line as a step ends. What Connect said along with a success is a warning."""
         word, colour = _word(outcome.result)
         step = outcome.step
         line = f"  {step.action.symbol} {step.connector}: {step.action.value} {self._paint(word, colour)}"
+        message = one_line(outcome.message.removeprefix(f"{word}: "))
         if outcome.result is Result.APPLIED:
             line += f" after {outcome.seconds:.1f} s"
-        message = outcome.message.removeprefix(f"{word}: ")
+            message = self._warning(outcome) if message else ""
         return f"{line}: {message}" if message else line
 
     def outcome(self, outcomes: Sequence[CycleOutcome]) -> str:
-        """The last words of an apply: how many steps ended how, and what did not."""
+        """The last words of an apply: how many steps ended how, what did not, and what was warned of."""
         steps = [step for outcome in outcomes for step in outcome.steps]
         count = {result: sum(step.result is result for step in steps) for result in Result}
-        lines = [self.step(step) for step in steps if step.result is not Result.APPLIED]
+        undone = [self.step(step) for step in steps if step.result is not Result.APPLIED]
+        warned = [f"  {self._of_step(step)}: {self._warning(step)}" for step in steps if words.is_warned_of(step)]
         total = (
             f"Apply: {count[Result.APPLIED]} of {words.plural(len(steps), 'step')} applied,"
-            f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} not begun."
+            f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} not begun"
         )
-        return "\n".join([*(["Not done:", *lines, ""] if lines else []), self._paint(total, Colour.BOLD)]) + "\n"
+        total += f", {words.plural(len(warned), 'warning')}." if warned else "."
+        blocks = [
+            *(["Not done:", *undone, ""] if undone else []),
+            *(["Applied, with a warning:", *warned, ""] if warned else []),
+        ]
+        return "\n".join([*blocks, self._paint(total, Colour.BOLD)]) + "\n"
+
+    def offsets(self, lines: Iterable[Line]) -> str:
+        """What `offsets diff` and `offsets check` say of a difference."""
+        return "".join(f"{line}\n" for line in self._lines(lines, "  "))
+
+    def _warning(self, outcome: StepOutcome) -> str:
+        return f"{self._paint('warning', Colour.YELLOW)}: {one_line(outcome.message)}"
+
+    def _of_step(self, outcome: StepOutcome) -> str:
+        of = outcome.step.operation
+        change = f" ({of.name})" if of is not None else ""
+        return f"{outcome.step.connector}: {outcome.step.action.value}{change}"
 
     def _plan(self, plan: Plan) -> Iterator[str]:
         head = f"connect cluster: {self._paint(plan.cluster, Colour.BOLD)}  (Kafka Connect {plan.connect_version})"
@@ -68,14 +100,23 @@ class TextReport:
         for connector in plan.connectors:
             yield from self._connector(connector)
         yield from self._asides(plan)
+        for block in (offsets.stray_lines(plan, self._moves), offsets.applied_lines(plan.applied)):
+            if lines := list(self._lines(block, "  ")):
+                yield from ("", *lines)
 
     def _connector(self, connector: ConnectorPlan) -> Iterator[str]:
         mark = words.symbol(connector)
-        extent = words.plural(len(connector.steps), "step") if connector.steps else "nothing to do"
+        extent = words.plural(len(connector.steps), "step") if connector.steps else offsets.extent(connector)
         drift = "  drift: changed on the cluster since it was applied" if connector.drifted else ""
         yield f"  {self._mark(mark)} {connector.name:<{_WIDTH}}  {extent}{drift}"
+        operations = {operation.name: operation for operation in connector.operations}
         for number, step in enumerate(connector.steps, start=1):
             yield from self._step(number, step)
+            if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
+                lines = offsets.planned_lines(operations[step.operation.name], self._moves)
+                yield from self._lines(lines, "      ")
+        for operation in offsets.waiting_of(connector):
+            yield from self._lines(offsets.waiting_lines(operation, self._moves), "      ")
         for note in connector.notes:
             yield f"      note: {note}"
 
@@ -97,6 +138,11 @@ class TextReport:
             yield ""
         for line in lines:
             yield f"  {line}"
+
+    def _lines(self, lines: Iterable[Line], indent: str) -> Iterator[str]:
+        for line in lines:
+            mark = f"{self._mark(line.mark)} " if line.mark else ""
+            yield f"{indent}{'    ' if line.inner else ''}{mark}{line.text}"
 
     def _mark(self, mark: str) -> str:
         return self._paint(mark, _OF_SYMBOL.get(mark, Colour.NONE))

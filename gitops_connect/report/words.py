@@ -6,18 +6,23 @@ import json
 from collections.abc import Iterable, Sequence
 
 from gitops_connect.model.names import Revision
+from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
+from gitops_connect.report import offsets
+from gitops_connect.report.printable import LONGEST, escaped
 
+CHANGE_OFFSETS = (Action.ALTER, Action.RESET)
 NO_CHANGES = "No changes. Your connectors match the configuration."
 NOT_PLANNED = "No plan could be made."
 NO_CHANGES_YET = "Nothing can be done now: what has errors or could not be read is left as it is."
-_LONGEST_VALUE = 400
 
 
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
-    """How many connectors are created, changed and deleted, and how many steps that takes."""
-    counts = {"create": 0, "change": 0, "delete": 0, "steps": 0}
+    """How many connectors are created, changed and deleted, in how many steps, and how many offset changes."""
+    counts = {"create": 0, "change": 0, "delete": 0, "steps": 0, "offset_changes": 0, "offset_changes_waiting": 0}
     for plan in plans:
+        counts["offset_changes"] += len(offsets.to_apply(plan))
+        counts["offset_changes_waiting"] += len(offsets.waiting(plan))
         for connector in plan.connectors:
             if connector.applicable and connector.steps:
                 counts[kind(connector)] += 1
@@ -26,13 +31,23 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
 
 
 def summary_line(plans: Sequence[Plan]) -> str:
-    """Terraform's last line."""
+    """Terraform's last line; offset changes are counted where there are any."""
     if not plans:
         return NOT_PLANNED
-    if all(plan.is_empty for plan in plans):
-        return NO_CHANGES if all(plan.complete for plan in plans) else NO_CHANGES_YET
     counts = summarise(plans)
-    return f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
+    changes = _offset_changes(counts["offset_changes"], counts["offset_changes_waiting"])
+    if all(plan.is_empty for plan in plans):
+        if all(plan.complete for plan in plans):
+            return f"Nothing can be done now.{changes}" if changes else NO_CHANGES
+        return NO_CHANGES_YET + changes
+    total = f"{counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete"
+    return f"Plan: {total}.{changes}"
+
+
+def _offset_changes(due: int, waiting: int) -> str:
+    parts = [f"{due} to apply"] if due else []
+    parts += [f"{waiting} waiting"] if waiting else []
+    return f" Offset changes: {', '.join(parts)}." if parts else ""
 
 
 def kind(connector: ConnectorPlan) -> str:
@@ -55,6 +70,11 @@ def symbol(connector: ConnectorPlan) -> str:
 def action(step: Step) -> str:
     """The action, with the state that a create asks for."""
     return f"{step.action.value} ({step.initial_state.value})" if step.initial_state else step.action.value
+
+
+def is_warned_of(outcome: StepOutcome) -> bool:
+    """Whether a step took effect and yet is no plain success: Connect, or the cluster, had something to say."""
+    return outcome.result is Result.APPLIED and bool(outcome.message)
 
 
 def short(revision: Revision) -> str:
@@ -82,10 +102,10 @@ def change_symbol(change: Change) -> str:
 
 def quote(value: str | None) -> str:
     """A value on one line, as JSON writes it; the end of a very long one is left out, with its length."""
-    text = json.dumps(value or "", ensure_ascii=False)
-    if len(text) <= _LONGEST_VALUE:
+    text = escaped(json.dumps(value or "", ensure_ascii=False))
+    if len(text) <= LONGEST:
         return text
-    return f'{text[:_LONGEST_VALUE]}…" ({len(value or "")} characters)'
+    return f'{text[:LONGEST]}…" ({len(value or "")} characters)'
 
 
 def plural(count: int, noun: str) -> str:

@@ -12,12 +12,13 @@ from document_files import connector, declare
 from jsonschema import Draft202012Validator
 
 import gitops_connect
+from gitops_connect.checks.rules import RULES as MANIFEST_RULES
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.report import sarif
 from gitops_connect.report.rules import explanation, rule_ids
 
 PACKAGE = Path(gitops_connect.__file__).parent
-RULE_IDS = re.compile(r'"((?:yaml|document|schema|connector|connect|secret|source)/[a-z][a-z0-9-]+)"')
+RULE_IDS = re.compile(r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest)/[a-z][a-z0-9-]+)"')
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
 POSITIVE = {"type": "integer", "minimum": 1}
 
@@ -124,7 +125,7 @@ def test_a_fingerprint_stays_when_lines_move() -> None:
 
 def test_every_rule_that_the_code_names_is_explained() -> None:
     modules = [path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "report" / "rules.py"]
-    named = {rule for path in modules for rule in RULE_IDS.findall(path.read_text())}
+    named = {rule for path in modules for rule in RULE_IDS.findall(path.read_text())} | MANIFEST_RULES.keys()
     assert named, "the pattern finds no rule at all"
     assert sorted(named - set(rule_ids())) == []
     assert sorted(set(rule_ids()) - named) == []

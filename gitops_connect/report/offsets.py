@@ -1,0 +1,229 @@
+"""What an offset change does, in words and lines that every rendering shares: counts, moves, and how it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.offsets import OffsetText, PartitionText
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Standing
+from gitops_connect.report.printable import escaped, one_line, shortened
+
+MOST_MOVES = 10
+MOST_APPLIED = 10
+
+_ORDER = (
+    Direction.REWIND,
+    Direction.FORWARD,
+    Direction.CHANGED,
+    Direction.NEW,
+    Direction.REMOVED,
+    Direction.SAME,
+)
+_SYMBOLS = {
+    Direction.REWIND: "<",
+    Direction.FORWARD: ">",
+    Direction.CHANGED: "~",
+    Direction.NEW: "+",
+    Direction.REMOVED: "-",
+    Direction.SAME: "=",
+}
+_WHAT = {Direction.REWIND: ("comes again", "come again"), Direction.FORWARD: ("skipped", "skipped")}
+_SINGULAR = {"records": "record", "bytes": "byte", "ids": "id"}
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""What Kafka allows (`Topic.validate`): no slash, so that `orders/3` says which topic and which partition."""
+_NONE = "(none)"
+_WIDEST = 72
+"""Characters up to which moves are aligned."""
+_INEXACT = (
+    "not exact: the connector is not there yet, and what an earlier one of that name left behind is seen once it is"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a report. `mark` is a symbol in front of it, or empty; `inner` is True for what stands further in."""
+
+    text: str
+    mark: str = ""
+    inner: bool = True
+
+
+def label(operation: PlannedOperation) -> str:
+    """What a change is called in a sentence."""
+    match operation.kind:
+        case OperationKind.SEED:
+            return f"initialOffsets of {operation.connector}"
+        case OperationKind.CLEAR:
+            return f"onDelete of {operation.connector}"
+        case _:
+            return f"offset change {operation.name} ({operation.kind.value})"
+
+
+def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
+    """What stands under the step of a change that is carried out. `limit`: as many moves are shown; None: all."""
+    if operation.kind is not OperationKind.SEED:
+        yield Line(f"operation: {operation.kind.value}")
+    if operation.message:
+        yield Line(f"note: {one_line(operation.message)}")
+    yield from _details(operation, limit)
+
+
+def waiting_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
+    """A change that is not carried out in this plan, and why."""
+    why = one_line(operation.message) or "its connector cannot be changed now"
+    yield Line(f"{label(operation)} waits: {why}", "=", inner=False)
+    yield from _details(operation, limit)
+
+
+def _details(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
+    if operation.reason:
+        yield Line(f"reason: {one_line(operation.reason)}")
+    if operation.difference is not None:
+        yield from difference_lines(operation.difference, limit)
+
+
+def difference_lines(
+    difference: Difference, limit: int | None, rest: str = "plan --all-offsets, or -o json"
+) -> Iterator[Line]:
+    """The counts, and the largest moves. `rest`: how to see those that are left out."""
+    yield Line(counts(difference))
+    if not difference.exact:
+        yield Line(_INEXACT)
+    shown = difference.moves if limit is None else difference.moves[:limit]
+    texts = [_change(move) for move in shown]
+    width = min(max(map(len, texts), default=0), _WIDEST)
+    for move, text in zip(shown, texts, strict=True):
+        yield Line(f"{text:<{width}}  {_direction(move, difference.unit)}", _SYMBOLS[move.direction])
+    if left := len(difference.moves) - len(shown):
+        yield Line(f"… and {left:,} more ({rest})")
+
+
+def counts(difference: Difference) -> str:
+    """As in `2 rewind (1,200 records come again), 1 forward (1 record skipped), 3 new, 1 removed, 5 same`."""
+    found = [
+        f"{difference.counts[one]:,} {one.value}{_how_far(difference, one)}"
+        for one in _ORDER
+        if difference.counts.get(one)
+    ]
+    return ", ".join(found) or "no offsets are concerned"
+
+
+def _how_far(difference: Difference, direction: Direction) -> str:
+    """The sum of that direction in brackets; nothing for one that has none."""
+    if direction not in _WHAT:
+        return ""
+    total = difference.distances.get(direction, 0)
+    unknown = any(one.distance is None for one in difference.moves if one.direction is direction)
+    if not total:
+        return " (how far cannot be told)" if unknown else ""
+    one, many = _WHAT[direction]
+    least = "at least " if unknown else ""
+    return f" ({least}{quantity(total, difference.unit)} {one if total == 1 else many})"
+
+
+def quantity(count: int, unit: str) -> str:
+    """`1,200 records`, `1 byte`."""
+    noun = _SINGULAR.get(unit, unit) if count == 1 else unit
+    return f"{count:,} {one_line(noun)}".rstrip()
+
+
+def _change(move: Move) -> str:
+    before, after = offset_words(move.current), offset_words(move.declared)
+    return f"{partition_words(move.partition)}: {before} -> {after}"
+
+
+def _direction(move: Move, unit: str) -> str:
+    far = f" {quantity(move.distance, unit)}" if move.distance else ""
+    return f"{move.direction.value}{far}"
+
+
+def partition_words(partition: PartitionText) -> str:
+    """`orders/3` for a partition of a Kafka topic, which is what a sink has; else its canonical JSON."""
+    match json.loads(partition):
+        case {"kafka_topic": str(topic), "kafka_partition": int(number), **more} if _is_plain(topic, number, more):
+            return f"{topic}/{number}"
+        case _:
+            return shortened(escaped(partition))
+
+
+def _is_plain(topic: str, number: Any, more: dict[Any, Any]) -> bool:
+    return not more and not isinstance(number, bool) and number >= 0 and _TOPIC.fullmatch(topic) is not None
+
+
+def offset_words(offset: OffsetText | None) -> str:
+    """The number alone for an offset in a Kafka topic; else its canonical JSON."""
+    if offset is None:
+        return _NONE
+    match json.loads(offset):
+        case {"kafka_offset": int(number), **more} if not more and not isinstance(number, bool):
+            return str(number)
+        case _:
+            return shortened(escaped(offset))
+
+
+def carried_out(connector: ConnectorPlan) -> frozenset[str]:
+    """The names of the changes that steps of that connector carry out."""
+    return frozenset(step.operation.name for step in connector.steps if step.operation is not None)
+
+
+def waiting_of(connector: ConnectorPlan) -> tuple[PlannedOperation, ...]:
+    """Those of its changes that no step carries out, in their order."""
+    done = carried_out(connector)
+    return tuple(one for one in connector.operations if one.name not in done)
+
+
+def strays_of(plan: Plan) -> tuple[PlannedOperation, ...]:
+    """The changes without a declared connector that stand nowhere else in the plan."""
+    shown = {one.name for connector in plan.connectors for one in connector.operations}
+    return tuple(one for one in plan.strays if one.name not in shown)
+
+
+def waiting(plan: Plan) -> tuple[PlannedOperation, ...]:
+    """Every change that this plan does not carry out, though it was never applied."""
+    of_connectors = (one for connector in plan.connectors for one in waiting_of(connector))
+    return (*of_connectors, *strays_of(plan))
+
+
+def extent(connector: ConnectorPlan) -> str:
+    """What is to be said of a connector without steps."""
+    count = len(waiting_of(connector))
+    return {0: "nothing to do", 1: "1 offset change waits"}.get(count, f"{count} offset changes wait")
+
+
+def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:
+    """Every change that this plan carries out."""
+    return tuple(
+        one
+        for connector in plan.connectors
+        if connector.applicable
+        for one in connector.operations
+        if one.name in carried_out(connector)
+    )
+
+
+def stray_lines(plan: Plan, limit: int | None) -> Iterator[Line]:
+    """The block of changes whose connector is not declared."""
+    strays = strays_of(plan)
+    if strays:
+        yield Line("offset changes without a declared connector:", inner=False)
+    for one in strays:
+        for line in waiting_lines(one, limit):
+            yield Line(line.text, line.mark)
+
+
+def applied_lines(applied: Iterable[PlannedOperation]) -> Iterator[Line]:
+    """The block of changes that were applied before and plan nothing, the last one first."""
+    everything = list(applied)
+    if everything:
+        yield Line("offset changes applied before:", inner=False)
+    for one in everything[:MOST_APPLIED]:
+        name = label(one) if one.kind is OperationKind.SEED else f"{one.name} ({one.kind.value}) of {one.connector}"
+        yield Line(f"{name}: {one_line(one.message) or Standing.APPLIED.value}")
+    if len(everything) > MOST_APPLIED:
+        yield Line(f"… and {len(everything) - MOST_APPLIED:,} more (gitops-connect ledger show, or -o json)")

@@ -1,0 +1,61 @@
+"""Offset changes in the public JSON: all of them, with every partition that moves."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.offsets import OffsetText, PartitionText
+from gitops_connect.model.plans import Plan, PlannedOperation
+from gitops_connect.report import offsets
+
+
+def offset_changes(plan: Plan, folder: str) -> list[dict[str, Any]]:
+    """Those of connectors in the order in which they are done, then those without one, then those applied before."""
+    of_connectors = [one for connector in plan.connectors for one in connector.operations]
+    due = {one.name for one in offsets.to_apply(plan)}
+    everything = [*of_connectors, *offsets.strays_of(plan), *plan.applied]
+    return [_change(one, folder, due=one.name in due) for one in everything]
+
+
+def _change(operation: PlannedOperation, folder: str, *, due: bool) -> dict[str, Any]:
+    location = operation.location
+    return {
+        "name": operation.name,
+        "connector": operation.connector,
+        "operation": operation.kind.value,
+        "standing": operation.standing.value,
+        "due": due,
+        "message": operation.message,
+        "reason": operation.reason,
+        "location": str(location.under(folder)) if location else None,
+        "digest": operation.digest,
+        "difference": difference_value(operation.difference) if operation.difference is not None else None,
+    }
+
+
+def difference_value(difference: Difference) -> dict[str, Any]:
+    """Every direction with its count, and every move."""
+    return {
+        "exact": difference.exact,
+        "unit": difference.unit,
+        "counts": {one.value: difference.counts.get(one, 0) for one in Direction},
+        "distances": {one.value: difference.distances[one] for one in Direction if one in difference.distances},
+        "moves": [_move(move) for move in difference.moves],
+    }
+
+
+def _move(move: Move) -> dict[str, Any]:
+    return {
+        "partition": value(move.partition),
+        "current": value(move.current),
+        "declared": value(move.declared),
+        "direction": move.direction.value,
+        "distance": move.distance,
+    }
+
+
+def value(text: PartitionText | OffsetText | None) -> Any:
+    """The JSON object behind a canonical text."""
+    return None if text is None else json.loads(text)

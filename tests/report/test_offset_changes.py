@@ -1,0 +1,286 @@
+"""Plans with offset changes, in each rendering: what is done, what waits and why, and what was done before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from goldens import assert_golden
+from situations import NOW, REVISION, change, record, seen, situation, stands, wanted
+
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
+from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text
+from gitops_connect.model.operations import Operation, OperationKind, seed_name
+from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.plans import Action, Plan, Standing, Step
+from gitops_connect.model.shapes import shape_of
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
+from gitops_connect.report import markdown, plan_json
+from gitops_connect.report.offsets import counts, offset_words, partition_words
+from gitops_connect.report.text import TextReport
+
+SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "orders"}
+SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
+ORIGIN = plan_json.Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION, folder="connect")
+CONTROL = "\x1b[2J\x9b31m\u202e"
+"""What would clear a terminal, colour it, or turn the text round."""
+
+
+def of_topic(offsets: Mapping[int, int | None]) -> dict[PartitionText, OffsetText | None]:
+    return {
+        partition_text({"kafka_topic": "orders", "kafka_partition": number}): None
+        if offset is None
+        else offset_text({"kafka_offset": offset})
+        for number, offset in offsets.items()
+    }
+
+
+def standing(offsets: Mapping[int, int]) -> Offsets:
+    return {partition: offset for partition, offset in of_topic(offsets).items() if offset is not None}
+
+
+def everything() -> Situation:
+    """One of each: alter, replace, reset, seed, withdrawn, refused, waiting, without a connector, applied."""
+    seeded = replace(
+        wanted("seeded"), initial_offsets=change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
+    )
+    desired = [
+        wanted("cleaned", "stopped"),
+        wanted("many"),
+        wanted("moved", config=SINK),
+        wanted("refused", config=SINK),
+        seeded,
+        wanted("unfinished", "stopped"),
+    ]
+    altered = replace(
+        change("2026-11-01-skip", "moved", acknowledge=["rewind", "skip", "tombstone"]), reason="see INC-4711"
+    )
+    held = change("2026-11-02-rewind", "refused")
+    later = change("2026-11-03-later", "refused")
+    changes = [
+        altered,
+        change("2026-11-04-reset", "cleaned", kind="reset", acknowledge=["reset"]),
+        change("2026-11-05-replace", "many", kind="replace", acknowledge=["rewind", "tombstone"]),
+        held,
+        later,
+        change("2026-11-06-lost", "sedeed"),
+        *(change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)),
+    ]
+    applied = {
+        one.name: record(one, "settled", since=NOW - timedelta(days=index))
+        for index, one in enumerate(reversed([one for one in changes if one.name.endswith("-old")]))
+    }
+    withdrawn = Operation(
+        OperationName("2026-10-30-cut-off"),
+        ConnectorName("unfinished"),
+        OperationKind.ALTER,
+        Digest("d3"),
+        REVISION,
+        stands(a=7),
+    )
+    made = situation(
+        desired,
+        [
+            seen("cleaned", "STOPPED"),
+            seen("many"),
+            seen("moved", config=SINK),
+            seen("refused", config=SINK),
+            seen("unfinished", "STOPPED"),
+        ],
+        owned=[one.name for one in desired],
+        changes=changes,
+    )
+    strange = {partition_text({"filename": f"/{CONTROL}"}): offset_text({"position": 1})}
+    offsets = OffsetSituation(
+        now=NOW,
+        records=applied,
+        unfinished={withdrawn.name: Unfinished(withdrawn, stands(a=1))},
+        manifests={
+            altered.name: of_topic({0: 700, 1: 121, 2: None, 3: 9, 4: 10, 5: 10}),
+            OperationName("2026-11-05-replace"): {**stands(**{f"f{number:02}": number for number in range(12)})},
+            held.name: of_topic({0: 5}),
+            later.name: of_topic({1: 5}),
+            seed_name(ConnectorName("seeded")): stands(a=20),
+        },
+        live={
+            ConnectorName("cleaned"): {**stands(a=1, b=2), **strange},
+            ConnectorName("many"): {**stands(**{f"f{number:02}": 100 for number in range(12)}), **strange},
+            ConnectorName("moved"): standing({0: 1900, 1: 120, 2: 4, 5: 10}),
+            ConnectorName("refused"): standing({0: 1205}),
+            ConnectorName("unfinished"): stands(a=1),
+        },
+        shapes={one.name: shape for one in desired if (shape := shape_of(one.config)) is not None},
+    )
+    return replace(made, offsets=offsets)
+
+
+@pytest.fixture
+def made() -> Plan:
+    return replace(plan(everything()), digest=Digest("d" * 64), fingerprint=Digest("f" * 64))
+
+
+def test_text(made: Plan) -> None:
+    assert_golden("offsets.txt", TextReport(coloured=False).plans([made]))
+
+
+def test_markdown(made: Plan) -> None:
+    assert_golden("offsets.md", markdown.render([made]))
+
+
+def test_json_is_what_its_schema_says(made: Plan) -> None:
+    text = plan_json.render([made], made.diagnostics, ORIGIN)
+    jsonschema.validate(json.loads(text), json.loads(SCHEMA.read_text()), jsonschema.Draft202012Validator)
+    assert_golden("offsets.json", text)
+
+
+def test_every_partition_is_shown_where_that_is_asked_for(made: Plan) -> None:
+    assert "and 3 more (plan --all-offsets, or -o json)" in TextReport(coloured=False).plans([made])
+    assert "and 3 more (plan --all-offsets, or -o json)" in markdown.render([made])
+    for text in (TextReport(coloured=False, moves=None).plans([made]), markdown.render([made], None)):
+        assert "--all-offsets" not in text
+        assert all(f'"/{name}"' in text or f'"{name}"' in text for name in (f"f{number:02}" for number in range(12)))
+
+
+def test_nothing_that_drives_a_terminal_gets_there(made: Plan) -> None:
+    loud = replace(made, strays=tuple(replace(one, message=f"no\n{CONTROL}", reason=CONTROL) for one in made.strays))
+    for text in (TextReport(coloured=False, moves=None).plans([loud]), markdown.render([loud], None)):
+        assert all(character.isprintable() for character in text.replace("\n", ""))
+        assert r"\u001b[2J\u009b31m\u202e" in text
+
+
+def test_colour_adds_nothing_but_colour(made: Plan) -> None:
+    coloured = TextReport(coloured=True).plans([made])
+    assert "\x1b[31m<\x1b[0m" in coloured
+    for sequence in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"):
+        coloured = coloured.replace(sequence, "")
+    assert coloured == TextReport(coloured=False).plans([made])
+
+
+def test_only_what_waits_is_no_match() -> None:
+    waits = [change("a", "orders")]
+    given = situation([wanted("orders", "absent")], [], changes=waits)
+    text = TextReport(coloured=False).plans([plan(given)])
+    assert "No changes" not in text
+    assert "Nothing can be done now. Offset changes: 1 waiting." in text
+    assert "offset change a (alter) waits: its connector is to be absent" in text
+
+
+def test_what_was_applied_is_no_change() -> None:
+    one = change("a", "orders")
+    offsets = OffsetSituation(now=NOW, records={one.name: record(one, "settled")})
+    given = situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets)
+    text = TextReport(coloured=False).plans([plan(given)])
+    assert "      a (alter) of orders: applied 2026-11-21 09:30:00 UTC 1a2b3c4" in text
+    assert text.endswith("No changes. Your connectors match the configuration.\n")
+
+
+def test_a_suspended_connector_has_no_changes_to_apply() -> None:
+    one = change("a", "orders", acknowledge=["rewind"])
+    live = {ConnectorName("orders"): stands(a=9)}
+    offsets = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, live=live)
+    given = situation(
+        [wanted("orders", suspend=True)], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets
+    )
+    value = json.loads(plan_json.render([plan(given)], plan(given).diagnostics, ORIGIN))
+    assert (value["summary"]["offset_changes"], value["summary"]["offset_changes_waiting"]) == (0, 0)
+    (shown,) = value["clusters"][0]["offset_changes"]
+    assert (shown["standing"], shown["due"]) == (Standing.PLANNED.value, False)
+
+
+@pytest.mark.parametrize(
+    ("partition", "words"),
+    [
+        ({"kafka_topic": "orders", "kafka_partition": 3}, "orders/3"),
+        ({"kafka_topic": "a/b", "kafka_partition": 3}, '{"kafka_partition":3,"kafka_topic":"a/b"}'),
+        ({"kafka_topic": "a", "kafka_partition": -1}, '{"kafka_partition":-1,"kafka_topic":"a"}'),
+        ({"kafka_topic": "a", "kafka_partition": True}, '{"kafka_partition":true,"kafka_topic":"a"}'),
+        (
+            {"kafka_topic": "a", "kafka_partition": 1, "more": 1},
+            '{"kafka_partition":1,"kafka_topic":"a","more":1}',
+        ),
+        ({"filename": "/a b"}, '{"filename":"/a b"}'),
+        ({"a": "\x9b\U000e0001"}, r'{"a":"\u009b\udb40\udc01"}'),
+    ],
+)
+def test_two_partitions_never_look_alike(partition: Mapping[str, Any], words: str) -> None:
+    shown = partition_words(partition_text(partition))
+    assert shown == words
+    if shown.startswith("{"):
+        assert json.loads(shown) == partition
+
+
+@pytest.mark.parametrize(
+    ("offset", "words"),
+    [
+        ({"kafka_offset": 3}, "3"),
+        ({"kafka_offset": 3.0}, '{"kafka_offset":3.0}'),
+        ({"kafka_offset": "3"}, '{"kafka_offset":"3"}'),
+        ({"kafka_offset": True}, '{"kafka_offset":true}'),
+        ({"position": 3}, '{"position":3}'),
+    ],
+)
+def test_two_offsets_never_look_alike(offset: Mapping[str, Any], words: str) -> None:
+    assert offset_words(offset_text(offset)) == words
+    assert offset_words(None) == "(none)"
+
+
+def difference(*moves: tuple[Direction, int | None], unit: str = "records") -> Difference:
+    made = [Move(PartitionText(f'{{"p":{index}}}'), None, None, *move) for index, move in enumerate(moves)]
+    found = {direction: sum(one.direction is direction for one in made) for direction, _ in moves}
+    far = {
+        direction: sum(one.distance or 0 for one in made if one.direction is direction)
+        for direction, distance in moves
+        if distance
+    }
+    return Difference(found, far, tuple(made), unit)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (difference(), "no offsets are concerned"),
+        (difference((Direction.REWIND, 1)), "1 rewind (1 record comes again)"),
+        (difference((Direction.REWIND, 1200), (Direction.REWIND, 1)), "2 rewind (1,201 records come again)"),
+        (difference((Direction.FORWARD, 1)), "1 forward (1 record skipped)"),
+        (difference((Direction.FORWARD, 5), (Direction.FORWARD, None)), "2 forward (at least 5 records skipped)"),
+        (difference((Direction.REWIND, None), unit=""), "1 rewind (how far cannot be told)"),
+        (
+            difference((Direction.SAME, None), (Direction.NEW, None), (Direction.CHANGED, None)),
+            "1 changed, 1 new, 1 same",
+        ),
+    ],
+)
+def test_counts(given: Difference, words: str) -> None:
+    assert counts(given) == words
+
+
+def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
+    operation = next(step.operation for step in made.steps if step.action is Action.ALTER)
+    step = Step(ConnectorName("moved"), Action.ALTER, "offset change x", operation=operation)
+    warned = StepOutcome(step, Result.APPLIED, "managed externally\x1b[2J", 0.5)
+    report = TextReport(coloured=False)
+    assert report.step(warned) == "  ~ moved: alter applied after 0.5 s: warning: managed externally [2J"
+    plain = replace(warned, message="")
+    cycle = CycleOutcome(ClusterName("local"), REVISION, made, made.diagnostics, (warned, plain))
+    assert report.outcome([cycle]) == (
+        "Applied, with a warning:\n"
+        f"  moved: alter ({operation.name if operation else ''}): warning: managed externally [2J\n"
+        "\n"
+        "Apply: 2 of 2 steps applied, 0 failed, 0 not begun, 1 warning.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "request_line"),
+    [(Action.ALTER, "PATCH /connectors/a%20b/offsets"), (Action.RESET, "DELETE /connectors/a%20b/offsets")],
+)
+def test_the_requests_of_offset_steps(action: Action, request_line: str) -> None:
+    assert plan_json.endpoint(Step(ConnectorName("a b"), action, "x")) == request_line
