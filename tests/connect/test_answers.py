@@ -11,7 +11,11 @@ from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
     ConnectUnavailable,
+    GroupInUse,
     NotFound,
+    NotStopped,
+    OffsetsNotChanged,
+    OffsetsNotSupported,
     OutcomeUnknown,
     RebalanceInProgress,
     Rejected,
@@ -21,6 +25,7 @@ from gitops_connect.errors import (
 
 READ = Request("GET", "/connectors")
 WRITE = Request("PUT", "/connectors/x/stop", effect=True)
+CHANGE = Request("PATCH", "/connectors/x/offsets", effect=True, changes_offsets=True)
 WORKER = "http://worker:8083"
 TIMED_OUT = "Request timed out. The worker is currently flushing, which began at 2026-01-01T00:00:00Z"
 REFUSED_FORWARD = "IO Error trying to forward REST request: java.net.ConnectException: Connection refused"
@@ -157,3 +162,58 @@ def test_every_refusal_that_is_tried_again_is_one_that_waiting_helps() -> None:
             if isinstance(reading, Refusal) and reading.tries > 1:
                 assert isinstance(reading.error, Waiting)
                 assert not isinstance(reading.error, OutcomeUnknown)
+
+
+STOPPED_FIRST = "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for …"
+IN_USE = (
+    "Failed to alter consumer group offsets for connector x either because its tasks haven't stopped completely yet or "
+    "the connector was resumed before the request to alter its offsets could be successfully completed."
+)
+UNSUPPORTED = "Failed to modify offsets for connector x because it doesn't support external modification of offsets"
+READ_TO_END = "Timed out while trying to read to the end of the offsets topic prior to modifying offsets for source …"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "tries", "advice"),
+    [
+        (400, STOPPED_FIRST, NotStopped, ONCE, "it has to be stopped, and its tasks gone"),
+        (400, "Partitions / offsets need to be provided", Rejected, ONCE, ""),
+        (500, IN_USE, GroupInUse, ONCE, "its consumer group has members"),
+        (500, IN_USE.replace("alter", "reset"), GroupInUse, ONCE, "its consumer group has members"),
+        (500, UNSUPPORTED, OffsetsNotSupported, ONCE, "trying again does not help"),
+        (500, "Failed to alter consumer group offsets for connector x", OffsetsNotChanged, ONCE, "the cause stands in"),
+        (500, "Failed to list offsets prior to resetting offsets for sink …", OffsetsNotChanged, ONCE, "read back"),
+        (500, "what a plugin throws", OffsetsNotChanged, ONCE, "read back"),
+        (500, None, OffsetsNotChanged, ONCE, "read back"),
+        (500, READ_TO_END, ConnectUnavailable, ONCE, "nothing was changed"),
+        (500, "Failed to read to end of config topic before modifying …", ConnectUnavailable, ONCE, "nothing was"),
+        (500, "Failed to perform zombie fencing for source …", ConnectUnavailable, ONCE, "the cause stands in"),
+        (500, "Request cannot be completed because a rebalance is expected", RebalanceInProgress, PATIENT, ""),
+        (409, "Cannot complete request because of a conflicting operation", RebalanceInProgress, PATIENT, ""),
+        (500, "Only the leader can process external offsets modification requests", RebalanceInProgress, PATIENT, ""),
+        (500, "Worker is shutting down", ConnectUnavailable, FEW, ""),
+        (500, REFUSED_FORWARD, ConnectUnavailable, PATIENT, ""),
+        (500, TIMED_OUT, OutcomeUnknown, ONCE, "it may have happened"),
+        (500, "Timed out while attempting to modify offsets for source connector x", OutcomeUnknown, ONCE, "it may"),
+        (500, "Timed out while calling the 'alterOffsets' method for sink …", OutcomeUnknown, ONCE, "it may have"),
+        (500, "Unexpectedly interrupted while attempting to modify offsets …", OutcomeUnknown, ONCE, "it may have"),
+        (500, LOST_FORWARD, OutcomeUnknown, ONCE, "it may have happened"),
+        (503, "something between", OutcomeUnknown, ONCE, "it may have happened"),
+        (404, "Connector x not found", NotFound, ONCE, ""),
+        (405, "HTTP 405 Method Not Allowed", ConnectRefused, ONCE, "is it too old"),
+    ],
+)
+def test_what_a_change_of_offsets_is_answered(
+    status: int, message: str | None, kind: type[Exception], tries: int, advice: str
+) -> None:
+    found = refusal(CHANGE, status, of_connect(status, message))
+    assert (type(found.error), found.tries) == (kind, tries)
+    assert "PATCH /connectors/x/offsets" in str(found.error)
+    assert advice in str(found.error)
+
+
+@pytest.mark.parametrize("words", [IN_USE, UNSUPPORTED, "what a plugin throws"])
+def test_words_about_offsets_mean_nothing_to_other_requests(words: str) -> None:
+    """A connector may be called `offsets`: it is the request that says what it changes, not its path."""
+    delete = Request("DELETE", "/connectors/offsets", effect=True)
+    assert type(refusal(delete, 500, of_connect(500, words)).error) is OutcomeUnknown

@@ -6,12 +6,16 @@ import pytest
 from standin.connect import StandIn
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import ConnectRefused, NotFound, Rejected
+from gitops_connect.errors import ConnectRefused, NotFound, NotStopped, OutcomeUnknown, Rejected
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import offset_text, partition_text
 
 NAME = ConnectorName("orders")
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
+NUMBERS = {"connector.class": "MovableNumberSource", "topic": "t"}
+STREAM, THREE = partition_text({"stream": "a"}), offset_text({"position": 3})
+PATCH = {STREAM: THREE}
 
 
 def test_an_older_worker_refuses_an_initial_state(standin: StandIn, client: ConnectClient) -> None:
@@ -93,3 +97,81 @@ def test_transitions_take_effect_later(standin: StandIn, client: ConnectClient) 
         ("STOPPED", 1),
         ("STOPPED", 0),
     ]
+
+
+def test_an_older_worker_has_offsets_to_look_at_or_none_at_all(standin: StandIn, client: ConnectClient) -> None:
+    client.create(NAME, NUMBERS, TargetState.STOPPED)
+    standin.cluster.version = "3.5.1"
+    assert client.offsets(NAME) == {}
+    for change in (lambda: client.alter_offsets(NAME, PATCH), lambda: client.reset_offsets(NAME)):
+        with pytest.raises(ConnectRefused, match="this worker has no such endpoint"):
+            change()
+    standin.cluster.version = "3.4.1"
+    with pytest.raises(ConnectRefused, match="this worker has no such endpoint"):
+        client.offsets(NAME)
+
+
+def test_a_change_is_refused_until_the_tasks_are_gone(standin: StandIn, client: ConnectClient) -> None:
+    client.create(NAME, NUMBERS)
+    standin.cluster.lag = 2
+    client.stop(NAME)
+    for _ in range(4):
+        with pytest.raises(NotStopped):
+            client.alter_offsets(NAME, PATCH)
+    client.alter_offsets(NAME, PATCH)
+    assert client.offsets(NAME) == PATCH
+
+
+def test_offsets_of_a_running_connector_move_between_two_looks_until_it_stops(
+    standin: StandIn, client: ConnectClient
+) -> None:
+    client.create(NAME, NUMBERS)
+    first = client.offsets(NAME)
+    second = client.offsets(NAME)
+    client.stop(NAME)
+    last = client.offsets(NAME)
+    assert [offsets[STREAM] for offsets in (first, second, last)] == [offset_text({"position": n}) for n in (1, 2, 3)]
+    assert client.offsets(NAME) == last
+
+
+@pytest.mark.parametrize("effect", [False, True])
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_a_change_whose_answer_is_lost_is_not_sent_again(
+    standin: StandIn, client: ConnectClient, method: str, effect: bool
+) -> None:
+    client.create(NAME, NUMBERS, TargetState.STOPPED)
+    before = {partition_text({"stream": "b"}): THREE}
+    client.alter_offsets(NAME, before)
+    standin.drop(method, ".*/offsets", effect=effect)
+    with pytest.raises(OutcomeUnknown):
+        client.alter_offsets(NAME, PATCH) if method == "PATCH" else client.reset_offsets(NAME)
+    after = {**before, **PATCH} if method == "PATCH" else {}
+    assert client.offsets(NAME) == (after if effect else before)
+    assert standin.count(method, ".*/offsets") == (2 if method == "PATCH" else 1)
+
+
+def test_a_time_out_of_the_worker_may_have_had_its_effect(standin: StandIn, client: ConnectClient) -> None:
+    client.create(NAME, NUMBERS, TargetState.STOPPED)
+    text = "Request timed out. The last operation the worker completed was …"
+    standin.refuse("PATCH", ".*/offsets", 500, text, effect=True)
+    with pytest.raises(OutcomeUnknown, match="Request timed out"):
+        client.alter_offsets(NAME, PATCH)
+    assert client.offsets(NAME) == PATCH
+
+
+def test_an_answer_that_is_not_connects_leaves_the_outcome_open(standin: StandIn, client: ConnectClient) -> None:
+    standin.answer("PATCH|DELETE", ".*/offsets", 200, {"status": "ok"}, times=2)
+    for change in (lambda: client.alter_offsets(NAME, PATCH), lambda: client.reset_offsets(NAME)):
+        with pytest.raises(OutcomeUnknown, match="this is not an answer of Kafka Connect"):
+            change()
+    standin.answer("GET", ".*/offsets", 200, {"status": "ok"})
+    with pytest.raises(ConnectRefused, match="this is not an answer of Kafka Connect: there is no list of offsets"):
+        client.offsets(NAME)
+
+
+def test_a_connector_may_be_called_offsets(standin: StandIn, client: ConnectClient) -> None:
+    name = ConnectorName("offsets")
+    client.create(name, NUMBERS, TargetState.STOPPED)
+    client.alter_offsets(name, PATCH)
+    client.delete(name)
+    assert client.names() == frozenset()

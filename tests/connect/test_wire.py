@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from gitops_connect.model.observed import (
     TaskStatus,
     WorkerState,
 )
+from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text
 
 texts = st.text(max_size=12)
 states = st.sampled_from(WorkerState)
@@ -190,3 +192,64 @@ def test_names_of_no_use(name: str) -> None:
 )
 def test_names_that_can_be_used(name: str) -> None:
     assert wire.unaddressable(name) is None
+
+
+plain = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts
+)
+objects = st.dictionaries(texts, plain, max_size=3)
+patches = st.lists(st.tuples(objects, st.none() | objects), max_size=5).map(
+    lambda pairs: {partition_text(one): None if two is None else offset_text(two) for one, two in pairs}
+)
+
+
+@given(patches)
+def test_offsets_go_round_through_json_and_none_is_no_offset(patch: OffsetPatch) -> None:
+    body = json.loads(json.dumps(wire.offsets_body(patch)))
+    assert wire.parse_offsets(body) == {partition: offset for partition, offset in patch.items() if offset is not None}
+
+
+def test_offsets_are_canonical_text_and_1_is_not_1_0() -> None:
+    body = {"offsets": [{"partition": {"b": 1, "a": 1.0}, "offset": {"z": "1", "y": 1.0e2}}]}
+    assert wire.parse_offsets(body) == {'{"a":1.0,"b":1}': '{"y":100.0,"z":"1"}'}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (None, "the offsets: expected an object, found NoneType"),
+        ([], "the offsets: expected an object, found list"),
+        ({}, "there is no list of offsets"),
+        ({"offsets": {}}, "there is no list of offsets"),
+        ({"offsets": [{"partition": {}, "offset": {}}, 3]}, r"offsets\[1\]: expected an object, found int"),
+        ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object, found NoneType"),
+        ({"offsets": [{"partition": "x", "offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),
+        ({"offsets": [{"partition": {}, "offset": 3}]}, r"the offset of offsets\[0\]: expected an object, found int"),
+        ({"offsets": [{"partition": {"a": float("inf")}, "offset": {}}]}, r"offsets\[0\]: "),
+        ({"offsets": [{"partition": {"a": "\ud800"}, "offset": {}}]}, r"offsets\[0\]: "),
+    ],
+)
+def test_what_is_no_list_of_offsets_is_unreadable(body: Any, words: str) -> None:
+    with pytest.raises(wire.Unreadable, match=words):
+        wire.parse_offsets(body)
+
+
+@pytest.mark.parametrize("done", ["altered", "reset"])
+def test_only_the_plain_message_of_success_is_no_warning(done: str) -> None:
+    assert wire.parse_warning({"message": f"The offsets for this connector have been {done} successfully"}) == ""
+    for message in (
+        f"The Connect framework-managed offsets for this connector have been {done} successfully. However, if …",
+        f"The offsets for this connector have been {done} successfully, but",
+        "",
+    ):
+        assert wire.parse_warning({"message": message}) == message
+
+
+@pytest.mark.parametrize("body", [None, [], {}, {"message": None}, "altered successfully"])
+def test_an_answer_without_a_message_is_unreadable(body: Any) -> None:
+    with pytest.raises(wire.Unreadable):
+        wire.parse_warning(body)

@@ -195,7 +195,7 @@ def test_a_class_that_does_not_see_to_its_offsets_gives_a_warning(contract: Cont
     ("behaviour", "error", "words"),
     [
         ("Fixed", OffsetsNotSupported, "because it doesn't support external modification of offsets"),
-        ("Broken", OffsetsNotChanged, "own store did not answer"),
+        ("Broken", OffsetsNotChanged, "nobody answers there"),
     ],
 )
 def test_a_class_that_refuses(

@@ -79,7 +79,7 @@ class Contract:
         return self._fixture(f"{kind}NumberSource", topic="numbers", **more)
 
     def records(self, topic: str, kind: str = "Movable", **more: str) -> dict[str, str]:
-        """The same of a sink: `partition offset value` in each line of `records.txt`."""
+        """The same of a sink: `partition offset key value` in each line of `records.txt`."""
         file = str(self.folder / "records.txt")
         return self._fixture(f"{kind}RecordSink", topics=topic, file=file, **more)
 

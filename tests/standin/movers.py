@@ -22,7 +22,7 @@ def ask(config: Config, entries: Entries) -> bool:
         )
         raise Refused(500, f"{text} of offsets")
     if simple.startswith("Broken"):
-        raise Refused(500, "the " + ("file's" if plugin.type == "sink" else "numbers'") + " own store did not answer")
+        raise Refused(500, "the offsets are kept elsewhere, and nobody answers there")
     if simple in _SOURCES:
         _SOURCES[simple](config, entries)
     return simple not in ("NumberSource", "RecordSink")

@@ -102,7 +102,7 @@ def _consume(stored: Stored, name: str, config: Mapping[str, str]) -> None:
         if fresh:
             stored.groups.setdefault(group, {})[topic, 0] = len(records)
         numbered = config["connector.class"].endswith("RecordSink")
-        lines += [f"0 {first + index} {text}" if numbered else text for index, text in enumerate(fresh)]
+        lines += [f"0 {first + index} null {text}" if numbered else text for index, text in enumerate(fresh)]
     if lines and "file" in config:
         with Path(config["file"]).open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
