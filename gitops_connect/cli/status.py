@@ -26,14 +26,16 @@ def status(
     drift_exitcode: DriftExitcode = False,
 ) -> int:
     """Show each connector: is it as declared, and does it work?"""
-    from gitops_connect.report.status import HEADERS
+    from gitops_connect.report.status import HEADERS, unplaced
 
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, session.chosen(world, cluster))
         statuses = [status for proposal in made for status in _statuses(proposal)]
         lines = [_revisions(world, proposal) for proposal in made]
+        lines += [line for proposal in made for line in unplaced(proposal.plan, statuses)]
     emit(listing(HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
-    for line in (*lines, *_problems(len(declared.diagnostics.errors))):
+    only_planned = sum(len(proposal.diagnostics.errors) for proposal in made)
+    for line in (*lines, *_problems(len(declared.diagnostics.errors), only_planned)):
         tell(line)
     if failures:
         return session.worst(failures)
@@ -57,5 +59,7 @@ def _revisions(world: World, proposal: Proposal) -> str:
     return f"{proposal.plan.cluster}: desired {short(proposal.plan.revision)}, last applied {applied}"
 
 
-def _problems(errors: int) -> list[str]:
-    return [f"{errors} errors in the documents: gitops-connect validate shows them"] if errors else []
+def _problems(errors: int, only_planned: int) -> list[str]:
+    lines = [f"{errors} errors in the documents: gitops-connect validate shows them"] if errors else []
+    more = f"{only_planned} errors beside the documents: gitops-connect plan shows them"
+    return [*lines, more] if only_planned else lines

@@ -14,6 +14,8 @@ from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Declared
+from gitops_connect.report import offsets
+from gitops_connect.report.words import is_warned_of
 
 log = logging.getLogger("gitops_connect")
 T = TypeVar("T", bound=Hashable)
@@ -67,10 +69,18 @@ def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
 
 
 def notes(plan: Plan) -> list[tuple[str, str]]:
-    """What the plan says beside its steps, with the connector that it is about (empty: the cluster)."""
+    """What the plan says beside its steps, with the connector that it is about (empty: the cluster).
+
+    Of the offset changes that wait, those are left out of which a problem of their document is told already.
+    """
+    told = [diagnostic.summary for diagnostic in plan.diagnostics]
+    waiting = [
+        one for one in offsets.waiting(plan) if not one.message or not any(one.message in summary for summary in told)
+    ]
     return [
         *(("", warning) for warning in plan.warnings),
         *((connector.name, note) for connector in plan.connectors for note in connector.notes),
+        *((one.connector, offsets.waits(one)) for one in waiting),
     ]
 
 
@@ -80,14 +90,17 @@ def noted(cluster: ClusterName, connector: str, message: str) -> None:
 
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
-    """One line a step."""
+    """One line a step. What Connect said along with a success is a warning: it may not be what was wanted."""
+    operation = outcome.step.operation
+    level = logging.WARNING if is_warned_of(outcome) else _level(outcome.result)
     _say(
-        _level(outcome.result),
+        level,
         "step",
         cluster=cluster,
         revision=revision,
         connector=outcome.step.connector,
         action=outcome.step.action.value,
+        offset_change=operation.name if operation is not None else None,
         result=outcome.result.value,
         reason=outcome.step.reason,
         message=outcome.message,
@@ -105,6 +118,7 @@ def cycle_ended(outcome: CycleOutcome, seconds: float) -> None:
         planned=len(outcome.plan.steps),
         **{result.value: sum(step.result is result for step in outcome.steps) for result in Result},
         drifted=len(outcome.plan.drifted),
+        waiting=len(offsets.waiting(outcome.plan)),
         errors=len(outcome.diagnostics.errors),
         interrupted=outcome.interrupted,
         seconds=round(seconds, 3),

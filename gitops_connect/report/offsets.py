@@ -76,9 +76,14 @@ def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Li
 
 def waiting_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
     """A change that is not carried out in this plan, and why."""
-    why = one_line(operation.message) or "its connector cannot be changed now"
-    yield Line(f"{label(operation)} waits: {why}", "=", inner=False)
+    yield Line(waits(operation), "=", inner=False)
     yield from _details(operation, limit)
+
+
+def waits(operation: PlannedOperation) -> str:
+    """Why a change is not carried out, in one line."""
+    why = one_line(operation.message) or "its connector cannot be changed now"
+    return f"{label(operation)} waits: {why}"
 
 
 def _details(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ObservedConnector, ObservedState, WorkerState
-from gitops_connect.model.plans import ConnectorPlan, Plan
+from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
+from gitops_connect.report import offsets
 
 
 class Sync(Enum):
@@ -83,9 +84,9 @@ def connector_statuses(
         sync = Sync.UNMANAGED if name in plan.unmanaged else _sync(name, planned.get(name), held, observed)
         health = Health.UNKNOWN if name in observed.unknown else connector_health(one)
         state = one.state.value if one else "-"
-        statuses.append(
-            ConnectorStatus(plan.cluster, name, sync, health, state, task_count(one), _message(planned.get(name), one))
-        )
+        strays = [stray for stray in offsets.strays_of(plan) if stray.connector == name]
+        message = _message(planned.get(name), one, strays)
+        statuses.append(ConnectorStatus(plan.cluster, name, sync, health, state, task_count(one), message))
     return statuses
 
 
@@ -94,7 +95,7 @@ def _sync(
 ) -> Sync:
     if name in held or name in observed.unknown:
         return Sync.UNKNOWN
-    return Sync.OUT_OF_SYNC if planned and planned.steps else Sync.SYNCED
+    return Sync.OUT_OF_SYNC if planned and (planned.steps or planned.operations) else Sync.SYNCED
 
 
 def connector_health(observed: ObservedConnector | None) -> Health:
@@ -119,12 +120,28 @@ def task_count(observed: ObservedConnector | None) -> str:
     return f"{running}/{len(observed.tasks)}"
 
 
-def _message(planned: ConnectorPlan | None, observed: ObservedConnector | None) -> str:
-    """The most telling sentence: what failed, else what is planned."""
+def _message(
+    planned: ConnectorPlan | None, observed: ObservedConnector | None, strays: Sequence[PlannedOperation]
+) -> str:
+    """The most telling sentence: what failed, else what is planned; and the offset changes that wait."""
     traces = [observed.trace, *(task.trace for task in observed.tasks)] if observed else []
     failed = next((trace.strip().splitlines()[0] for trace in traces if trace.strip()), "")
-    if failed or planned is None:
-        return failed
+    waiting = [*(offsets.waiting_of(planned) if planned else ()), *strays]
+    first = failed or _planned(planned)
+    return "; ".join([*([first] if first else []), *(offsets.waits(one) for one in waiting)])
+
+
+def _planned(planned: ConnectorPlan | None) -> str:
+    if planned is None:
+        return ""
     drift = "drift: " if planned.drifted else ""
     steps = ", ".join(step.action.value for step in planned.steps)
-    return f"{drift}{steps}" if steps else "; ".join(planned.notes)
+    done = [offsets.label(one) for one in planned.operations if one.name in offsets.carried_out(planned)]
+    changes = f" ({', '.join(done)})" if done else ""
+    return f"{drift}{steps}{changes}" if steps else "; ".join(planned.notes)
+
+
+def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
+    """The offset changes that wait and whose connector has no line, in a sentence each."""
+    shown = {status.name for status in statuses if status.cluster == plan.cluster}
+    return [f"{plan.cluster}: {offsets.waits(one)}" for one in offsets.strays_of(plan) if one.connector not in shown]

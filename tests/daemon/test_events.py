@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from situations import change, situation, wanted
+
 from gitops_connect.daemon import events
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.plan.planner import plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,3 +37,23 @@ def test_every_event_and_field_is_explained_to_operators() -> None:
     assert not {name for name in names if f"`{name}`" not in page}
     fields = set(re.findall(r"\b(\w+)=(?!exc_info)", source.partition("def revision_seen")[2])) - {"extra", "exc_info"}
     assert not {field for field in fields if f"`{field}`" not in page}
+
+
+def test_what_connect_warned_of_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    wanted_of = change("a", "orders")
+    operation = Operation(wanted_of.name, wanted_of.connector, OperationKind.ALTER, wanted_of.digest, Revision("r"))
+    step = Step(ConnectorName("orders"), Action.ALTER, "offset change a", operation=operation)
+    outcome = StepOutcome(step, Result.APPLIED, "offsets may be managed externally")
+    with caplog.at_level(logging.INFO):
+        for one in (outcome, replace(outcome, message="")):
+            events.step_ended(ClusterName("local"), Revision("r"), one)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert [record.__dict__["fields"]["offset_change"] for record in caplog.records] == ["a", "a"]
+
+
+def test_an_offset_change_that_waits_is_told_once() -> None:
+    given = situation([wanted("orders", "absent")], [], changes=[change("a", "orders"), change("b", "nobody")])
+    noted = events.notes(plan(given))
+    assert noted == [("orders", "offset change a (alter) waits: its connector is to be absent")], (
+        "that the connector of b is not declared is told as a problem of its document"
+    )
