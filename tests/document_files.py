@@ -54,9 +54,10 @@ def declare(
     contents: Mapping[str, str], clusters: Collection[str] | None = (LOCAL,)
 ) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
     """Every stage from files to desired states."""
-    documents = read(contents)
+    checkout = files(contents)
+    documents = load(checkout, ParseCache())
     known = None if clusters is None else [ClusterName(name) for name in clusters]
-    return build(documents, known, schema.check(documents, SchemaCache()))
+    return build(documents, known, schema.check(documents, SchemaCache()), checkout.entries)
 
 
 def declare_one(text: str) -> DesiredConnector:

@@ -69,12 +69,13 @@ def _unknown_fields(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Pro
 
 def _home(field: str, where: Pointer, schema: Mapping[str, Any]) -> str:
     """Where a field that is known elsewhere belongs, or nothing."""
-    if where == ("spec",) and "." in field and closest(field, schema["properties"]["spec"]["properties"]) is None:
+    spec = schema["properties"]["spec"]["properties"]
+    if where == ("spec",) and "." in field and "config" in spec and closest(field, spec) is None:
         return "keys of the connector's config stand under spec.config"
     places: dict[Pointer, Mapping[str, Any]] = {
         (): schema["properties"],
         ("metadata",): schema["properties"]["metadata"]["properties"],
-        ("spec",): schema["properties"]["spec"]["properties"],
+        ("spec",): spec,
     }
     homes = [_dotted(place) for place, fields in places.items() if field in fields and place != where]
     return f"{field} belongs in {homes[0]}; is the indentation right?" if homes else ""
@@ -172,6 +173,26 @@ def _choice(failure: Failure) -> Problem:
     return Problem("schema/choice", summary, pointer)
 
 
+def _one_of(failure: Failure) -> Problem:
+    """For a mapping that must have one of several fields, and not two: `oneOf` with a `required` for each."""
+    fields = [str(option["required"][0]) for option in failure.expected]
+    found = ", ".join(field for field in fields if field in failure.found) or "none"
+    summary = f"{_dotted(failure.pointer)} takes exactly one of {', '.join(fields)}, found {found}"
+    return Problem("schema/choice", summary, failure.pointer)
+
+
+def _none_of(failure: Failure) -> Problem:
+    """For a mapping that must not have any of several fields: `not`, with an `anyOf` of the same form."""
+    fields = [str(option["required"][0]) for option in failure.expected["anyOf"]]
+    found = [field for field in fields if field in failure.found]
+    summary = f"{_dotted(failure.pointer)} takes no {' and no '.join(fields)}, found {', '.join(found)}"
+    return Problem("schema/choice", summary, (*failure.pointer, found[0]), failure.description)
+
+
+def _empty(failure: Failure) -> Problem:
+    return Problem("schema/empty", f"{_dotted(failure.pointer)} is empty", failure.pointer, failure.description)
+
+
 def _unforeseen(failure: Failure) -> Problem:
     """For a keyword that no schema has used so far. The engine's own message repeats the value, and is not shown."""
     summary = f"{_dotted(failure.pointer)} does not satisfy {failure.keyword!r} of the schema"
@@ -189,6 +210,9 @@ _OTHERS: dict[str, Callable[[Failure], Problem]] = {
     "maxLength": _text,
     "minProperties": _choice,
     "maxProperties": _choice,
+    "minItems": _empty,
+    "oneOf": _one_of,
+    "not": _none_of,
 }
 
 

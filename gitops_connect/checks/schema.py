@@ -5,7 +5,7 @@ The kind of a document chooses its schema, so that the problems named are those 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,10 @@ from gitops_connect.checks.explanations import explain
 from gitops_connect.checks.failures import Failure
 from gitops_connect.checks.schema_files import read_schema
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.model.documents import Document, Documents
+from gitops_connect.model.documents import CONNECTOR, KINDS, OFFSET_CHANGE, Document, Documents
 from gitops_connect.model.suggestions import did_you_mean
 
-KINDS = ("Connector",)
-"""Those that this version knows."""
+_SCHEMAS = {CONNECTOR: "connector", OFFSET_CHANGE: "offset-change"}
 
 
 class SchemaCache:
@@ -45,11 +44,11 @@ class SchemaCache:
 def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics:
     """Everything that is wrong with the shape of the documents; those that the cache knows are not looked at again."""
     cache = cache if cache is not None else SchemaCache()
-    connector = _Schema("connector")
+    schemas = {kind: _Schema(name) for kind, name in _SCHEMAS.items()}
     verdicts = {}
     for document in documents.documents:
         known = cache.get(document)
-        verdicts[id(document)] = (document, known if known is not None else _check_one(document, connector))
+        verdicts[id(document)] = (document, known if known is not None else tuple(_check_one(document, schemas)))
     cache.keep(verdicts)
     return Diagnostics.of(problem for _, problems in verdicts.values() for problem in problems)
 
@@ -71,12 +70,14 @@ class _Schema:
         return Draft202012Validator(self.value)
 
 
-def _check_one(document: Document, connector: _Schema) -> tuple[Diagnostic, ...]:
-    kind = document.value.get("kind", KINDS[0])
+def _check_one(document: Document, schemas: Mapping[str, _Schema]) -> Iterable[Diagnostic]:
+    meant = OFFSET_CHANGE if document.is_offset_change else CONNECTOR
+    kind = document.value.get("kind", meant)
     if kind not in KINDS:
         return (_unknown_kind(document, kind),)
-    failures = [Failure.of(error) for error in connector.validator.iter_errors(document.value)]
-    return tuple(explain(document, failures, connector.value)) if failures else ()
+    schema = schemas[kind]
+    failures = [Failure.of(error) for error in schema.validator.iter_errors(document.value)]
+    return explain(document, failures, schema.value) if failures else ()
 
 
 def _unknown_kind(document: Document, kind: object) -> Diagnostic:

@@ -1,33 +1,41 @@
-"""Documents -> the desired state of each cluster; a document with an error holds up its own connector, and no other."""
+"""Documents -> the desired state of each cluster; an error holds up what its document declares alone."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from gitops_connect.desired import rules
+from gitops_connect.desired import operations, rules
 from gitops_connect.desired.fields import Fields
+from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
-from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Documents
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 
 States = Mapping[ClusterName, DesiredState]
+Name = TypeVar("Name", ConnectorName, OperationName)
 
 
 def build(
-    documents: Documents, clusters: Collection[ClusterName] | None, problems: Diagnostics
+    documents: Documents,
+    clusters: Collection[ClusterName] | None,
+    problems: Diagnostics,
+    entries: Iterable[Entry] = (),
 ) -> tuple[States, Diagnostics]:
     """The state of every known cluster, and everything that is wrong with the documents, `problems` included.
 
     `clusters` are the names that the settings know. Where there are no settings it is None: any name will do, and the
     documents that name no cluster are together under `placement.UNNAMED`.
-    `problems` are those of the schema: only a document without an error among them is looked into.
+    `problems` are those of the schema: only a document without an error among them is looked into. `entries` are all
+    files of the revision: manifests are looked for among them, and are not read.
     """
     failed = {id(document) for error in problems.errors if (document := documents.at(error.location)) is not None}
-    builder = _Builder(clusters)
+    builder = _Builder(clusters, ManifestFiles(entries))
     for document in documents.documents:
         builder.add(document, sound=id(document) not in failed)
     for document in documents.broken:
@@ -42,38 +50,70 @@ class _Draft:
 
     documents: dict[ConnectorName, list[Document]] = field(default_factory=lambda: defaultdict(list))
     connectors: dict[ConnectorName, DesiredConnector] = field(default_factory=dict)
+    changes: dict[OperationName, list[Document]] = field(default_factory=lambda: defaultdict(list))
+    operations: dict[OperationName, DesiredOperation] = field(default_factory=dict)
 
 
 class _Builder:
-    def __init__(self, clusters: Collection[ClusterName] | None) -> None:
+    def __init__(self, clusters: Collection[ClusterName] | None, files: ManifestFiles) -> None:
         self._clusters = clusters
+        self._files = files
         self._drafts = {name: _Draft() for name in clusters or ()}
         self.found: list[Diagnostic] = []
         self._homeless: set[ConnectorName] = set()
         self._nameless = False
 
     def add(self, document: Document, *, sound: bool) -> None:
-        """Put one document where it belongs; one that is not sound only says which connector is held up."""
+        """Put one document where it belongs; one that is not sound only says what is held up."""
+        if document.is_offset_change:
+            self._add_change(document, sound=sound)
+        else:
+            self._add_connector(document, sound=sound)
+
+    def _add_connector(self, document: Document, *, sound: bool) -> None:
         name = document.connector
         if name is None:
             self._nameless = True
             return
-        cluster = place(document, self._clusters)
-        if isinstance(cluster, Diagnostic):
-            self.found.append(cluster)
+        draft = self._draft(document)
+        if draft is None:
             self._homeless.add(name)
             return
-        draft = self._drafts.setdefault(cluster, _Draft())
         draft.documents[name].append(document)
         if sound:
             self._read(draft, document)
 
+    def _add_change(self, document: Document, *, sound: bool) -> None:
+        """One that is broken holds up nothing: no connector is known by its name, and none is undeclared for it."""
+        name = document.operation
+        draft = self._draft(document)
+        if name is None or draft is None:
+            return
+        draft.changes[name].append(document)
+        if not sound:
+            return
+        operation = operations.change(document, self._files)
+        if isinstance(operation, Diagnostic):
+            self.found.append(operation)
+        else:
+            draft.operations[name] = operation
+
+    def _draft(self, document: Document) -> _Draft | None:
+        cluster = place(document, self._clusters)
+        if isinstance(cluster, Diagnostic):
+            self.found.append(cluster)
+            return None
+        return self._drafts.setdefault(cluster, _Draft())
+
     def _read(self, draft: _Draft, document: Document) -> None:
         fields = Fields.of(document)
-        problems = Diagnostics.of(rules.check(fields))
+        problems = [*rules.check(fields)]
+        seed = operations.seed(document, self._files)
+        if isinstance(seed, Diagnostic):
+            problems.append(seed)
+        elif not Diagnostics.of(problems).errors:
+            draft.connectors[fields.name] = replace(fields.connector(), initial_offsets=seed)
         self.found.extend(problems)
-        if not problems.errors:
-            draft.connectors[fields.name] = fields.connector()
 
     def states(self, *, complete: bool) -> States:
         """Every cluster's state; none is complete where a document does not tell its connector."""
@@ -81,29 +121,35 @@ class _Builder:
         return {cluster: self._state(cluster, draft, complete=complete) for cluster, draft in self._drafts.items()}
 
     def _state(self, cluster: ClusterName, draft: _Draft, *, complete: bool) -> DesiredState:
-        shared = {name: documents for name, documents in draft.documents.items() if len(documents) > 1}
+        shared = _repeated(draft.documents)
         for name, documents in shared.items():
-            self.found.extend(_shared(name, cluster, documents))
+            hint = "keep one of them"
+            self.found.extend(_shared(f"connector {name!r}", "connector/two-owners", cluster, documents, hint))
+        repeated = _repeated(draft.changes)
+        for change, documents in repeated.items():
+            hint = "a change is known by its name: give each its own"
+            self.found.extend(_shared(f"offset change {change!r}", "offsets/same-name", cluster, documents, hint))
         sound = {name: connector for name, connector in draft.connectors.items() if name not in shared}
         return DesiredState(
             cluster=cluster,
             connectors=tuple(sound[name] for name in sorted(sound)),
             held=frozenset((draft.documents.keys() | self._homeless) - sound.keys()),
             complete=complete,
+            operations=tuple(draft.operations[name] for name in sorted(draft.operations.keys() - repeated.keys())),
         )
 
 
-def _shared(name: ConnectorName, cluster: ClusterName, documents: list[Document]) -> Iterable[Diagnostic]:
-    """A connector has one owner: with two, each cycle would undo the other's half."""
+def _repeated(documents: Mapping[Name, list[Document]]) -> dict[Name, list[Document]]:
+    return {name: same for name, same in documents.items() if len(same) > 1}
+
+
+def _shared(
+    what: str, rule: str, cluster: ClusterName, documents: Collection[Document], hint: str
+) -> Iterable[Diagnostic]:
+    """A connector has one owner: with two, each cycle would undo the other's half. A change is one change."""
     places = [document.locate(("metadata", "name")) for document in documents]
     where = f" in cluster {cluster!r}" if cluster else ""
-    for place_of in places:
+    for document, place_of in zip(documents, places, strict=True):
         others = ", ".join(str(other) for other in places if other != place_of)
-        yield Diagnostic(
-            Severity.ERROR,
-            "connector/two-owners",
-            f"connector {name!r}{where} is declared more than once: also at {others}",
-            place_of,
-            "keep one of them",
-            name,
-        )
+        summary = f"{what}{where} is declared more than once: also at {others}"
+        yield Diagnostic(Severity.ERROR, rule, summary, place_of, hint, document.connector)

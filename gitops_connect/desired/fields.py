@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.model.desired import DesiredConnector, Mode, SecretReference, SecretSource, TargetState
+from gitops_connect.model.desired import DesiredConnector, Mode, OnDelete, SecretReference, SecretSource, TargetState
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ConnectorName
 
@@ -44,7 +44,7 @@ class Fields:
         )
 
     def connector(self) -> DesiredConnector:
-        """The connector that the document asks for; its config as Connect keeps it."""
+        """The connector that the document asks for, without its initial offsets; its config as Connect keeps it."""
         spec = self.document.value["spec"]
         config = {key: value for key, value in self.config.items() if key != NAME}
         if self.connector_class is not None:
@@ -60,6 +60,7 @@ class Fields:
             ignore=tuple(spec.get("ignore", ())),
             mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
             suspend=spec.get("suspend", False),
+            on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
         )
 
 

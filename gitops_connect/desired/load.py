@@ -92,17 +92,13 @@ def _gather(files: Files, parsed: Collection[ParsedFile | None]) -> Documents:
 
 def _load_new(files: Files, entries: Collection[Entry]) -> dict[Key, ParsedFile | None]:
     """Read and parse what is not known yet. One byte more than is allowed is asked for: it tells what is too large."""
-    large = [entry for entry in entries if entry.size is not None and entry.size > MAX_SIZE]
-    parsed: dict[Key, ParsedFile | None] = {_key(entry): _too_large(entry.path) for entry in large}
-    rest = [entry for entry in entries if _key(entry) not in parsed]
-    parsed |= {(blob.path, blob.blob_id): _load_one(blob) for blob in files.blobs(rest, MAX_SIZE + 1)}
-    return parsed
+    return {(blob.path, blob.blob_id): _load_one(blob) for blob in files.blobs(entries, MAX_SIZE + 1)}
 
 
 def _load_one(blob: Blob) -> ParsedFile | None:
-    """The file's documents; None where none of it is ours."""
+    """The file's documents; None where none of it is ours. A manifest may be larger than any document."""
     if len(blob.content) > MAX_SIZE:
-        return _too_large(blob.path)
+        return _too_large(blob.path) if recognition.says_ours(blob.content) else None
     if not recognition.may_be_ours(blob.content):
         return None
     return _sort_out(parse(blob), ours=recognition.says_ours(blob.content))
@@ -129,7 +125,7 @@ def _sort_out(file: ParsedFile, *, ours: bool) -> ParsedFile | None:
 
 
 def _too_large(path: str) -> ParsedFile:
-    hint = "a manifest of offsets may be larger: as .jsonl, .csv or .parquet"
-    summary = f"the file is larger than {MAX_SIZE // 1024**2} MiB, and is not read"
+    hint = "split it; offsets of that number belong in a manifest, a file by itself"
+    summary = f"the file holds a document of ours and is larger than {MAX_SIZE // 1024**2} MiB; it is not read"
     problem = Diagnostic(Severity.ERROR, "document/too-large", summary, Location(path), hint)
     return ParsedFile(diagnostics=Diagnostics.of([problem]), complete=False)

@@ -6,12 +6,11 @@ import re
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.documents import Document
+from gitops_connect.model.documents import KINDS, Document
 from gitops_connect.model.suggestions import closest
 
 API_VERSION = "gitops-connect/v1"
 GROUP = "gitops-connect/"
-KINDS = ("Connector", "OffsetChange")
 SUFFIXES = (".yaml", ".yml", ".json")
 
 _OURS = re.compile(rb"^[^#\n]*\bgitops-connect/v\d", re.MULTILINE)
@@ -55,8 +54,13 @@ def classify(document: Document, *, among_ours: bool) -> Membership:
     if isinstance(version, str) and _is_foreign(version):
         return Membership.FOREIGN
     kind = document.value.get("kind")
-    meant = (isinstance(kind, str) and kind in KINDS) or (among_ours and version is None)
+    meant = (isinstance(kind, str) and kind in KINDS) or (among_ours and version is None and not _is_manifest(document))
     return Membership.MISTAKEN if meant else Membership.FOREIGN
+
+
+def _is_manifest(document: Document) -> bool:
+    """True for a list of offsets, in whose values our API version may well be named."""
+    return document.value.keys() == {"offsets"}
 
 
 def _is_foreign(version: str) -> bool:

@@ -6,12 +6,12 @@ that a syntax error spoils the document that it stands in, and no other.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from gitops_connect.desired.encoding import decode, refuse_control_characters
 from gitops_connect.desired.nodes import Mapping, Node, Scalar, compose
 from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.values import read
@@ -20,14 +20,6 @@ from gitops_connect.model.documents import Blob, Document
 
 _BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|%.*\n)*[ \t]*(?:#.*)?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
-_OTHER_ENCODINGS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
-_SAVE_AS_UTF8 = "save the file as UTF-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,8 @@ class ParsedFile:
 def parse(blob: Blob) -> ParsedFile:
     """Every document of a YAML or JSON file whose root is a mapping; nothing in it is ever carried out or looked up."""
     try:
-        text = _decode(blob.content)
+        text = decode(blob.content)
+        refuse_control_characters(text)
     except Refused as refused:
         return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
     parts = [_parse_part(part, line, blob.path) for part, line in _parts(text)]
@@ -53,31 +46,6 @@ def parse(blob: Blob) -> ParsedFile:
         diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
         complete=all(part.complete for part in parts),
     )
-
-
-def _decode(content: bytes) -> str:
-    for mark, encoding in _OTHER_ENCODINGS.items():
-        if content.startswith(mark):
-            raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        place = _place(content[: error.start].decode("utf-8", "replace"))
-        summary = f"the file is not UTF-8: byte 0x{content[error.start]:02x}"
-        raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
-    if found := _CONTROL.search(text):
-        summary = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
-        raise Refused(
-            "yaml/character",
-            summary,
-            _place(text[: found.start()]),
-            "remove it, or write it as an escape in double quotes",
-        )
-    return text
-
-
-def _place(before: str) -> tuple[int, int]:
-    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:

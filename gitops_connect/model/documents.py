@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics, Location
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.suggestions import closest
 
 Pointer = tuple[str | int, ...]
 """The way from a document's root to a field: keys and list indices, as in `("spec", "config", "file")`."""
+
+CONNECTOR = "Connector"
+OFFSET_CHANGE = "OffsetChange"
+KINDS = (CONNECTOR, OFFSET_CHANGE)
+"""Every kind of document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +46,38 @@ class Document:
     texts: Mapping[Pointer, str] = field(default_factory=dict, repr=False)
 
     @property
+    def is_offset_change(self) -> bool:
+        """Whether it is meant to be an `OffsetChange`: a kind that is misspelt or left out makes no connector of it."""
+        kind = self.value.get("kind")
+        if kind is None:
+            return "operation" in self._section("spec")
+        return isinstance(kind, str) and closest(kind, KINDS) == OFFSET_CHANGE
+
+    @property
     def connector(self) -> ConnectorName | None:
         """The connector that it speaks of, as far as that can be told before anything is checked."""
-        name = self._metadata.get("name")
-        return ConnectorName(name) if isinstance(name, str) and name else None
+        spoken_of = self._section("spec").get("connector") if self.is_offset_change else self._name
+        return ConnectorName(spoken_of) if isinstance(spoken_of, str) and spoken_of else None
+
+    @property
+    def operation(self) -> OperationName | None:
+        """The name of an `OffsetChange`, likewise; None for what is none."""
+        return OperationName(self._name) if self.is_offset_change and self._name is not None else None
 
     @property
     def cluster(self) -> ClusterName | None:
         """The cluster that it names, likewise. The folder that it lies in may name one too."""
-        cluster = self._metadata.get("cluster")
+        cluster = self._section("metadata").get("cluster")
         return ClusterName(cluster) if isinstance(cluster, str) and cluster else None
 
     @property
-    def _metadata(self) -> Mapping[str, Any]:
-        metadata = self.value.get("metadata")
-        return metadata if isinstance(metadata, Mapping) else {}
+    def _name(self) -> str | None:
+        name = self._section("metadata").get("name")
+        return name if isinstance(name, str) and name else None
+
+    def _section(self, key: str) -> Mapping[str, Any]:
+        section = self.value.get(key)
+        return section if isinstance(section, Mapping) else {}
 
     def locate(self, pointer: Pointer) -> Location:
         """The place of that field, or of the nearest one around it."""

@@ -1,6 +1,7 @@
 """Every file of cases/documents, as the only one of its repository. A new case is a new file, and no code.
 
-positive: line 1 says which connectors come of it, and some of their config, as JSON.
+positive: line 1 says which connectors come of it, and some of their config, as JSON; and then, as a list, which offset
+changes: `NAME: KIND CONNECTOR`.
 negative: line 1 lists every diagnostic, in order, as `LINE:COLUMN RULE PART OF WHAT IS SAID`, with ` | ` between.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from document_files import declare
 
+from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.names import ClusterName
 
@@ -39,8 +41,10 @@ def test_positive(path: Path, name: str) -> None:
     states, diagnostics = declare({name: path.read_text()}, CLUSTERS)
     assert [str(item) for item in diagnostics] == []
     configs = {connector.name: connector.config for connector in states[ClusterName("local")].connectors}
-    wanted = json.loads(expected(path))
+    text = expected(path)
+    wanted, end = json.JSONDecoder().raw_decode(text)
     assert configs.keys() == wanted.keys()
+    assert spell_operations(states[ClusterName("local")]) == json.loads(text[end:] or "[]")
     for connector, config in wanted.items():
         assert config.items() <= configs[connector].items()
 
@@ -55,6 +59,11 @@ def test_negative(path: Path, name: str) -> None:
     for item, one in zip(diagnostics, wanted, strict=True):
         assert one is not None
         assert one.group(3) in f"{item.summary} ({item.hint})"
+
+
+def spell_operations(state: DesiredState) -> list[str]:
+    seeds = [connector.initial_offsets for connector in state.connectors if connector.initial_offsets]
+    return [f"{one.name}: {one.kind.value} {one.connector}" for one in (*state.operations, *seeds)]
 
 
 def spell(items: tuple[Diagnostic, ...]) -> str:

@@ -12,13 +12,16 @@ from jsonschema import Draft202012Validator
 from gitops_connect.checks import schema
 from gitops_connect.checks.schema import SchemaCache
 from gitops_connect.checks.schema_files import read_schema, schema_folder
-from gitops_connect.desired.recognition import API_VERSION, KINDS
-from gitops_connect.model.desired import Mode, SecretSource, TargetState
+from gitops_connect.desired.recognition import API_VERSION
+from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
+from gitops_connect.model.documents import KINDS
+from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report.rules import rule_ids
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = sorted(schema_folder().glob("*.schema.json"))
 SPEC = read_schema("connector")["properties"]["spec"]["properties"]
+CHANGE = read_schema("offset-change")["properties"]["spec"]["properties"]
 
 
 def subschemas(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -31,7 +34,8 @@ def subschemas(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapp
             yield from subschemas(value[keyword], f"{where}.{keyword}")
 
 
-CONNECTOR = dict(subschemas(read_schema("connector"), "connector"))
+PAGES = {"connector": "connector.md", "offset-change": "offsets.md"}
+FIELDS = {where: value for name in PAGES for where, value in subschemas(read_schema(name), name)}
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
@@ -42,7 +46,7 @@ def test_a_schema_is_one(path: Path) -> None:
     assert value["$id"].startswith("urn:gitops-connect:schema:")
 
 
-@pytest.mark.parametrize(("where", "value"), CONNECTOR.items(), ids=CONNECTOR.keys())
+@pytest.mark.parametrize(("where", "value"), FIELDS.items(), ids=FIELDS.keys())
 def test_an_editor_can_say_what_a_field_is(where: str, value: Mapping[str, Any]) -> None:
     assert value["title"]
     assert value["description"].endswith(".")
@@ -53,32 +57,45 @@ def test_an_editor_can_say_what_a_field_is(where: str, value: Mapping[str, Any])
 
 
 def test_the_schema_and_the_code_know_the_same_words() -> None:
-    properties = read_schema("connector")["properties"]
-    assert properties["apiVersion"]["const"] == API_VERSION
-    assert (properties["kind"]["const"],) == schema.KINDS
-    assert set(schema.KINDS) <= set(KINDS)
+    assert {read_schema(name)["properties"]["apiVersion"]["const"] for name in PAGES} == {API_VERSION}
+    assert tuple(read_schema(name)["properties"]["kind"]["const"] for name in PAGES) == KINDS
     assert SPEC["state"]["enum"] == [state.value for state in TargetState]
     assert SPEC["mode"]["enum"] == [mode.value for mode in Mode]
+    assert SPEC["onDelete"]["properties"]["offsets"]["enum"] == [choice.value for choice in OnDelete]
     assert list(SPEC["secrets"]["additionalProperties"]["properties"]) == [source.value for source in SecretSource]
+    assert CHANGE["operation"]["enum"] == [kind.value for kind in list(OperationKind)[:3]]
+    for section in (CHANGE, SPEC["initialOffsets"]["properties"]):
+        assert section["acknowledge"]["items"]["enum"] == [one.value for one in Acknowledgement]
 
 
-@pytest.mark.parametrize("pattern", [value["pattern"] for value in CONNECTOR.values() if "pattern" in value])
+def test_a_connector_has_one_form_of_name() -> None:
+    name = read_schema("connector")["properties"]["metadata"]["properties"]["name"]
+    for keyword in ("minLength", "maxLength", "pattern", "patternErrorMessage"):
+        assert CHANGE["connector"][keyword] == name[keyword]
+
+
+@pytest.mark.parametrize("pattern", [value["pattern"] for value in FIELDS.values() if "pattern" in value])
 def test_no_pattern_lets_a_last_line_break_through(pattern: str) -> None:
     assert re.search(pattern, "abc")
     assert not re.search(pattern, "abc\n"), "Python's $ also matches before it"
 
 
-def test_every_field_is_in_its_documentation() -> None:
-    text = (REPOSITORY / "docs" / "spec" / "connector.md").read_text()
-    fields = {where.rpartition(".")[2] for where in CONNECTOR} - {"connector", "additionalProperties", "items"}
-    missing = {field for field in fields - {"propertyNames"} if f"`{field}`" not in text and f".{field}`" not in text}
-    assert not missing
+@pytest.mark.parametrize(("name", "page"), PAGES.items())
+def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
+    text = (REPOSITORY / "docs" / "spec" / page).read_text()
+    fields = {where.rpartition(".")[2] for where in FIELDS if where.startswith(f"{name}.")}
+    fields -= {"additionalProperties", "items", "propertyNames"}
+    assert not {field for field in fields if f"`{field}`" not in text and f".{field}`" not in text}
 
 
 def test_every_rule_is_in_its_documentation() -> None:
-    text = (REPOSITORY / "docs" / "spec" / "connector.md").read_text()
-    ours = ("yaml/", "document/", "schema/", "connector/")
-    assert [rule for rule in rule_ids() if rule.startswith(ours) and f"`{rule}`" not in text] == []
+    pages = {
+        "connector.md": ("yaml/", "document/", "schema/", "connector/"),
+        "offsets.md": ("offsets/",),
+    }
+    for page, ours in pages.items():
+        text = (REPOSITORY / "docs" / "spec" / page).read_text()
+        assert [rule for rule in rule_ids() if rule.startswith(ours) and f"`{rule}`" not in text] == []
 
 
 def test_a_broken_document_holds_up_its_own_connector() -> None:

@@ -83,7 +83,7 @@ def test_what_is_not_ours_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize("sized", [True, False])
-def test_a_file_that_is_too_large_is_refused(*, sized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_is_too_large_is_refused(*, sized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "MAX_SIZE", 200)
     checkout = MemoryFiles(
         {"a.yaml": connector("a").encode().ljust(201), "b.yaml": connector("b").encode()}, sized=sized
@@ -92,7 +92,37 @@ def test_a_file_that_is_too_large_is_refused(*, sized: bool, monkeypatch: pytest
     assert rules(documents.diagnostics) == ["document/too-large"]
     assert [document.connector for document in documents.documents] == ["b"]
     assert not documents.complete
-    assert checkout.reads == (["b.yaml"] if sized else ["a.yaml", "b.yaml"])
+
+
+@pytest.mark.parametrize("path", ["offsets/a.json", "offsets/a.yaml"])
+def test_a_manifest_may_be_larger_than_a_document(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "MAX_SIZE", 200)
+    cache = ParseCache()
+    checkout = MemoryFiles({path: b'{"offsets": [' + b" " * 200 + b"]}", "b.yaml": connector("b").encode()})
+    documents = load(checkout, cache)
+    assert not documents.diagnostics.items
+    assert documents.complete
+    assert documents.ignored == 1
+    load(checkout, cache)
+    assert sorted(checkout.reads) == ["b.yaml", path], "nothing is read twice"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "offsets:\n  - partition: {filename: a}\n    offset: {position: 1}\n",
+        "- partition: {filename: a}\n  offset: {position: 1}\n",
+        'offsets:\n  - partition: {kind: "Connector"}\n    offset: {position: 1}\n',
+        'offsets:\n  - partition: {file: "docs/gitops-connect/v1"}\n    offset: {position: 1}\n',
+        '{"offsets": [{"partition": {"a": 1}, "offset": {"a": 1}, "offset": {"a": 2}}]}',
+        "[" * 100_000,
+    ],
+)
+def test_a_manifest_is_no_document(text: str) -> None:
+    documents = read({"offsets/a.yaml": text})
+    assert not documents.documents
+    assert not documents.diagnostics.items
+    assert documents.complete
 
 
 def test_the_size_that_is_allowed_is_the_documented_one() -> None:

@@ -1,0 +1,43 @@
+"""Bytes of a file -> its text: UTF-8, and nothing else."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from gitops_connect.desired.refused import Refused
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
+_OTHERS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
+
+def decode(content: bytes) -> str:
+    """The text, without a byte order mark. Raises Refused."""
+    for mark, encoding in _OTHERS.items():
+        if content.startswith(mark):
+            raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = place_after(content[: error.start].decode("utf-8", "replace"))
+        summary = f"the file is not UTF-8: byte 0x{content[error.start]:02x}"
+        raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
+
+
+def refuse_control_characters(text: str) -> None:
+    """Raise Refused where a character stands that YAML does not allow (section 5.1)."""
+    if found := _CONTROL.search(text):
+        summary = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
+        hint = "remove it, or write it as an escape in double quotes"
+        raise Refused("yaml/character", summary, place_after(text[: found.start()]), hint)
+
+
+def place_after(before: str) -> tuple[int, int]:
+    """The line and column of what follows that text."""
+    return before.count("\n") + 1, len(before) - before.rfind("\n")

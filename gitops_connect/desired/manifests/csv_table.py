@@ -1,0 +1,118 @@
+"""A manifest as CSV (RFC 4180): a column for each field of partition and offset, a line for each entry.
+
+A cell is what JSON says, where it is a number, a text in double quotes, true, false or null; else it is a text as it
+stands. An empty cell is a field that is not there. Where all cells of the offset are empty, it is null.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gitops_connect.desired.manifests.faults import (
+    DUPLICATE_KEY,
+    FORMAT,
+    SYNTAX,
+    Faults,
+    Place,
+    Unreadable,
+    shown,
+)
+from gitops_connect.desired.manifests.json_values import Doubt, JsonValues, Misread
+from gitops_connect.desired.manifests.lines import lines_of
+
+_PARTS = ("partition", "offset")
+_BLANK = " \t\r\n"
+_SMALL_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None}
+
+Column = tuple[str, str]
+
+
+def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entry of each line below the header. Raises Unreadable."""
+    rows = _rows(text)
+    header, place = next(rows, ([], Place()))
+    if not header:
+        return
+    columns = _columns(header, place)
+    values = JsonValues()
+    for cells, at in rows:
+        if len(cells) != len(columns):
+            faults.add(SYNTAX, f"{len(cells)} cells, where the header has {len(columns)}", at)
+            continue
+        entry, doubts = _entry(columns, cells, values)
+        for doubt in doubts:
+            faults.add(doubt.rule, doubt.found, at)
+        if not doubts:
+            yield entry, at
+
+
+def _rows(text: str) -> Iterator[tuple[list[str], Place]]:
+    """Each row with the line that it begins in: a cell in quotes may hold line breaks."""
+    reader = csv.reader(lines_of(text), strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield cells, Place(line)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise Unreadable(SYNTAX, f"no CSV: {error}", (line, 1)) from error
+
+
+def _columns(header: Sequence[str], place: Place) -> list[Column]:
+    columns = [_column(name.strip(_BLANK), place) for name in header]
+    twice = next((column for column, count in Counter(columns).items() if count > 1), None)
+    if twice is not None:
+        raise Unreadable(DUPLICATE_KEY, f"the column {shown('.'.join(twice))} twice", place)
+    for part in _PARTS:
+        if not any(column[0] == part for column in columns):
+            raise Unreadable(FORMAT, f"no column {part}.FIELD{_other_separator(header)}", place)
+    return columns
+
+
+def _column(name: str, place: Place) -> Column:
+    part, _, field = name.partition(".")
+    if part not in _PARTS or not field:
+        found = f"the column {shown(name)}; columns are partition.FIELD and offset.FIELD, in the first line"
+        raise Unreadable(FORMAT, found, place)
+    return part, field
+
+
+def _other_separator(header: Sequence[str]) -> str:
+    other = next((mark for mark in ";\t|" if any(mark in name for name in header)), None)
+    return f"; is {shown(other)} meant to separate the columns? Commas do" if other is not None else ""
+
+
+def _entry(
+    columns: Sequence[Column], cells: Sequence[str], values: JsonValues
+) -> tuple[Mapping[str, Any], list[Doubt]]:
+    """The entry as in a JSON body. A line without any cell of the partition has none."""
+    parts: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    doubts: list[Doubt] = []
+    for (part, field), cell in zip(columns, cells, strict=True):
+        if cell:
+            parts[part][field], found = _value(cell, values)
+            doubts += found
+    entry: dict[str, Any] = {"partition": parts["partition"]} if parts["partition"] else {}
+    return {**entry, "offset": parts["offset"] or None}, doubts
+
+
+def _value(cell: str, values: JsonValues) -> tuple[Any, list[Doubt]]:
+    content = cell.strip(_BLANK)
+    if content in _WORDS:
+        return _WORDS[content], []
+    if _SMALL_INTEGER.fullmatch(content):
+        return int(content), []
+    if not (_NUMBER.fullmatch(content) or content.startswith('"')):
+        return cell, []
+    try:
+        value, end, doubts = values.read(content, 0)
+    except Misread:
+        return cell, []
+    return (value, doubts) if end == len(content) else (cell, [])

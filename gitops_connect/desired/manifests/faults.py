@@ -1,0 +1,88 @@
+"""What cannot be read of a manifest: each place once, and not a million of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.manifests import ManifestFault
+
+ENCODING = "manifest/encoding"
+COMPRESSION = "manifest/compression"
+SYNTAX = "manifest/syntax"
+DUPLICATE_KEY = "manifest/duplicate-key"
+NUMBER = "manifest/number"
+FORMAT = "manifest/format"
+EMPTY = "manifest/empty"
+TOO_LARGE = "manifest/too-large"
+
+MAX_SHOWN = 20
+"""Faults of one manifest that are named one by one."""
+MAX_COUNTED = 1000
+"""Faults after which reading on is given up: it is another kind of file."""
+_LONGEST_SHOWN = 40
+
+
+class Place(NamedTuple):
+    """Line and column, from 1."""
+
+    line: int = 1
+    column: int = 1
+
+
+START = Place()
+
+
+class Unreadable(Exception):
+    """A fault after which nothing more can be read. Never leaves this package."""
+
+    def __init__(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
+        super().__init__(found)
+        self.rule = rule
+        self.found = found
+        self.place = place
+
+
+class Faults:
+    """The faults of one file, in the order in which they were met."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._shown: list[ManifestFault] = []
+        self._first_left_out: ManifestFault | None = None
+        self.count = 0
+        """How many there are."""
+        self._given_up = False
+
+    def add(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
+        """Remember a fault. Raises Unreadable where there are too many to go on."""
+        if self.count == MAX_COUNTED:
+            self._given_up = True
+            raise Unreadable(rule, found, place)
+        self.add_last(rule, found, place)
+
+    def add_last(self, rule: str, found: str, place: tuple[int, int]) -> None:
+        """Remember the fault that ended the reading."""
+        self.count += 1
+        fault = ManifestFault(rule, found, Location(self._path, *place))
+        if len(self._shown) < MAX_SHOWN:
+            self._shown.append(fault)
+        elif self._first_left_out is None:
+            self._first_left_out = fault
+
+    def listed(self) -> tuple[ManifestFault, ...]:
+        """The first ones, and one more that counts the rest."""
+        if self._first_left_out is None:
+            return tuple(self._shown)
+        left_out, first = self.count - MAX_SHOWN, self._first_left_out
+        found = f"{left_out} more such places or others, this is the first of them: {first.found}"
+        if self._given_up:
+            found = (
+                f"more than {left_out - 1} further places, and the rest is not read; the first of them: {first.found}"
+            )
+        return (*self._shown, ManifestFault(first.rule, found, first.location))
+
+
+def shown(text: str) -> str:
+    """A piece of the file as it may stand in a message."""
+    return ascii(text) if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]!a}..."

@@ -1,0 +1,35 @@
+"""A manifest as JSON Lines: one entry a line. A line that cannot be read spoils no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gitops_connect.desired.manifests.faults import SYNTAX, Faults, Place, shown
+from gitops_connect.desired.manifests.json_values import JsonValues, Misread
+from gitops_connect.desired.manifests.lines import Lines
+
+_BLANK = " \t\r\n"
+_CONTENT = re.compile(r"[^ \t\r\n][^\n]*")
+
+
+def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entry of each line that is not blank."""
+    lines, values = Lines(text), JsonValues()
+    for found in _CONTENT.finditer(text):
+        content, place = found.group().rstrip(_BLANK), lines.place(found.start())
+        try:
+            value, end, doubts = values.read(content, 0)
+        except Misread as error:
+            faults.add(SYNTAX, error.found, (place.line, place.column + error.position))
+            continue
+        rest = content[end:].lstrip(_BLANK)
+        if rest:
+            column = place.column + len(content) - len(rest)
+            faults.add(SYNTAX, f"{shown(rest)} behind the entry", (place.line, column))
+            continue
+        for doubt in doubts:
+            faults.add(doubt.rule, doubt.found, place)
+        if not doubts:
+            yield value, place

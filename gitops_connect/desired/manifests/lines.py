@@ -1,0 +1,35 @@
+"""Where in a text a position lies, asked in ascending order, and the lines of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitops_connect.desired.manifests.faults import Place
+
+
+class Lines:
+    """Counts line breaks as far as it was asked, so that many places cost one pass."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._counted_to = 0
+        self._line = 1
+        self._line_starts = 0
+
+    def place(self, position: int) -> Place:
+        """Line and column of a position, which is not before the last one that was asked for."""
+        last = self._text.rfind("\n", self._counted_to, position)
+        if last >= 0:
+            self._line += self._text.count("\n", self._counted_to, position)
+            self._line_starts = last + 1
+        self._counted_to = position
+        return Place(self._line, position - self._line_starts + 1)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Each line with its line feed. Only that ends one: JSON allows U+2028 and its like inside a text."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end

@@ -1,0 +1,77 @@
+"""A manifest as YAML, read as documents are: the same types, the same refusals, the place of each entry.
+
+It is slow, and made for what people write by hand: a large manifest is JSON, JSON Lines or CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gitops_connect.desired.encoding import refuse_control_characters
+from gitops_connect.desired.manifests.bodies import ENTRIES, check_fields, no_list
+from gitops_connect.desired.manifests.faults import (
+    DUPLICATE_KEY,
+    ENCODING,
+    FORMAT,
+    NUMBER,
+    SYNTAX,
+    TOO_LARGE,
+    Faults,
+    Place,
+    Unreadable,
+)
+from gitops_connect.desired.nodes import Node, Scalar, compose
+from gitops_connect.desired.refused import Refused
+from gitops_connect.desired.values import Reading
+from gitops_connect.desired.values import read as read_node
+from gitops_connect.model.documents import Pointer
+
+_MAX_DOCUMENTS = 1000
+"""Empty ones count: each takes a moment, and there is room for millions."""
+_RULES = {
+    "yaml/character": ENCODING,
+    "yaml/duplicate-key": DUPLICATE_KEY,
+    "yaml/number": NUMBER,
+    "yaml/nodes": TOO_LARGE,
+}
+
+
+def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entries of the only YAML document. Raises Unreadable."""
+    if text.count("\n---") > _MAX_DOCUMENTS:
+        raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, where one is expected")
+    try:
+        refuse_control_characters(text)
+        roots = [root for root in compose(text, 1) if not _is_empty(root)]
+        if len(roots) > 1:
+            raise Unreadable(FORMAT, f"{len(roots)} YAML documents, where one is expected", roots[1].place)
+        if not roots:
+            return
+        reading = read_node(roots[0])
+    except Refused as refused:
+        raise Unreadable(_rule(refused), refused.summary, refused.place) from refused
+    for refusal in reading.refusals:
+        faults.add(_rule(refusal), refusal.summary, refusal.place)
+    yield from _entries(reading, Place(*roots[0].place), faults)
+
+
+def _entries(reading: Reading, start: Place, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    values, place = reading.value, start
+    pointer: Pointer = ()
+    if isinstance(values, dict):
+        check_fields(values, start, faults)
+        values, pointer = values[ENTRIES], (ENTRIES,)
+        place = Place(*reading.positions[pointer])
+    if not isinstance(values, list):
+        raise no_list(values, place)
+    for index, value in enumerate(values):
+        yield value, Place(*reading.positions[(*pointer, index)])
+
+
+def _rule(refused: Refused) -> str:
+    return _RULES.get(refused.rule, SYNTAX)
+
+
+def _is_empty(root: Node) -> bool:
+    return isinstance(root, Scalar) and root.plain and not root.text

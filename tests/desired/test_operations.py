@@ -1,0 +1,268 @@
+"""Offset changes and initial offsets: from documents to what is to be done once, and which file a path means."""
+
+from __future__ import annotations
+
+import pytest
+from document_files import LOCAL, connector, declare, rules
+
+from gitops_connect.desired.manifest_files import Lost, ManifestFiles
+from gitops_connect.model.desired import DesiredOperation, ManifestFile, OnDelete
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+
+BACKUP = ClusterName("backup")
+MIRROR = ConnectorName("east->west.MirrorSourceConnector")
+INLINE = "  offsets:\n    - partition: {filename: a}\n      offset: {position: 1}\n"
+
+
+def change(name: str = "c", spec: str = f"  operation: alter\n{INLINE}", to: str = "orders", metadata: str = "") -> str:
+    """An `OffsetChange` document; `spec` and `metadata` are further lines, indented by two."""
+    head = f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata:\n  name: {name}\n{metadata}"
+    return f"{head}spec:\n  connector: {to}\n{spec}"
+
+
+def from_file(path: str, operation: str = "alter") -> str:
+    return f"  operation: {operation}\n  manifest:\n    path: {path}\n"
+
+
+def only(text: str, **others: str) -> DesiredOperation:
+    """The only change of a document without problems."""
+    states, diagnostics = declare({"a.yaml": text, **others})
+    assert not diagnostics.items, diagnostics.items
+    (operation,) = states[LOCAL].operations
+    return operation
+
+
+def test_an_inline_change() -> None:
+    text = change("2026-11-21", f"  operation: alter\n{INLINE}  acknowledge: [skip, rewind]\n  reason: why\n")
+    found = only(text)
+    assert (found.name, found.connector, found.kind) == ("2026-11-21", "orders", OperationKind.ALTER)
+    assert found.acknowledged == {Acknowledgement.REWIND, Acknowledgement.SKIP}
+    assert found.reason == "why"
+    assert isinstance(found.manifest, Manifest)
+    assert str(found.manifest.location) == "a.yaml:8:3"
+    (entry,) = found.manifest.entries
+    assert entry.value == {"partition": {"filename": "a"}, "offset": {"position": 1}}
+    assert str(entry.location) == "a.yaml:9:7"
+    assert str(found.locate("acknowledge")) == "a.yaml:11:3"
+
+
+def test_a_reset_has_no_manifest() -> None:
+    found = only(change(spec="  operation: reset\n  acknowledge: [reset]\n"))
+    assert (found.kind, found.manifest) == (OperationKind.RESET, None)
+
+
+def test_entries_are_not_looked_into_here() -> None:
+    found = only(change(spec="  operation: replace\n  offsets: [3, {partition: x}, null]\n"))
+    assert isinstance(found.manifest, Manifest)
+    assert [entry.value for entry in found.manifest.entries] == [3, {"partition": "x"}, None]
+
+
+def test_a_change_from_a_file() -> None:
+    found = only(change(spec=from_file("offsets/x.jsonl")), **{"offsets/x.jsonl": "{}"})
+    assert isinstance(found.manifest, ManifestFile)
+    assert found.manifest.entry.path == "offsets/x.jsonl"
+    assert str(found.manifest.location) == "a.yaml:9:5"
+
+
+def test_initial_offsets_belong_to_their_connector() -> None:
+    seeded = connector(
+        "a", f"  class: X\n  initialOffsets:\n    acknowledge: [skip]\n{INLINE.replace('  ', '    ', 1)}"
+    )
+    states, diagnostics = declare(
+        {"a.yaml": seeded.replace("    - part", "      - part").replace("      off", "        off")}
+    )
+    assert not diagnostics.items, diagnostics.items
+    (found,) = states[LOCAL].connectors
+    assert states[LOCAL].operations == ()
+    assert found.initial_offsets is not None
+    assert (found.initial_offsets.name, found.initial_offsets.kind) == ("initialOffsets/a", OperationKind.SEED)
+    assert found.initial_offsets.connector == "a"
+    assert found.initial_offsets.acknowledged == {Acknowledgement.SKIP}
+    assert str(found.initial_offsets.locate("acknowledge")) == "a.yaml:8:5"
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ("", OnDelete.KEEP),
+        ("  onDelete: {offsets: keep}\n", OnDelete.KEEP),
+        ("  onDelete: {offsets: reset}\n", OnDelete.RESET),
+    ],
+)
+def test_on_delete(spec: str, wanted: OnDelete) -> None:
+    states, diagnostics = declare({"a.yaml": connector("a", f"  class: X\n{spec}")})
+    assert not diagnostics.items
+    assert states[LOCAL].connectors[0].on_delete is wanted
+
+
+def test_initial_offsets_without_their_file_hold_the_connector() -> None:
+    """Created without them, it would begin somewhere else, and never at them."""
+    text = connector("a", "  class: X\n  initialOffsets: {manifest: {path: x.json}}\n")
+    states, diagnostics = declare({"a.yaml": text})
+    assert [(item.rule, item.connector) for item in diagnostics] == [("offsets/no-file", "a")]
+    assert (states[LOCAL].connectors, states[LOCAL].held) == ((), {"a"})
+
+
+def test_changes_are_sorted_by_name_and_go_to_their_clusters() -> None:
+    contents = {
+        "clusters/local/z.yaml": "---\n".join(
+            [change("b"), change("a", to="not-declared"), change("B"), connector("b")]
+        ),
+        "clusters/backup/z.yaml": change("a"),
+        "x.yaml": change("d", metadata="  cluster: backup\n"),
+    }
+    states, diagnostics = declare(contents, [LOCAL, BACKUP])
+    assert not diagnostics.items
+    assert [one.name for one in states[LOCAL].operations] == ["B", "a", "b"]
+    assert [one.name for one in states[BACKUP].operations] == ["a", "d"]
+    assert [one.name for one in states[LOCAL].connectors] == ["b"]
+
+
+def test_two_changes_of_one_name_are_both_errors() -> None:
+    contents = {"a.yaml": change("x", to="one"), "b.yaml": change("x", to="two"), "c.yaml": change("y")}
+    states, diagnostics = declare(contents)
+    assert [(item.rule, item.connector, str(item.location)) for item in diagnostics] == [
+        ("offsets/same-name", "one", "a.yaml:4:3"),
+        ("offsets/same-name", "two", "b.yaml:4:3"),
+    ]
+    assert "b.yaml:4:3" in diagnostics.items[0].summary
+    assert [one.name for one in states[LOCAL].operations] == ["y"]
+    assert not states[LOCAL].held
+
+
+def test_a_change_and_a_connector_may_have_one_name() -> None:
+    states, diagnostics = declare({"a.yaml": connector("x"), "b.yaml": change("x", to="x")})
+    assert not diagnostics.items
+    assert len(states[LOCAL].connectors) == len(states[LOCAL].operations) == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        change("bad", "  operation: alter\n"),
+        change("bad", "  operation: alter\n  operation: reset\n"),
+        change("bad", from_file("nowhere.json")),
+        change("bad").replace("OffsetChange", "OfsetChange"),
+        change("bad").replace("kind: OffsetChange\n", ""),
+        change("bad").replace("gitops-connect/v1", "gitops-connect.io/v1"),
+        change("bad").replace("apiVersion: gitops-connect/v1\n", ""),
+        change("bad").replace("  name: bad\n", "  nme: bad\n"),
+        change("bad", metadata="  cluster: nowhere\n"),
+        change("7"),
+        change("bad", to="[]"),
+    ],
+    ids=["field", "key", "file", "kind", "no-kind", "version", "no-version", "name", "cluster", "number", "connector"],
+)
+def test_a_broken_change_holds_up_nothing_else(broken: str) -> None:
+    states, diagnostics = declare({"a.yaml": broken, "b.yaml": change("good"), "c.yaml": connector("orders")}, [LOCAL])
+    assert diagnostics.errors
+    assert {item.connector for item in diagnostics} <= {"orders", None}
+    assert [one.name for one in states[LOCAL].operations] == ["good"]
+    assert [one.name for one in states[LOCAL].connectors] == ["orders"]
+    assert not states[LOCAL].held
+    assert states[LOCAL].complete
+
+
+def test_the_digest_is_of_what_a_change_does() -> None:
+    base = only(change())
+    same = [
+        change("other-name"),
+        change(spec=f"  operation: alter\n{INLINE}  acknowledge: [rewind]\n  reason: because\n"),
+        "# a comment\n" + change(),
+    ]
+    assert {only(text).digest for text in same} == {base.digest}
+    different = [
+        change(to="other"),
+        change(spec=f"  operation: replace\n{INLINE}"),
+        change(spec=f"  operation: alter\n{INLINE.replace('1', '2')}"),
+        change(spec=f"  operation: alter\n{INLINE.replace('1', '1.0')}"),
+        change(spec=f"  operation: alter\n{INLINE.replace('1', chr(34) + '1' + chr(34))}"),
+        change(spec="  operation: reset\n"),
+    ]
+    assert len({only(text).digest for text in different} | {base.digest}) == len(different) + 1
+
+
+def test_the_digest_of_a_file_is_that_of_its_content() -> None:
+    def of(path: str, content: str) -> str:
+        return only(change(spec=from_file(path)), **{path: content}).digest
+
+    assert of("x.jsonl", "{}") == of("offsets/y.jsonl", "{}")
+    assert of("x.jsonl", "{}") != of("x.jsonl", "{} ")
+
+
+def test_a_reason_is_one_line_that_drives_no_terminal() -> None:
+    found = only(change(spec='  operation: reset\n  reason: "one\\ntwo\\e[31m\\tthree  "\n'))
+    assert found.reason == "one two [31m three"
+
+
+def files(*paths: str) -> ManifestFiles:
+    return ManifestFiles(Entry(path, f"id of {path}", 1) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("offsets/a.json", "offsets/a.json"),
+        ("offsets//./a.json", "offsets/a.json"),
+        ("offsets/x/../a.json", "offsets/a.json"),
+        ("./a.csv", "clusters/local/a.csv"),
+        ("../../offsets/a.json", "offsets/a.json"),
+        ("offsets", "offsets/east--west.MirrorSourceConnector.json"),
+        ("offsets/", "offsets/east--west.MirrorSourceConnector.json"),
+        ("./", "clusters/local/east->west.MirrorSourceConnector.json"),
+        (".", "clusters/local/east->west.MirrorSourceConnector.json"),
+        ("..", "clusters/east--west.MirrorSourceConnector.json"),
+    ],
+)
+def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
+    known = files(
+        "a.csv",
+        "offsets/a.json",
+        "offsets/east->west.MirrorSourceConnector.json",
+        "offsets/east--west.MirrorSourceConnector.json",
+        "clusters/local/a.csv",
+        "clusters/local/east->west.MirrorSourceConnector.json",
+        "clusters/east--west.MirrorSourceConnector.json",
+    )
+    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, Entry), found
+    assert found.path == wanted
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "a/../../x.json", "./../../../x.json"])
+def test_no_path_leads_out_of_the_repository(path: str) -> None:
+    found = files("x.json").find(path, "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, Lost)
+    assert found.rule == "offsets/path"
+    assert repr(path) in found.summary
+
+
+@pytest.mark.parametrize(
+    ("path", "suggested"),
+    [
+        ("offsets/orders.json", "offsets/orders.jsonl"),
+        ("offset/orders.jsonl", "offsets/orders.jsonl"),
+        ("orders.jsonl", "offsets/orders.jsonl"),
+        ("offsets/Orders.jsonl", "offsets/orders.jsonl"),
+        ("mirrors/", "mirrors/east--west.MirrorSourceConnector.json.gz"),
+        ("offsets/", None),
+        ("nothing/like/it.csv", None),
+    ],
+)
+def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None:
+    known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json.gz", "README.md")
+    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, Lost)
+    assert found.rule == "offsets/no-file"
+    assert found.summary.endswith(f"did you mean {suggested!r}?" if suggested else "in the repository"), found
+
+
+def test_a_missing_file_is_named_where_the_document_names_it() -> None:
+    _, diagnostics = declare({"a.yaml": change(spec=from_file("offsets/x.json")), "offsets/x.jsonl": "{}"})
+    (problem,) = diagnostics
+    assert (problem.rule, str(problem.location), problem.connector) == ("offsets/no-file", "a.yaml:9:5", "orders")
+    assert rules(diagnostics) == ["offsets/no-file"]
+    assert "did you mean 'offsets/x.jsonl'?" in problem.summary
