@@ -7,7 +7,6 @@ Such a file is a JSON Schema of one entry, `{"partition": ..., "offset": ...}`. 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -138,19 +137,8 @@ def _check_inside(value: Any, root: Any, depth: int) -> None:
                 _check_reference(value[key], root)
         if depth and isinstance(value.get("$id"), str):
             raise _BrokenError("a schema inside it has an $id", hint="one file is one schema")
-        _check_patterns(value)
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _check_inside(inner, root, depth + 1)
-
-
-def _check_patterns(value: Mapping[str, Any]) -> None:
-    named = value.get("patternProperties")
-    for pattern in (value.get("pattern"), *(named if isinstance(named, dict) else ())):
-        if isinstance(pattern, str):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise _BrokenError(f"the pattern {_shorten(pattern)} is none: {error}") from error
 
 
 def _check_reference(reference: str, root: Any) -> None:

@@ -1,0 +1,146 @@
+"""Schemas that a repository has for the offsets of its own connector classes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from manifests import OTHER, declared, entry, mirrored, rules, verdict
+
+from gitops_connect.checks import own_schemas
+from gitops_connect.model.manifests import OffsetSchema
+from gitops_connect.model.operations import OperationKind
+
+PATH = "offset-schemas/com.example.Counter.schema.json"
+COUNTER = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {
+        "partition": {"$ref": "#/$defs/shard"},
+        "offset": {
+            "type": "object",
+            "required": ["count"],
+            "properties": {"count": {"type": "integer", "minimum": 0}},
+            "additionalProperties": False,
+        },
+    },
+    "$defs": {"shard": {"type": "object", "required": ["shard"]}},
+    "x-position": ["count"],
+    "x-unit": "records",
+}
+
+
+def load(document: Any, path: str = PATH) -> OffsetSchema:
+    found = own_schemas.load([(path, json.dumps(document).encode())])
+    assert not found.diagnostics.items, found.diagnostics.items
+    (schema,) = found.schemas.values()
+    return schema
+
+
+def problem(content: bytes | Any) -> Any:
+    found = own_schemas.load([(PATH, content if isinstance(content, bytes) else json.dumps(content).encode())])
+    assert not found.schemas
+    (item,) = found.diagnostics
+    assert (item.rule, item.location.file) == ("manifest/schema-broken", PATH)
+    return item
+
+
+def test_a_schema_is_told_by_its_path() -> None:
+    assert own_schemas.is_offset_schema(PATH)
+    for path in ("offset-schemas/.schema.json", "offset-schemas/a.json", "a.schema.json", f"deeper/{PATH}"):
+        assert not own_schemas.is_offset_schema(path)
+
+
+def test_a_schema_says_what_its_class_and_its_position_are() -> None:
+    schema = load(COUNTER)
+    assert (schema.class_name, schema.path) == ("com.example.Counter", PATH)
+    assert (schema.position, schema.unit) == (("count",), "records")
+    assert (load(True).position, load({}).unit) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("value", "problems"),
+    [
+        (entry({"shard": 1}, {"count": 5}), []),
+        (entry({"shard": 1}, None), []),
+        (entry({"any": 1}, None), []),
+        (entry({"shard": 1}, {"count": "5"}), ["offset.count"]),
+        (entry({"shard": 1}, {"count": -5, "more": 1}), ["offset", "offset.count"]),
+        (entry({}, {"count": 5}), ["partition"]),
+        (entry({}, {}), ["offset", "partition"]),
+    ],
+)
+def test_an_entry_is_held_to_it(value: Any, problems: list[str]) -> None:
+    found = verdict([entry({"shard": 0}, {"count": 0}), value], OTHER, schema=load(COUNTER))
+    assert rules(found) == [(2, "own-schema")] * len(problems)
+    assert [item.summary.split()[0] for item in found.diagnostics] == problems
+    assert (found.offsets is None) == bool(problems)
+
+
+def test_the_message_names_the_file_and_the_expectation() -> None:
+    (item,) = verdict([entry({"shard": 1}, {"count": "5"})], OTHER, schema=load(COUNTER)).diagnostics
+    assert item.summary == f"offset.count breaks {PATH}: '5' is not of type 'integer'"
+
+
+def test_it_adds_to_the_shape_of_a_known_class() -> None:
+    narrow = load({"properties": {"partition": {"properties": {"topic": {"pattern": "^orders"}}}}})
+    config = {"connector.class": "MirrorSource"}
+    values = [mirrored(0), mirrored(1, topic="other"), mirrored("2"), mirrored(3, cluster="WRONG")]
+    assert rules(verdict(values, config, schema=narrow)) == [(2, "own-schema"), (3, "type"), (4, "alias")]
+
+
+def test_other_keys_of_an_entry_are_not_its_business() -> None:
+    closed = load({"additionalProperties": False, "properties": {"partition": True, "offset": True}})
+    assert rules(verdict([{**entry({}, {}), "note": 1}], OTHER, schema=closed)) == [(1, "unknown-field")]
+
+
+def test_it_does_not_make_a_null_allowed_in_a_replace() -> None:
+    found = verdict([entry({"shard": 1}, None)], OTHER, kind=OperationKind.REPLACE, schema=load(COUNTER))
+    assert rules(found) == [(1, "tombstone")]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "words"),
+    [
+        (b'{\n"type": }', 2, "it cannot be read as JSON"),
+        (b"", 1, "it cannot be read as JSON"),
+        (b"\xff{}", 1, "it is not UTF-8"),
+        (b"[" * 100_000, 1, "it is nested too deeply"),
+        (b'{"minimum": NaN}', 1, "numbers without end"),
+        (b"[]", 1, "a schema is a mapping"),
+        ({"type": "integr"}, 1, "type: 'integr' is not valid"),
+        ({"properties": {"a": {"minimum": "x"}}}, 1, "properties/a/minimum"),
+        ({"$ref": "https://example.org/schema.json"}, 1, "it refers to https://example.org/schema.json"),
+        ({"$ref": "other.json"}, 1, "it refers to other.json"),
+        ({"$ref": "#"}, 1, "it refers to #"),
+        ({"allOf": [{"$ref": "#/$defs/none"}]}, 1, "#/$defs/none, which is not there"),
+        ({"properties": {"a": {"$id": "urn:x"}}}, 1, "a schema inside it has an $id"),
+        ({"properties": {"a": {"pattern": "("}}}, 1, "properties/a/pattern: '(' is not a 'regex'"),
+        ({"patternProperties": {"[": True}}, 1, "patternProperties: '[' is not a 'regex'"),
+        ({"x-position": "count"}, 1, "x-position is no list of fields"),
+        ({"x-position": [1]}, 1, "x-position is no list of fields"),
+        ({"x-unit": 1}, 1, "x-unit is no text"),
+    ],
+)
+def test_a_broken_schema_is_named_with_its_file(content: Any, line: int, words: str) -> None:
+    found = problem(content)
+    assert words in found.summary
+    assert found.location.line == line
+
+
+def test_one_broken_schema_does_not_hold_up_another() -> None:
+    other = "offset-schemas/com.example.Other.schema.json"
+    found = own_schemas.load([(PATH, b"{"), (other, b"{}")])
+    assert list(found.schemas) == ["com.example.Other"]
+    assert len(found.diagnostics) == 1
+
+
+def test_a_schema_that_never_ends_is_a_problem_of_the_entry() -> None:
+    endless = load({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"})
+    (item,) = verdict([entry({}, {})], OTHER, schema=endless).diagnostics
+    assert "refers to itself without end" in item.summary
+
+
+def test_without_a_schema_anything_plain_goes() -> None:
+    assert declared(verdict([entry({"shard": 1}, {"count": "5"})], OTHER)) == [({"shard": 1}, {"count": "5"})]

@@ -1,0 +1,226 @@
+"""The verdict on a whole manifest: all that is wrong is found, and nothing else; the rest comes out canonical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manifests import (
+    FILE,
+    FILE_SOURCE,
+    MIRROR,
+    ORDERS,
+    OTHER,
+    SINK,
+    declared,
+    entry,
+    manifest,
+    mirrored,
+    offsets,
+    rules,
+    sunk,
+    verdict,
+)
+from manifests import read as filed
+
+from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.rules import RULES
+from gitops_connect.checks.small import SHOWN, check
+from gitops_connect.desired.manifests import faults as reader
+from gitops_connect.model.diagnostics import Location, Severity
+from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault
+from gitops_connect.model.offsets import partition_text
+from gitops_connect.model.operations import OperationKind
+
+CONTEXT = ManifestContext(ORDERS, MIRROR)
+
+
+def test_what_is_right_comes_out_canonical() -> None:
+    found = verdict([mirrored(1, 7), entry(mirrored(2)["partition"], None)], MIRROR)
+    assert dict(found.offsets or {}) == {
+        '{"cluster":"source","partition":1,"topic":"orders"}': '{"offset":7}',
+        '{"cluster":"source","partition":2,"topic":"orders"}': None,
+    }
+    assert not found.diagnostics.items
+
+
+def test_a_warning_holds_nothing_up() -> None:
+    found = verdict([entry(mirrored()["partition"], {"offset": 1, "more": 2})], MIRROR)
+    assert [item.severity for item in found.diagnostics] == [Severity.WARNING]
+    assert len(declared(found)) == 1
+
+
+def test_twenty_are_named_and_the_rest_is_counted() -> None:
+    entries = [mirrored(number, -1) for number in range(SHOWN + 1235)] + [mirrored(cluster="WRONG")]
+    found = verdict(entries, MIRROR)
+    negative = [item for item in found.diagnostics if item.rule == "manifest/negative"]
+    assert len(negative) == SHOWN + 1
+    assert sorted(item.location.line for item in negative) == [1, *range(1, SHOWN + 1)]
+    (rest,) = [item for item in negative if "more of this rule" in item.summary]
+    assert rest.summary == "1,235 more of this rule, 1,255 in all"
+    assert (rest.location, rest.severity, rest.connector) == (Location(FILE), Severity.ERROR, ORDERS)
+    assert [item.location.line for item in found.diagnostics if item.rule == "manifest/alias"] == [len(entries)]
+
+
+def test_twenty_exactly_leave_no_rest() -> None:
+    found = verdict([mirrored(number, -1) for number in range(SHOWN)], MIRROR)
+    assert len(found.diagnostics) == SHOWN
+
+
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED])
+def test_a_manifest_without_entries_is_an_error(kind: OperationKind) -> None:
+    """Connect refuses an empty alter; an empty replace would be a reset in disguise."""
+    found = verdict([], MIRROR, kind=kind)
+    assert rules(found) == [(1, "empty")]
+    assert found.offsets is None
+
+
+def test_what_could_not_be_read_is_said_along_with_the_rest() -> None:
+    fault = ManifestFault("manifest/syntax", "'}' where a value belongs", Location(FILE, 7, 3))
+    broken = Manifest(Location(FILE), manifest([mirrored(0, -1)]).entries, (fault,))
+    found = check(broken, CONTEXT, OperationKind.ALTER)
+    assert rules(found) == [(1, "negative"), (7, "syntax")]
+    assert found.offsets is None
+    problem = found.diagnostics.items[1]
+    assert problem.summary == "the manifest cannot be read: '}' where a value belongs"
+    assert problem.location == Location(FILE, 7, 3)
+
+
+def test_a_fault_that_counts_others_is_shown_too() -> None:
+    faults = tuple(ManifestFault("manifest/syntax", f"fault {n}", Location(FILE, n)) for n in range(1, SHOWN + 2))
+    found = check(Manifest(Location(FILE), (), faults), CONTEXT, OperationKind.ALTER)
+    assert len(found.diagnostics) == SHOWN + 1
+    assert f"fault {SHOWN + 1}" in found.diagnostics.items[-1].summary
+
+
+@pytest.mark.parametrize("name", ["ENCODING", "COMPRESSION", "SYNTAX", "DUPLICATE_KEY", "NUMBER", "FORMAT", "EMPTY"])
+def test_what_the_reader_finds_has_its_rule(name: str) -> None:
+    assert RULES[getattr(reader, name)].severity is Severity.ERROR
+    assert RULES[reader.TOO_LARGE].severity is Severity.ERROR
+
+
+# Faults are planted on known lines; what was planted is what must be found. Each leaves its partition another than
+# those of the other lines.
+PLANTS: dict[str, list[Any]] = {
+    "mirror": [
+        ("negative", lambda one: one["offset"].update(offset=-1)),
+        ("range", lambda one: one["partition"].update(partition=2**31 + one["partition"]["partition"])),
+        ("range", lambda one: one["offset"].update(offset=2**63)),
+        ("type", lambda one: one["partition"].update(partition=str(one["partition"]["partition"]))),
+        ("type", lambda one: one["offset"].update(offset=True)),
+        ("type", lambda one: one["partition"].update(topic={})),
+        ("type", lambda one: one.update(offset=[])),
+        ("alias", lambda one: one["partition"].update(cluster="elsewhere")),
+        ("shape", lambda one: one["partition"].pop("topic")),
+        ("shape", lambda one: one["partition"].update(unheard=1)),
+        ("shape", lambda one: one["offset"].clear()),
+        ("no-offset", lambda one: one.pop("offset")),
+        ("no-partition", lambda one: one.pop("partition")),
+        ("value", lambda one: one["partition"].update(topic="\ud83d")),
+        ("value", lambda one: one["offset"].update(offset=float("inf"))),
+        ("unknown-field", lambda one: one["offset"].update(unheard=None)),
+        ("unknown-field", lambda one: one.update(unheard=1)),
+    ],
+    "sink": [
+        ("topic", lambda one: one["partition"].update(kafka_topic="elsewhere")),
+        ("negative", lambda one: one["partition"].update(kafka_partition=-one["partition"]["kafka_partition"])),
+        ("type", lambda one: one["offset"].update(kafka_offset="5")),
+        ("type", lambda one: one["offset"].update(kafka_offset=5.0)),
+        ("shape", lambda one: one["partition"].pop("kafka_topic")),
+        ("unknown-field", lambda one: one["partition"].update(unheard=[{}])),
+    ],
+    "other": [
+        ("live-type", lambda one: one["offset"].update(seq="5")),
+        ("live-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"]))),
+        ("type", lambda one: one["partition"].update(shard=[])),
+        ("range", lambda one: one["offset"].update(seq=-(2**70))),
+        ("no-partition", lambda one: one.update(partition=None)),
+    ],
+}
+MAKERS: dict[str, Any] = {
+    "mirror": (MIRROR, mirrored, None),
+    "sink": (SINK, lambda number: sunk("orders", number), None),
+    "other": (OTHER, lambda number: entry({"shard": number}, {"seq": 5}), offsets(entry({"shard": -1}, {"seq": 1}))),
+}
+
+
+@given(st.sampled_from(sorted(PLANTS)), st.data())
+def test_exactly_what_was_planted_is_found(family: str, data: st.DataObject) -> None:
+    config, make, live = MAKERS[family]
+    chosen = data.draw(st.lists(st.none() | st.integers(0, len(PLANTS[family]) - 1), min_size=1, max_size=40))
+    entries, planted = [], []
+    for line, choice in enumerate(chosen, 1):
+        entries.append(make(line))
+        if choice is not None:
+            rule, spoil = PLANTS[family][choice]
+            spoil(entries[-1])
+            planted.append((line, rule))
+    sound = [line for line, choice in enumerate(chosen, 1) if choice is None]
+    for line in data.draw(st.lists(st.sampled_from(sound), unique=True, max_size=3)) if sound else ():
+        again = make(line)
+        differs = data.draw(st.booleans())
+        if differs:
+            again["offset"] = dict.fromkeys(again["offset"], 999)
+        entries.append(again)
+        planted.append((len(entries), "conflict" if differs else "duplicate"))
+    found = verdict(entries, config, live)
+    many = {rule for _, rule in planted if sum(rule == other for _, other in planted) > SHOWN}
+    assert [one for one in rules(found) if one[1] not in many] == sorted(one for one in planted if one[1] not in many)
+    errors = [rule for _, rule in planted if RULES[f"manifest/{rule}"].severity is Severity.ERROR]
+    assert (found.offsets is None) == bool(errors)
+    if not errors:
+        assert len(found.offsets or ()) == len(entries)
+
+
+@given(st.permutations([mirrored(number, number * 7) for number in range(6)] + [entry(mirrored(9)["partition"], None)]))
+def test_the_order_of_entries_does_not_matter(entries: list[Any]) -> None:
+    assert verdict(entries, MIRROR).offsets == verdict(sorted(entries, key=str), MIRROR).offsets
+
+
+plain = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
+)
+names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
+anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
+halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
+entries_of_all_kinds = st.one_of(
+    anything,
+    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
+    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
+    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
+)
+configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
+
+
+@given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
+def test_nothing_that_stands_in_a_file_is_a_crash(entries: list[Any], config: Any, live: Any) -> None:
+    found = verdict(entries, config, live)
+    assert (found.offsets is None) == bool(found.diagnostics.errors)
+    for item in found.diagnostics:
+        assert "{" not in item.hint.replace('{"partition": {...}, "offset": {...}}', "").replace(
+            '{"offsets": [...]}', ""
+        )
+        assert len(item.summary) < 500
+
+
+@given(entries_of_all_kinds, configs)
+def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any) -> None:
+    quick, thorough = (EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER) for _ in range(2))
+    thorough._quick = None
+    assert quick.judge(value) == thorough.judge(value)
+
+
+def test_the_short_way_is_taken() -> None:
+    """It is the one that makes a large manifest cheap; without it all tests would pass, and slowly."""
+    for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed())):
+        assert EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER)._is_well(value)
+
+
+def test_a_deeply_nested_entry_is_an_error_and_no_crash() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    assert rules(verdict([entry({"a": deep}, {}), deep], OTHER)) == [(1, "type"), (2, "entry")]
+    assert partition_text({"a": 1}) == '{"a":1}'

@@ -1,0 +1,90 @@
+"""Which topics a sink reads; and silence wherever Java's pattern may mean something else here."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitops_connect.checks.topics import topic_filter, translate
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic", "reads"),
+    [
+        ("orders", "orders", True),
+        ("orders", "orders-2", False),
+        ("orders", "my-orders", False),
+        ("orders-.*", "orders-", True),
+        (r"orders\.[a-z]+\.v\d+", "orders.eu.v12", True),
+        (r"orders\.[a-z]+\.v\d+", "ordersXeu.v12", False),
+        ("(orders|invoices)-v1", "invoices-v1", True),
+        ("(orders|invoices)-v1", "invoices", False),
+        ("(?:eu-)?orders", "orders", True),
+        ("(?!internal).*", "internal-a", False),
+        ("(?!internal).*", "orders", True),
+        ("(?i)ORDERS", "orders", True),
+        ("[a-c_-]{2,3}", "a_", True),
+        ("[^a]", "a", False),
+        ("^orders$", "orders", True),
+        (r"\w+", "orders\u00e9", False),
+        (".*?x", "aax", True),
+    ],
+)
+def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool) -> None:
+    assert translate(pattern) is not None
+    found = topic_filter({"topics.regex": pattern})
+    assert found is not None
+    assert found.reads(topic) is reads
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\p{Alpha}+",
+        "[a&&[^b]]",
+        "[[:alpha:]]",
+        "[]a]",
+        r"\Qa.b\E",
+        "(?<name>a)",
+        "(?s)a",
+        "a(?i)b",
+        "a++",
+        "a{",
+        "a{,3}",
+        "[a--b]",
+        "(",
+        "a)",
+        r"a\b",
+        r"(a)\1",
+        "(a+)+b",
+        "(a|a)*b",
+        "((a*))*b",
+        "(a+){20}",
+        ".*.*.*.*x",
+        "(?<=a+)b",
+        "\\",
+        "*a",
+    ],
+)
+def test_where_it_cannot_be_told_nothing_is_said(pattern: str) -> None:
+    assert translate(pattern) is None
+    found = topic_filter({"topics.regex": pattern})
+    assert found is not None
+    assert found.reads("whatever")
+
+
+def test_what_is_longer_than_a_topic_is_not_matched() -> None:
+    found = topic_filter({"topics.regex": "a.*b.*c.*d"})
+    assert found is not None
+    assert found.reads("a" * 250)
+    assert not found.reads("a" * 249)
+
+
+def test_a_list_is_trimmed() -> None:
+    found = topic_filter({"topics": " orders ,invoices"})
+    assert found is not None
+    assert [found.reads(topic) for topic in ("orders", "invoices", "orders ", "")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("config", [{}, {"topics": " "}, {"topics": "${file:x:y}"}, {"topics.regex": "${env:TOPICS}"}])
+def test_topics_that_are_not_known(config: dict[str, str]) -> None:
+    assert topic_filter(config) is None
