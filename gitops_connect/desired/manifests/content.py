@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 import zstandard
@@ -15,7 +16,11 @@ from gitops_connect.desired.refused import Refused
 MAX_SIZE = 16 * 1024 * 1024
 """Bytes, before and after decompressing."""
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_MAGIC = {
+    ".gz": re.compile(rb"\x1f\x8b"),
+    ".zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+}
+"""How each begins. The second of zstd is a frame to be passed over, as pzstd writes them."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PIECE = 256
 """Bytes decompressed at a time. zstd makes at most 8 MiB of them: a block of 128 KiB may be written in 4 bytes."""
@@ -51,20 +56,19 @@ def text_of(content: bytes, compression: str) -> str:
 
 
 def _uncompressed(content: bytes) -> bytes:
-    for magic, name, suffix in ((_GZIP, "gzip", ".gz"), (_ZSTD, "zstd", ".zst")):
-        if content.startswith(magic):
-            raise Unreadable(COMPRESSION, f"{name}, though the file's name does not end in {suffix}")
+    for suffix, magic in _MAGIC.items():
+        if magic.match(content):
+            raise Unreadable(COMPRESSION, f"compressed content, though the file's name does not end in {suffix}")
     return content
 
 
 def _decompress(content: bytes, compression: str) -> bytes:
-    magic, start = (_GZIP, _start_gzip) if compression == ".gz" else (_ZSTD, _start_zstd)
-    if not content.startswith(magic):
+    if not _MAGIC[compression].match(content):
         found = "nothing" if not content else f"bytes that do not begin as a {compression} file does"
         raise Unreadable(COMPRESSION, found)
     plain = bytearray()
     try:
-        for piece in _pieces(content, magic, start):
+        for piece in _pieces(content, compression):
             plain += piece
             if len(plain) > MAX_SIZE:
                 raise _too_large("the file has, decompressed,")
@@ -73,24 +77,21 @@ def _decompress(content: bytes, compression: str) -> bytes:
     return bytes(plain)
 
 
-def _pieces(content: bytes, magic: bytes, start: Callable[[], _Decompressor]) -> Iterator[bytes]:
+def _pieces(content: bytes, compression: str) -> Iterator[bytes]:
+    start = _start_gzip if compression == ".gz" else _start_zstd
     member, members, at = start(), 1, 0
     while at < len(content):
         if member.eof:
-            _expect_member(content[at : at + len(magic)], magic, members)
+            if not _MAGIC[compression].match(content, at):
+                raise Unreadable(COMPRESSION, "something else behind the compressed content")
+            if members == _MAX_MEMBERS:
+                raise Unreadable(COMPRESSION, f"more than {_MAX_MEMBERS} compressed files one behind the other")
             member, members = start(), members + 1
         piece = content[at : at + _PIECE]
         yield member.decompress(piece)
         at += len(piece) - len(member.unused_data)
     if not member.eof:
         raise Unreadable(COMPRESSION, "the end of the file in the midst of compressed content: it is cut off")
-
-
-def _expect_member(found: bytes, magic: bytes, members: int) -> None:
-    if found != magic:
-        raise Unreadable(COMPRESSION, "something else behind the compressed content")
-    if members == _MAX_MEMBERS:
-        raise Unreadable(COMPRESSION, f"more than {_MAX_MEMBERS} compressed files one behind the other")
 
 
 def _start_gzip() -> _Decompressor:
