@@ -6,12 +6,14 @@ and what Kafka has stored as its target state cannot be told. A look that meets 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedState, WorkerState
+from gitops_connect.model.offsets import Offsets
 
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; what is in transit for longer than that is planned for as it is."""
@@ -47,3 +49,16 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
     if missing:
         unknown |= missing & client.names()
     return ObservedState(client.cluster, info.version, connectors, unknown)
+
+
+def observe_offsets(
+    client: ConnectClient, names: Collection[ConnectorName]
+) -> tuple[Mapping[ConnectorName, Offsets], Mapping[ConnectorName, str]]:
+    """The offsets of these connectors, and why those of some could not be read. One request for each."""
+    live, unread = {}, {}
+    for name in names:
+        try:
+            live[name] = client.offsets(name)
+        except GitopsConnectError as error:
+            unread[name] = f"its offsets could not be read: {error}"
+    return live, unread

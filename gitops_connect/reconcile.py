@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from gitops_connect import secrets
+from gitops_connect import offset_changes, secrets
 from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.checks import connect, schema
 from gitops_connect.desired.connectors import build
@@ -22,11 +22,12 @@ from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest
+from gitops_connect.offset_changes import LedgerJournal
 from gitops_connect.plan import guards
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
 from gitops_connect.records import Records
-from gitops_connect.source.checkout import Source
+from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.world import World
 
 
@@ -42,13 +43,15 @@ class Memory:
 class Declared:
     """What a revision asks for, of every cluster, and how many documents say so.
 
-    `rewritten` is the revision before, where this one does not descend from it.
+    `checkout` is where manifests are read from when they are due. `rewritten` is the revision before, where this one
+    does not descend from it.
     """
 
     revision: Revision
     states: Mapping[ClusterName, DesiredState]
     diagnostics: Diagnostics
     documents: int
+    checkout: Checkout = field(repr=False, compare=False)
     rewritten: Revision | None = None
 
 
@@ -89,8 +92,9 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Me
     """
     checkout = source.fetch()
     documents = load(checkout, memory.files)
-    states, diagnostics = build(documents, clusters, schema.check(documents, memory.verdicts))
-    return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout.rewritten)
+    problems = schema.check(documents, memory.verdicts)
+    states, diagnostics = build(documents, clusters, problems, checkout.entries)
+    return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 
 def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
@@ -109,13 +113,15 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
         invalid=resolved.unresolved,
         key=world.ledger.key,
     )
+    situation, manifests = offset_changes.gather(world, declared.checkout, situation)
+    diagnostics = resolved.diagnostics + manifests
     proposed = plan(situation)
     asked = unproven(situation, proposed) if world.cluster(cluster).connect_validate else []
-    if not asked:
-        return Proposal(situation, proposed, resolved.diagnostics)
-    checked = connect.validate(client, asked)
-    situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
-    return Proposal(situation, plan(situation), resolved.diagnostics + checked.diagnostics)
+    if asked:
+        checked = connect.validate(client, asked)
+        situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
+        diagnostics, proposed = diagnostics + checked.diagnostics, plan(situation)
+    return Proposal(situation, proposed, diagnostics + proposed.diagnostics)
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:
@@ -149,6 +155,7 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
             interrupted=conduct.interrupted.is_set,
             before_effect=lease.check,
             on_outcome=ended,
+            journal=LedgerJournal(world.ledger.operations, lease, proposal.situation, clock),
         )
         outcomes = execute(proposal.plan, world.clients[cluster], options)
         records.end(outcomes, clock.now())

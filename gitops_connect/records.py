@@ -6,16 +6,17 @@ recorded is found again by the next cycle, as a declared connector that is alrea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
+from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.plans import Action, Plan, PlannedOperation, Standing
 from gitops_connect.plan.ownership import remember
 from gitops_connect.plan.situation import Situation
 
@@ -28,11 +29,13 @@ class Records:
         self._situation = situation
         self._plan = plan
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
+        self._clearing: set[ConnectorName] = set()
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
 
     def before(self, now: datetime) -> None:
         """Record what needs no step: adoptions, documents that changed into what is there, what is gone."""
         cluster, revision = self._situation.desired.cluster, self._situation.revision
+        self._of_operations(now)
         attempted = self._ledger.revisions(cluster).attempted
         if attempted is None or attempted.revision != revision:
             self._ledger.record_attempt(cluster, revision, now)
@@ -40,13 +43,46 @@ class Records:
             self._ledger.forget(cluster, name)
         self._record(self._in_place(), Origin.ADOPTED, now)
 
+    def _of_operations(self, now: datetime) -> None:
+        """Record what needs no step, and before the revision: a ledger that has one is not new any more."""
+        cluster, offsets = self._situation.desired.cluster, self._situation.offsets
+        unknown = [one for one in self._plan.operations if one.standing is Standing.UNKNOWN]
+        if unknown:
+            self._ledger.operations.mark(cluster, *(self._unknown(one, now) for one in unknown))
+        for name in _withdrawn_seeds(self._situation):
+            self._ledger.operations.drop(cluster, name)
+        for one in offsets.unfinished.values():
+            clears = one.operation.kind is OperationKind.CLEAR
+            if clears and one.operation.connector not in self._there():
+                self._cleared(one.operation.connector, now)
+
+    def _there(self) -> Set[ConnectorName]:
+        return self._situation.observed.connectors.keys() | self._situation.observed.unknown
+
+    def _unknown(self, one: PlannedOperation, now: datetime) -> OperationRecord:
+        state, revision = OperationState.UNKNOWN, self._situation.revision
+        return OperationRecord(one.name, one.connector, one.kind, state, one.digest, revision, now)
+
+    def _cleared(self, connector: ConnectorName, now: datetime) -> None:
+        """It was deleted with its offsets: a connector of that name would be a new one, to be seeded again."""
+        operations, cluster = self._ledger.operations, self._situation.desired.cluster
+        operations.settle(cluster, clear_name(connector), {}, "", now)
+        operations.release(cluster, clear_name(connector))
+        seed = self._situation.offsets.records.get(seed_name(connector))
+        if seed is not None and seed.state is OperationState.SETTLED:
+            operations.release(cluster, seed_name(connector))
+
     def after(self, outcome: StepOutcome, now: datetime) -> None:
         """Record a connector when its last step took effect."""
         if outcome.result is not Result.APPLIED:
             return
         name = outcome.step.connector
         self._left[name] -= 1
+        if outcome.step.action is Action.RESET and outcome.step.operation is not None:
+            self._clearing |= {name} if outcome.step.operation.kind is OperationKind.CLEAR else set()
         if outcome.step.action is Action.DELETE:
+            if name in self._clearing:
+                self._cleared(name, now)
             self._ledger.forget(self._situation.desired.cluster, name)
         elif name in self._desired:
             self._made_progress(self._desired[name], outcome.step.action, now)
@@ -100,4 +136,15 @@ class Records:
 
 
 def _says_more(record: Ownership, known: Ownership | None) -> bool:
-    return known is None or (known.desired, known.applied) != (record.desired, record.applied)
+    if known is None:
+        return True
+    return (known.desired, known.applied, known.on_delete) != (record.desired, record.applied, record.on_delete)
+
+
+def _withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
+    """Seeds that were to be done once their connector is there, and that no document asks for any more."""
+    declared = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
+    for name, record in situation.offsets.records.items():
+        undone = record.state in (OperationState.INTENDED, OperationState.FAILED)
+        if record.kind is OperationKind.SEED and undone and record.connector not in declared | situation.desired.held:
+            yield name

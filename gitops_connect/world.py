@@ -58,7 +58,13 @@ class World:
     def policy(self, name: ClusterName) -> Policy:
         """What the operator allows there."""
         cluster = self.cluster(name)
-        return Policy(cluster.mode is ClusterMode.ENFORCE, cluster.prune, cluster.protected, cluster.max_deletions)
+        return Policy(
+            cluster.mode is ClusterMode.ENFORCE,
+            cluster.prune,
+            cluster.protected,
+            cluster.max_deletions,
+            cluster.max_skip,
+        )
 
     def close(self) -> None:
         """Let go of connections, files and locks."""

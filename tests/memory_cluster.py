@@ -121,7 +121,7 @@ class MemoryCluster:
             self._catch_up()
             if faults := self.faults["offsets", name]:
                 raise faults.popleft().error
-            if name not in self.present:
+            if name not in self.listed:
                 raise NotFound(f"Connector {name} not found")
             self._move_on(name)
             return self.stored.get(name, {})

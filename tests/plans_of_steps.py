@@ -9,6 +9,9 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revis
 from gitops_connect.model.observed import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 
+OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET))
+"""The actions that need no operation."""
+
 
 def step(
     name: str,

@@ -9,6 +9,7 @@ from typing import Any
 
 from gitops_connect.model.desired import (
     DesiredConnector,
+    DesiredOperation,
     DesiredState,
     Mode,
     SecretReference,
@@ -17,7 +18,8 @@ from gitops_connect.model.desired import (
 )
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed import (
     ConnectorType,
     ConnectVersion,
@@ -26,6 +28,8 @@ from gitops_connect.model.observed import (
     TaskStatus,
     WorkerState,
 )
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationRecord, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.plan.situation import Policy, Situation
 
@@ -63,6 +67,36 @@ def seen(
     )
 
 
+def stands(**positions: int) -> Offsets:
+    """Offsets of FileStreamSource: `stands(a=20)` is position 20 of the file a."""
+    return {
+        partition_text({"filename": name}): offset_text({"position": position}) for name, position in positions.items()
+    }
+
+
+def change(
+    name: str, connector: str, kind: str = "alter", *, acknowledge: Iterable[str] = (), digest: str = "d1"
+) -> DesiredOperation:
+    """A change whose manifest stands in its document; what it declares is given with the situation."""
+    manifest = None if kind == "reset" else Manifest(DOCUMENT.location)
+    return DesiredOperation(
+        OperationName(name),
+        ConnectorName(connector),
+        OperationKind(kind),
+        Digest(digest),
+        DOCUMENT,
+        ("spec",),
+        manifest,
+        frozenset(map(Acknowledgement, acknowledge)),
+    )
+
+
+def record(one: DesiredOperation, state: str, **more: Any) -> OperationRecord:
+    """What the ledger has of a change."""
+    values = {"digest": one.digest, "revision": REVISION, "since": NOW, **more}
+    return OperationRecord(one.name, one.connector, one.kind, OperationState(state), **values)
+
+
 def full(config: Mapping[str, str] | None) -> dict[str, str]:
     return {"connector.class": CLASS, "tasks.max": "1", **(config or {})}
 
@@ -80,7 +114,13 @@ def situation(
     unknown = frozenset(more.pop("unknown", ()))
     return Situation(
         REVISION,
-        DesiredState(CLUSTER, tuple(sorted(desired, key=lambda one: one.name)), held, complete),
+        DesiredState(
+            CLUSTER,
+            tuple(sorted(desired, key=lambda one: one.name)),
+            held,
+            complete,
+            tuple(sorted(more.pop("changes", ()), key=lambda one: one.name)),
+        ),
         ObservedState(CLUSTER, parse_version(version), {one.name: one for one in observed}, unknown),
         policy or Policy(),
         {ConnectorName(name): Ownership(CLUSTER, ConnectorName(name), Origin.CREATED, REVISION, NOW) for name in owned},

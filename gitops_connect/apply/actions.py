@@ -1,18 +1,44 @@
-"""The effect of each action: the one request that a step sends."""
+"""The effect of each action: the one request that a step sends, or the offset change that it carries out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
+from gitops_connect.apply.attempt import Ending
 from gitops_connect.apply.cluster import Cluster
-from gitops_connect.model.plans import Action, Step
+from gitops_connect.apply.offsets import Terms, change_offsets, leftovers
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
 
 
-def send(step: Step, cluster: Cluster) -> None:
-    """Send the step's request. Returns when the cluster has accepted it; raises what `Cluster` raises."""
+def carry_out(step: Step, plan: ConnectorPlan, terms: Terms) -> Ending | str:
+    """Begin the step: a remark (mostly empty) when the cluster has accepted it, or its end where that is known already.
+
+    Raises what `Cluster` and `Journal` raise.
+    """
+    if step.action is Action.CREATE:
+        return _create(step, terms)
+    if step.operation is not None:
+        return change_offsets(step.operation, _config(plan), terms)
+    _send(step, terms.cluster)
+    return ""
+
+
+def _create(step: Step, terms: Terms) -> str:
+    """The ledger hears of a connector that must not run yet before it is there to be started by anybody."""
+    if step.operation is not None:
+        terms.journal.intend(step.operation)
+    terms.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
+    return leftovers(step.connector, terms) if step.operation is None and terms.tells_offsets else ""
+
+
+def _config(plan: ConnectorPlan) -> Mapping[str, str]:
+    """The connector's, as far as a step sends it."""
+    return next((step.config for step in plan.steps if step.config), {})
+
+
+def _send(step: Step, cluster: Cluster) -> None:
     match step.action:
-        case Action.CREATE:
-            cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
         case Action.CONFIGURE:
             cluster.configure(step.connector, step.config, sensitive=sensitive_keys(step))
         case Action.STOP:
@@ -23,6 +49,8 @@ def send(step: Step, cluster: Cluster) -> None:
             cluster.resume(step.connector)
         case Action.DELETE:
             cluster.delete(step.connector)
+        case Action.CREATE | Action.ALTER | Action.RESET:
+            raise AssertionError(f"{step.action.value} is carried out otherwise")
         case _:
             assert_never(step.action)
 

@@ -18,10 +18,11 @@ FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The step is over."""
+    """The step is over. `harmless`: it failed, and left everything as it was, so that the connector may go on."""
 
     result: Result
     message: str = ""
+    harmless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,11 @@ class Attempt:
         self._looks = 0
         self._lasting: tuple[Progress, float] | None = None
         self._found = ""
+        self._remark = ""
 
-    def answered(self, error: GitopsConnectError | None, looks: int, now: float) -> Move:
-        """The request has ended, well or with an error; `looks` have begun before."""
+    def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str = "") -> Move:
+        """The request has ended, well or with an error; `looks` have begun before. `remark` is told with a good end."""
+        self._remark = remark
         match error:
             case None:
                 self._accepted, self._unanswered = True, ""
@@ -86,7 +89,7 @@ class Attempt:
             self._found = verdict.found
             self._looks += 1
             if self._lasts(verdict, now):
-                return _end(verdict)
+                return self._end(verdict)
             if self._should_resend(now):
                 self._resent = True
                 return SendAgain(now)
@@ -140,8 +143,7 @@ class Attempt:
             text += f"; the request was sent {times} with no clear answer: {self._unanswered}"
         return NotSettled(text)
 
-
-def _end(verdict: Verdict) -> Ending:
-    if verdict.progress is Progress.DONE:
-        return Ending(Result.APPLIED)
-    return Ending(Result.FAILED, verdict.found)
+    def _end(self, verdict: Verdict) -> Ending:
+        if verdict.progress is Progress.DONE:
+            return Ending(Result.APPLIED, self._remark)
+        return Ending(Result.FAILED, verdict.found)

@@ -10,17 +10,20 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from gitops_connect.apply.actions import send
+from gitops_connect.apply.actions import carry_out
 from gitops_connect.apply.attempt import Ending, Move, SendAgain, Watch
 from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.journal import Journal, NoJournal
 from gitops_connect.apply.lane import Lane
+from gitops_connect.apply.offsets import Terms
 from gitops_connect.apply.wait import Look, Pace, look
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.observed import OFFSETS_SINCE
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 
@@ -42,7 +45,7 @@ def _ignore(outcome: StepOutcome) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteOptions:
-    """How to go about it. All callbacks run in the caller's thread.
+    """How to go about it. All callbacks run in the caller's thread; the journal is called from others.
 
     `clock.sleep` must really wait. `parallelism`: requests under way at once. `settle_timeout` (seconds): how long a
     step may take to show its effect. `interrupted`: True once nothing more should be begun. `before_effect` is called
@@ -56,6 +59,7 @@ class ExecuteOptions:
     interrupted: Callable[[], bool] = _never
     before_effect: Callable[[], None] = _allow
     on_outcome: Callable[[StepOutcome], None] = _ignore
+    journal: Journal = field(default_factory=NoJournal)
 
 
 def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
@@ -74,10 +78,12 @@ class _Run:
         self._cluster = cluster
         self._options = options
         self._clock = options.clock
+        tells_offsets = plan.connect_version >= OFFSETS_SINCE
+        self._terms = Terms(cluster, options.journal, options.clock, options.settle_timeout, tells_offsets)
         self._lanes = [Lane(one, options.settle_timeout) for one in plan.connectors if one.applicable and one.steps]
         self._ready = deque(self._lanes)
         self._later: list[tuple[float, int, Lane]] = []
-        self._sending: dict[Future[None], Lane] = {}
+        self._sending: dict[Future[Ending | str], Lane] = {}
         self._waiting: list[Lane] = []
         self._looking: Future[Look] | None = None
         self._looks = 0
@@ -138,7 +144,7 @@ class _Run:
         while self._ready and self._has_room() and self._may_go_on():
             lane = self._ready.popleft()
             attempt = lane.in_hand(self._clock.monotonic())
-            self._sending[pool.submit(send, attempt.step, self._cluster)] = lane
+            self._sending[pool.submit(carry_out, attempt.step, lane.plan, self._terms)] = lane
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)
@@ -181,11 +187,15 @@ class _Run:
             finished, self._looking = self._looking, None
             self._looked(finished)
 
-    def _answered(self, lane: Lane, future: Future[None]) -> None:
+    def _answered(self, lane: Lane, future: Future[Ending | str]) -> None:
         error = future.exception()
         now = self._clock.monotonic()
         if error is None or isinstance(error, GitopsConnectError):
-            self._move(lane, lane.in_hand(now).answered(error, self._looks, now))
+            answer = "" if error else future.result()
+            if isinstance(answer, Ending):
+                self._move(lane, answer)
+                return
+            self._move(lane, lane.in_hand(now).answered(error, self._looks, now, answer))
             self._pace.answered(now, alone=len(self._waiting) == 1)
         else:
             self._fail(error)

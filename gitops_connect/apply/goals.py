@@ -46,19 +46,22 @@ def wanted(step: Step) -> str:
     """What has to be observed, in words."""
     match step.action:
         case Action.CREATE:
-            return f"{_INITIAL[step.initial_state]} with the config that was sent"
+            words = f"{_INITIAL[step.initial_state]} with the config that was sent"
         case Action.CONFIGURE:
-            return "the config that was sent, and a connector that has not failed"
+            words = "the config that was sent, and a connector that has not failed"
         case Action.STOP:
-            return _STOPPED
+            words = _STOPPED
         case Action.PAUSE:
-            return _PAUSED
+            words = _PAUSED
         case Action.RESUME:
-            return _RUNNING
+            words = _RUNNING
         case Action.DELETE:
-            return "no such connector"
+            words = "no such connector"
+        case Action.ALTER | Action.RESET:
+            words = "the declared offsets"
         case _:
             assert_never(step.action)
+    return words
 
 
 def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> Verdict:
@@ -78,7 +81,7 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
             verdict = _judge_paused(seen)
         case Action.RESUME:
             verdict = _judge_running(seen)
-        case Action.DELETE:
+        case Action.DELETE | Action.ALTER | Action.RESET:  # which no status tells of
             verdict = Verdict(Progress.PENDING, _describe(seen))
         case _:
             assert_never(step.action)

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import assert_never
 
 from gitops_connect.apply.actions import sensitive_keys
 from gitops_connect.apply.attempt import Attempt, Ending
 from gitops_connect.connect.redaction import redact, sensitive_values
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.plans import ConnectorPlan, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
+
+_GO_ON = (Action.RESUME, Action.PAUSE)
 
 
 @dataclass(slots=True)
 class Lane:
     """The steps of one connector, how those ended that are over, and the one in hand.
 
-    `patience` (seconds) is that of `Attempt`.
+    `patience` (seconds) is that of `Attempt`. `failed` is the first step that did; `harmless` is False once one has
+    failed that may have left something behind.
     """
 
     plan: ConnectorPlan
     patience: float
     outcomes: list[StepOutcome] = field(default_factory=list)
+    failed: Step | None = None
+    harmless: bool = True
     attempt: Attempt | None = None
 
     @property
@@ -52,22 +56,24 @@ class Lane:
         """The step in hand, or the next, ends like this. No secret of the connector's steps is in the message."""
         message = redact(ending.message, self._secrets()) if ending.message else ""
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished)
+        if ending.result is Result.FAILED:
+            self.failed = self.failed or self.step
+            self.harmless = self.harmless and ending.harmless
         self.outcomes.append(outcome)
         self.attempt = None
         return outcome
 
     def why_not(self) -> str:
-        """Why the next step is not begun after the one that has just ended, or nothing."""
+        """Why the next step is not begun after those that have ended, or nothing.
+
+        Where offsets could not be changed and certainly are as they were, the connector goes on as before.
+        """
+        if self.failed is not None and not (self.harmless and self.step.action in _GO_ON):
+            return f"not begun: {self.failed.action.value} did not succeed before it"
         last = self.outcomes[-1]
-        match last.result:
-            case Result.APPLIED:
-                return ""
-            case Result.FAILED:
-                return f"not begun: {last.step.action.value} did not succeed before it"
-            case Result.SKIPPED:
-                return last.message
-            case _:
-                assert_never(last.result)
+        if last.result is Result.SKIPPED and self.failed is None:
+            return last.message
+        return ""
 
     def _secrets(self) -> frozenset[str]:
         return frozenset().union(*(_secrets(step) for step in self.plan.steps))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gitops_connect.model.offsets import OffsetText, PartitionText
+from gitops_connect.model.offsets import OffsetPatch, OffsetText, PartitionText
+from gitops_connect.model.operations import Acknowledgement
 
 
 class Direction(Enum):
@@ -48,3 +49,26 @@ class Difference:
     moves: tuple[Move, ...] = field(default=(), repr=False)
     unit: str = ""
     exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an operation may not be done as things stand; `missing` is the acknowledgement that would allow it, if any
+    would."""
+
+    message: str
+    missing: Acknowledgement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """An operation held against the offsets that stand: what is to be sent, what that does, and why it may not be.
+
+    `patch` is empty where all is as it should be. `partial` is True where an earlier cycle has sent it, and that can be
+    seen.
+    """
+
+    patch: OffsetPatch
+    difference: Difference
+    refusals: tuple[Refusal, ...] = ()
+    partial: bool = False

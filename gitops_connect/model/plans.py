@@ -22,6 +22,8 @@ class Action(Enum):
     STOP = "stop"
     PAUSE = "pause"
     CONFIGURE = "configure"
+    RESET = "reset"
+    ALTER = "alter"
     RESUME = "resume"
     DELETE = "delete"
 
@@ -36,6 +38,8 @@ _SYMBOLS = {
     Action.STOP: "#",
     Action.PAUSE: "|",
     Action.CONFIGURE: "~",
+    Action.RESET: "-",
+    Action.ALTER: "~",
     Action.RESUME: ">",
     Action.DELETE: "-",
 }
@@ -83,6 +87,8 @@ class Standing(Enum):
     """Begun in an earlier cycle, and finished in this one."""
     WAITING = "waiting"
     """For something that the message names."""
+    UNKNOWN = "history-unknown"
+    """Waiting for somebody who knows whether it was applied before the ledger was begun."""
     APPLIED = "applied"
 
 
@@ -127,7 +133,8 @@ class Plan:
     out. `adopted` are declared connectors that stand on the cluster and are not yet
     recorded as ours; `forgotten` are recorded ones that are neither declared nor there; `unmanaged` are on the cluster
     and neither declared nor ours. `applied` are the declared offset changes that were done before, the last one first;
-    `diagnostics` are what is wrong with documents that only the cluster or the ledger can tell.
+    `strays` are those whose connector is not declared. `diagnostics` are what is wrong with documents that only the
+    cluster or the ledger can tell.
     """
 
     cluster: ClusterName
@@ -143,12 +150,18 @@ class Plan:
     forgotten: tuple[ConnectorName, ...] = ()
     unmanaged: tuple[ConnectorName, ...] = ()
     applied: tuple[PlannedOperation, ...] = ()
+    strays: tuple[PlannedOperation, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """Every step that apply would carry out."""
         return tuple(step for connector in self.connectors if connector.applicable for step in connector.steps)
+
+    @property
+    def operations(self) -> tuple[PlannedOperation, ...]:
+        """Every declared or unfinished offset change that was not done before."""
+        return (*(one for connector in self.connectors for one in connector.operations), *self.strays)
 
     @property
     def drifted(self) -> tuple[ConnectorName, ...]:

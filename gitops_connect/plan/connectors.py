@@ -9,7 +9,9 @@ from __future__ import annotations
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
+from gitops_connect.plan.operations import OperationsPlan
 from gitops_connect.plan.ownership import drifted
 from gitops_connect.plan.situation import Situation
 
@@ -52,9 +54,9 @@ def steady(state: WorkerState) -> TargetState | None:
     return _STEADY.get(state)
 
 
-def plan_connector(situation: Situation, desired: DesiredConnector) -> ConnectorPlan:
+def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
     """Every step that brings this connector to its document, and what a reader should know besides."""
-    steps, notes = _decide(situation, desired)
+    steps, notes = _decide(situation, desired, operations)
     held_back = _held_back(situation, desired)
     return ConnectorPlan(
         desired.name,
@@ -62,7 +64,8 @@ def plan_connector(situation: Situation, desired: DesiredConnector) -> Connector
         (*notes, held_back) if steps and held_back else notes,
         desired.locate(("metadata", "name")),
         applicable=not held_back,
-        drifted=bool(steps) and drifted(situation, desired),
+        drifted=any(step.operation is None for step in steps) and not operations.steps and drifted(situation, desired),
+        operations=operations.planned,
     )
 
 
@@ -76,7 +79,7 @@ def _held_back(situation: Situation, desired: DesiredConnector) -> str:
     return ""
 
 
-def _decide(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
+def _decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
     observed = situation.observed.connectors.get(desired.name)
     if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
         return (), ("the cluster did not say how it is: nothing is planned for it",)
@@ -87,8 +90,8 @@ def _decide(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
             f"Kafka Connect {situation.observed.version} cannot stop a connector (3.5 can): nothing is planned",
         )
     if observed is None:
-        return _create(situation, desired)
-    return _change(situation, desired, observed)
+        return _create(situation, desired, operations)
+    return _change(situation, desired, observed, operations)
 
 
 def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
@@ -98,14 +101,18 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
             " to adopt it, declare it as it is and apply that first"
         )
         return (), (note,)
-    return (Step(desired.name, Action.DELETE, "state: absent"),), ()
+    return delete(situation, desired.name, "state: absent", desired.on_delete)
 
 
-def _create(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
+def _create(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
+    """Stopped first, where offsets have to be set before it runs."""
     if desired.name in situation.invalid:
         return (), ("its config cannot be used: it is not created",)
+    if operations.blocked:
+        return (), (f"{operations.blocked}: it is not created",)
     config = diff(situation, desired, None)
-    at_once = desired.state is TargetState.RUNNING or situation.observed.version >= INITIAL_STATE_SINCE
+    state = TargetState.STOPPED if operations.steps else desired.state
+    at_once = state is TargetState.RUNNING or situation.observed.version >= INITIAL_STATE_SINCE
     create = Step(
         desired.name,
         Action.CREATE,
@@ -113,29 +120,47 @@ def _create(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
         config.changes,
         config.config,
         config.sensitive,
-        desired.state if at_once and desired.state is not TargetState.RUNNING else None,
+        state if at_once and state is not TargetState.RUNNING else None,
+        operations.seed,
     )
+    then = (*operations.steps, *_start(desired)) if operations.steps else ()
     if at_once:
-        return (create,), ()
-    then = Action.STOP if desired.state is TargetState.STOPPED else Action.PAUSE
+        return (create, *then), ()
+    bring = Step(desired.name, Action.STOP if state is TargetState.STOPPED else Action.PAUSE, f"state: {state.value}")
     note = (
-        f"Kafka Connect {situation.observed.version} cannot create a connector {desired.state.value} (3.7 can):"
+        f"Kafka Connect {situation.observed.version} cannot create a connector {state.value} (3.7 can):"
         " it runs for a moment"
     )
-    return (create, Step(desired.name, then, f"state: {desired.state.value}")), (note,)
+    return (create, bring, *then), (note,)
 
 
-def _change(situation: Situation, desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Notes]:
+def _start(desired: DesiredConnector) -> Steps:
+    """From stopped to the desired state."""
+    action = {TargetState.RUNNING: Action.RESUME, TargetState.PAUSED: Action.PAUSE}.get(desired.state)
+    return (Step(desired.name, action, f"state: stopped -> {desired.state.value}"),) if action else ()
+
+
+def _around(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
+    """Offsets are changed while the connector is stopped: what leads there, and then to the desired state."""
+    stop = Step(desired.name, Action.STOP, "its offsets are changed while it is stopped")
+    return () if observed.state is WorkerState.STOPPED else (stop,), _start(desired)
+
+
+def _change(
+    situation: Situation, desired: DesiredConnector, observed: ObservedConnector, operations: OperationsPlan
+) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
-    before, after = _transition(desired, observed)
+    before, after = _around(desired, observed) if operations.steps else _transition(desired, observed)
     notes = _notes(config)
     if desired.name in situation.invalid:
         if config.changes or after:
             notes = (*notes, "its config cannot be used: only what stops or pauses it is planned")
-        return before, notes
+        return (*before, *operations.steps), notes
+    if operations.blocked and after:
+        after, notes = (), (*notes, f"{operations.blocked}: nothing that would start it is planned")
     if desired.state is TargetState.RUNNING and not config.changes:
         notes = (*notes, *_not_running(observed))
-    return (*before, *_configure(desired, config), *after), notes
+    return (*before, *_configure(desired, config), *operations.steps, *after), notes
 
 
 def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:

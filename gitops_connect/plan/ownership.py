@@ -34,7 +34,11 @@ def remember(situation: Situation, connector: DesiredConnector, origin: Origin, 
     earlier = situation.ownership.get(connector.name)
     fresh = Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
     return replace(
-        earlier or fresh, revision=situation.revision, desired=desired_digest(situation, connector), applied=applied
+        earlier or fresh,
+        revision=situation.revision,
+        desired=desired_digest(situation, connector),
+        applied=applied,
+        on_delete=connector.on_delete,
     )
 
 

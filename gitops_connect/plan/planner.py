@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName, Digest
-from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
+from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Step
 from gitops_connect.plan.connectors import plan_connector, steady
+from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
 from gitops_connect.plan.guards import refusals
+from gitops_connect.plan.operations import plan_operations
 from gitops_connect.plan.ownership import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.strays import plan_strays
 
 
 def plan(situation: Situation) -> Plan:
     """Plan every declared connector, and the deletion of ours that are declared no more, where that is asked for."""
-    declared = [plan_connector(situation, desired) for desired in situation.desired.connectors]
-    pruned, warnings = _prune(situation)
-    everything = sorted([*declared, *pruned], key=lambda one: one.name)
-    shown = tuple(one for one in everything if one.steps or one.notes)
+    changes = {one.name: plan_operations(situation, one) for one in situation.desired.connectors}
+    finished = [finish_deletion(situation, name) for name in _half_deleted(situation)]
+    done = {one.name for one in finished}
+    declared = [
+        plan_connector(situation, one, changes[one.name])
+        for one in situation.desired.connectors
+        if one.name not in done
+    ]
+    pruned, warnings = _prune(situation, done)
+    strays = plan_strays(situation)
+    everything = sorted([*declared, *pruned, *finished, *strays.connectors], key=lambda one: one.name)
+    shown = tuple(one for one in everything if one.steps or one.notes or one.operations)
+    diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))
+    applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
     complete = situation.desired.complete and not (
-        situation.desired.held or situation.observed.unknown or situation.invalid
+        situation.desired.held or situation.observed.unknown or situation.invalid or diagnostics.errors
     )
     return Plan(
         cluster=situation.desired.cluster,
@@ -36,7 +51,18 @@ def plan(situation: Situation) -> Plan:
         adopted=_adopted(situation, everything),
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
+        applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
+        strays=strays.planned,
+        diagnostics=diagnostics,
     )
+
+
+def _since(situation: Situation, operation: PlannedOperation) -> tuple[datetime, str]:
+    return situation.offsets.records[operation.name].since, operation.name
+
+
+def _half_deleted(situation: Situation) -> list[ConnectorName]:
+    return [name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name)]
 
 
 def fingerprint(situation: Situation) -> Digest:
@@ -55,8 +81,17 @@ def fingerprint(situation: Situation) -> Digest:
 
 
 def _value(connector: ConnectorPlan) -> list[Any]:
-    steps = [[step.action.value, step.reason, _state(step), _changes(step)] for step in connector.steps]
+    steps = [
+        [step.action.value, step.reason, _state(step), _changes(step), *_operation(step)] for step in connector.steps
+    ]
     return [connector.name, connector.applicable, steps]
+
+
+def _operation(step: Step) -> list[str]:
+    """What it declares, and nothing of the offsets that stand: those move."""
+    one = step.operation
+    acknowledged = sorted(each.value for each in one.acknowledged) if one else []
+    return [one.name, one.digest, *acknowledged] if one else []
 
 
 def _state(step: Step) -> str | None:
@@ -70,21 +105,25 @@ def _changes(step: Step) -> list[list[str | None]]:
     ]
 
 
-def _prune(situation: Situation) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
+def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
     """Deletions of what is ours and declared no more, or a warning that says why there are none."""
-    undeclared = [name for name in owned_and_undeclared(situation) if name in situation.observed.connectors]
+    there = situation.observed.connectors.keys() - done
+    undeclared = [name for name in owned_and_undeclared(situation) if name in there]
     if not undeclared:
         return [], ()
     names = ", ".join(undeclared)
     why_not = _why_not_prune(situation)
     if why_not:
         return [], (f"no longer declared, and kept because {why_not}: {names}",)
-    reason = "no longer declared (prune is on)"
+    return [_prune_one(situation, name) for name in undeclared], ()
+
+
+def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
+    on_delete = situation.ownership[name].on_delete
+    steps, notes = delete(situation, name, "no longer declared (prune is on)", on_delete)
     enforced = situation.policy.enforce
-    notes = () if enforced else ("the cluster is in mode observe: shown, not applied",)
-    return [
-        ConnectorPlan(name, (Step(name, Action.DELETE, reason),), notes, applicable=enforced) for name in undeclared
-    ], ()
+    more = () if enforced else ("the cluster is in mode observe: shown, not applied",)
+    return ConnectorPlan(name, steps, (*notes, *more), applicable=enforced)
 
 
 def _why_not_prune(situation: Situation) -> str:

@@ -4,22 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from gitops_connect.model.desired import DesiredConnector, DesiredState
-from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.observed import ObservedState
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.sensitivity import is_sensitive_key
+from gitops_connect.model.shapes import Shape
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator allows on this cluster. `max_deletions` is a share of the connectors that are ours, 0 to 1."""
+    """What the operator allows on this cluster. `max_deletions` is a share of the connectors that are ours, 0 to 1.
+
+    `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all.
+    """
 
     enforce: bool = True
     prune: bool = False
     protected: tuple[str, ...] = ()
     max_deletions: float = 0.3
+    max_skip: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """An operation that the ledger has as open: as it was begun, and the offsets that stood before it."""
+
+    operation: Operation
+    before: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSituation:
+    """What the ledger remembers of operations, and what the cluster says of the offsets that they concern.
+
+    `manifests` holds the checked offsets of operations that are due, None where they have errors. `live` are the
+    offsets of the connectors that are concerned and on the cluster, `unread` why those of some could not be read.
+    `is_new` is True for a ledger that has never worked on this cluster: what the repository holds already may have been
+    done before.
+    """
+
+    now: datetime | None = None
+    records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)
+    unfinished: Mapping[OperationName, Unfinished] = field(default_factory=dict)
+    manifests: Mapping[OperationName, OffsetPatch | None] = field(default_factory=dict)
+    live: Mapping[ConnectorName, Offsets] = field(default_factory=dict)
+    unread: Mapping[ConnectorName, str] = field(default_factory=dict)
+    shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +75,7 @@ class Situation:
     invalid: frozenset[ConnectorName] = frozenset()
     passwords: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
     key: bytes = field(default=b"", repr=False)
+    offsets: OffsetSituation = field(default_factory=OffsetSituation)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or called like one.

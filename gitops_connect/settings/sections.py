@@ -74,6 +74,8 @@ class ClusterSettings:
     """Connectors (glob patterns) that are never deleted."""
     max_deletions: float = 0.3
     """The share of our connectors that one plan may delete; at most one connector is always allowed."""
+    max_skip: int = 1000
+    """How far one offset change may move offsets forward, in all, unless its document acknowledges `skip`."""
     connect_validate: bool = True
     """Ask Connect's own `config/validate` about each config that is new or changed."""
     parallelism: int = 8

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
-from plans_of_steps import plan, step
+from plans_of_steps import OF_THE_CONNECTOR, plan, step
 
 from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.errors import ConnectUnavailable, OutcomeUnknown, RebalanceInProgress, Rejected
@@ -28,7 +28,7 @@ ERRORS = (
 steps = st.builds(
     lambda name, action, config: step(name, action, config if action in (Action.CREATE, Action.CONFIGURE) else {}),
     st.sampled_from(NAMES),
-    st.sampled_from(Action),
+    st.sampled_from(OF_THE_CONNECTOR),
     st.sampled_from([{"k": "v"}, {"k": "w"}, {"start": "fail"}]),
 )
 faults = st.dictionaries(

@@ -1,0 +1,232 @@
+"""One offset change, from the first look at what stands to the ledger's last word on it.
+
+    look -> review -> begin -> send -> read back -> settle
+
+The ledger knows of it before the cluster does, and has settled it before anything starts the connector again. Altering
+and resetting say how offsets must be, and not by how much they move: while the connector is stopped, sending one twice
+does what sending it once does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
+from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.journal import Journal
+from gitops_connect.errors import (
+    ConnectRefused,
+    GitopsConnectError,
+    GroupInUse,
+    NotFound,
+    OffsetsNotSupported,
+    OutcomeUnknown,
+    Waiting,
+)
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.differences import Review
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import Offsets, merged
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result
+
+_ALL = (OperationKind.RESET, OperationKind.CLEAR)
+_LOOKS = 3
+"""What was accepted and does not stand after that many looks is sent again: a task that was given up may have written
+once more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a step is carried out with.
+
+    `patience`: seconds until an offset change is given up for this time. `tells_offsets`: the workers are new enough to
+    be asked for offsets.
+    """
+
+    cluster: Cluster
+    journal: Journal
+    clock: Clock
+    patience: float
+    tells_offsets: bool
+
+
+class _Failed(Exception):
+    """It cannot go on. `certain`: without any effect; `final`: nor will it have one."""
+
+    def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
+        self.final = final
+
+
+def change_offsets(operation: Operation, config: Mapping[str, str], terms: Terms) -> Ending:
+    """Carry it out; raises nothing that is not a bug.
+
+    `config` is the connector's, to name the consumer group of a sink. The ending is `harmless` where the offsets
+    certainly are as they were, so that the connector may go on as before.
+    """
+    return _Change(operation, config, terms).run()
+
+
+class _Change:
+    def __init__(self, operation: Operation, config: Mapping[str, str], terms: Terms) -> None:
+        self._operation = operation
+        self._config = config
+        self._terms = terms
+        self._deadline = terms.clock.monotonic() + terms.patience
+        self._begun = False
+
+    def run(self) -> Ending:
+        try:
+            before = self._read("the offsets that stand")
+            review = self._terms.journal.review(self._operation, before)
+            self._begun = review.partial
+            if review.refusals:
+                return self._hold(review)
+            self._terms.journal.begin(self._operation, before)
+            self._begun = True
+            warning = self._carry_out(before, review)
+        except _Failed as failed:
+            return self._fail(failed)
+        except GitopsConnectError as error:
+            # The ledger, mostly: what it does not hold was not done, and what it holds as open is finished later.
+            return Ending(Result.FAILED, str(error), harmless=not self._begun and self._may_run())
+        return Ending(Result.APPLIED, warning)
+
+    def _carry_out(self, before: Offsets, review: Review) -> str:
+        """Send it, see it, settle it. Returns what Connect warned of."""
+        after = merged(before, review.patch)
+        warning, seen = "", before
+        while review.patch:
+            warning = self._send(before, review) or warning
+            seen = self._see(review, after)
+            if self._stands(seen, review, after):
+                break
+        if self._operation.kind is not OperationKind.CLEAR:
+            self._terms.journal.settle(self._operation, seen, warning)
+        return warning
+
+    def _send(self, before: Offsets, review: Review) -> str:
+        """Until the cluster has taken it. Raises _Failed."""
+        pause, doubtful = FIRST_RETRY, review.partial
+        after = merged(before, review.patch)
+        while True:
+            try:
+                return self._request(review)
+            except (ConnectRefused, Waiting) as error:
+                doubtful = doubtful or isinstance(error, OutcomeUnknown)
+                over = isinstance(error, ConnectRefused) or self._is_late(pause)
+                if over or isinstance(error, OutcomeUnknown):
+                    seen = self._read("whether it happened")
+                    if self._stands(seen, review, after):
+                        return ""
+                    if over:
+                        final = isinstance(error, OffsetsNotSupported)
+                        raise _Failed(
+                            self._explain(error), certain=seen == before and not doubtful, final=final
+                        ) from error
+            self._terms.clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_RETRY)
+
+    def _request(self, review: Review) -> str:
+        name = self._operation.connector
+        if self._operation.kind in _ALL:
+            return self._terms.cluster.reset_offsets(name)
+        return self._terms.cluster.alter_offsets(name, review.patch)
+
+    def _see(self, review: Review, after: Offsets) -> Offsets:
+        """What stands after it was sent, at the latest after a few looks."""
+        seen = self._read("what stands after it")
+        for _ in range(_LOOKS - 1):
+            if self._stands(seen, review, after):
+                return seen
+            self._wait(FIRST_RETRY, f"{self._differing(seen, review)} after it was accepted", certain=False)
+            seen = self._read("what stands after it")
+        return seen
+
+    def _stands(self, seen: Offsets, review: Review, after: Offsets) -> bool:
+        """Whether it has its effect: on every partition that it speaks of, and for an exact set on all."""
+        if self._operation.kind in (OperationKind.ALTER, OperationKind.SEED):
+            return all(seen.get(one) == offset for one, offset in review.patch.items())
+        return seen == after
+
+    def _differing(self, seen: Offsets, review: Review) -> str:
+        wrong = [one for one, offset in review.patch.items() if seen.get(one) != offset]
+        more = f"{len(wrong)} partitions have other offsets than declared" if len(wrong) != 1 else ""
+        return more or f"the partition {wrong[0]} has another offset than declared"
+
+    def _read(self, what: str) -> Offsets:
+        """Raises _Failed where the cluster does not say; that changes nothing, but what was sent may have."""
+        pause = FIRST_RETRY
+        while True:
+            try:
+                return self._terms.cluster.offsets(self._operation.connector)
+            except Waiting as error:
+                self._wait(pause, f"{what} could not be read: {error}", certain=not self._begun)
+            except ConnectRefused as error:
+                raise _Failed(f"{what} could not be read: {error}", certain=not self._begun) from error
+            pause = min(2 * pause, LONGEST_RETRY)
+
+    def _wait(self, pause: float, reason: str, *, certain: bool) -> None:
+        if self._is_late(pause):
+            raise _Failed(f"not done after {self._terms.patience:g} s: {reason}", certain=certain)
+        self._terms.clock.sleep(pause)
+
+    def _is_late(self, pause: float) -> bool:
+        return self._terms.clock.monotonic() + pause > self._deadline
+
+    def _explain(self, error: GitopsConnectError) -> str:
+        if isinstance(error, ConnectRefused):
+            return str(error)
+        group = f" ({self._group()})" if isinstance(error, GroupInUse) else ""
+        return f"not done after {self._terms.patience:g} s: {error}{group}"
+
+    def _group(self) -> str:
+        """The consumer group of a sink (`SinkUtils.consumerGroupId`, or what its config puts in the place)."""
+        default = f"connect-{self._operation.connector}"
+        return f"its consumer group is {self._config.get('consumer.override.group.id', default)}"
+
+    def _hold(self, review: Review) -> Ending:
+        """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
+        told = "; ".join(refusal.message for refusal in review.refusals)
+        ending = self._fail(_Failed(f"held, as its offsets have moved since the plan: {told}", certain=not self._begun))
+        return replace(ending, harmless=self._may_run())
+
+    def _fail(self, failed: _Failed) -> Ending:
+        try:
+            if failed.certain:
+                self._terms.journal.fail(self._operation, str(failed), final=failed.final)
+            elif self._begun:
+                self._terms.journal.note(self._operation, str(failed))
+        except GitopsConnectError as error:
+            return Ending(Result.FAILED, f"{failed}; and that could not be written down: {error}")
+        return Ending(Result.FAILED, str(failed), harmless=failed.certain and self._may_run())
+
+    def _may_run(self) -> bool:
+        """A connector that was to be seeded before it runs, or to be deleted, does not go on."""
+        return self._operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
+
+
+def leftovers(name: ConnectorName, terms: Terms) -> str:
+    """What to say of a connector that was created a moment ago: offsets outlive their connector (KIP-875).
+
+    Asked at once, before the new connector has any of its own. The worker that answers may not have read of it yet.
+    """
+    looks = 0
+    while True:
+        looks += 1
+        try:
+            return _tell(terms.cluster.offsets(name))
+        except GitopsConnectError as error:
+            if looks == _LOOKS or not isinstance(error, NotFound):
+                return f"whether offsets of an earlier connector of that name stand could not be read: {error}"
+        terms.clock.sleep(FIRST_RETRY)
+
+
+def _tell(found: Offsets) -> str:
+    if not found:
+        return ""
+    count = "1 offset" if len(found) == 1 else f"{len(found):,} offsets"
+    return f"{count} of an earlier connector of that name stand, and it goes on from there"

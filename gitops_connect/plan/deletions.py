@@ -1,0 +1,48 @@
+"""Taking a connector away that is to be absent or is declared no more; with its offsets, where that was asked for."""
+
+from __future__ import annotations
+
+from gitops_connect.model.canonical import digest
+from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.plan.situation import Situation
+
+_ON_DELETE = "onDelete: its offsets are reset first"
+
+
+def delete(
+    situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
+) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The steps that delete a connector that is there, and what a reader should know besides."""
+    final = Step(name, Action.DELETE, reason)
+    if on_delete is OnDelete.KEEP:
+        return (final,), ()
+    if situation.observed.version < ALTER_OFFSETS_SINCE:
+        note = f"Kafka Connect {situation.observed.version} cannot reset its offsets (3.6 can): it is not deleted"
+        return (), (note,)
+    clear = Operation(
+        clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
+    )
+    reset = Step(name, Action.RESET, _ON_DELETE, operation=clear)
+    if situation.observed.connectors[name].state is WorkerState.STOPPED:
+        return (reset, final), ()
+    return (Step(name, Action.STOP, _ON_DELETE), reset, final), ()
+
+
+def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
+    """Whether its offsets may be gone, and it is not: a deletion with its offsets was begun, and cut off."""
+    record = situation.offsets.records.get(clear_name(name))
+    return record is not None and record.state is OperationState.OPEN and name in situation.observed.connectors
+
+
+def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
+    """What was begun is done, whatever is declared by now: a connector without its offsets would do all again."""
+    steps, notes = delete(situation, name, "its deletion was begun before", OnDelete.RESET)
+    note = (
+        "its deletion with its offsets was cut off, and is finished first; if it is declared, the next cycle creates it"
+    )
+    enforced = situation.policy.enforce
+    return ConnectorPlan(name, steps, (*notes, note), applicable=enforced)

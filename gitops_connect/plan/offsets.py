@@ -1,0 +1,119 @@
+"""One operation against the offsets that stand: what it sends, which way each partition moves, and whether it may.
+
+Done twice: for the plan, and again once the connector stands still, as its offsets move until then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
+from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, exact_patch, merged
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.shapes import Shape, compare
+
+_ORDER = {Direction.REWIND: 0, Direction.CHANGED: 1, Direction.REMOVED: 2, Direction.FORWARD: 3, Direction.NEW: 4}
+
+
+def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: int) -> Review:
+    """An operation that was not begun yet. `max_skip`: how far offsets may be moved forward unacknowledged."""
+    patch = patch_of(operation, live)
+    difference = find_difference(live, patch, shape)
+    return Review(patch, difference, tuple(_refusals(operation, difference, max_skip)))
+
+
+def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shape: Shape | None) -> Review:
+    """An operation that was begun when `before` stood, and never settled: it may have taken effect in part.
+
+    Where each partition is as it was before or as it must become, nobody has gone on from there, and sending it again
+    is harmless. Otherwise the connector ran in between, and would be thrown back a second time.
+    """
+    patch = patch_of(operation, before)
+    after = merged(before, patch)
+    moved = [one for one in {*before, *after, *live} if live.get(one) not in (before.get(one), after.get(one))]
+    left = {one: offset for one, offset in patch.items() if live.get(one) != offset}
+    difference = find_difference(live, left, shape)
+    partial = live != before
+    if not moved:
+        return Review(left, difference, partial=partial)
+    message = (
+        f"it was begun and never finished, and {len(moved)} of the offsets have moved since: whether it took effect"
+        f" cannot be known; say that it did with `gitops-connect ledger adopt {operation.name}`, or with --pending that"
+        " it did not"
+    )
+    return Review(left, difference, (Refusal(message),), partial)
+
+
+def patch_of(operation: Operation, live: Offsets) -> OffsetPatch:
+    """What has to be sent, so that the operation has its effect on these offsets; the tombstones of a reset, too."""
+    match operation.kind:
+        case OperationKind.ALTER | OperationKind.SEED:
+            return {one: offset for one, offset in operation.offsets.items() if offset is not None or one in live}
+        case OperationKind.REPLACE:
+            declared = {one: offset for one, offset in operation.offsets.items() if offset is not None}
+            return exact_patch(live, declared)
+        case OperationKind.RESET | OperationKind.CLEAR:
+            return dict.fromkeys(live)
+
+
+def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:
+    """Every partition of the patch as a move, the largest first: what is lost or comes again before all else."""
+    moves = [
+        Move(partition, live.get(partition), offset, *_direction(live.get(partition), offset, shape))
+        for partition, offset in patch.items()
+    ]
+    counts = Counter(move.direction for move in moves)
+    distances: Counter[Direction] = Counter()
+    for move in moves:
+        distances[move.direction] += move.distance or 0
+    told = [move for move in moves if move.direction is not Direction.SAME]
+    told.sort(key=lambda move: (_ORDER[move.direction], -(move.distance or 0), move.partition))
+    return Difference(counts, +distances, tuple(told), shape.unit if shape else "", exact)
+
+
+def _direction(
+    current: OffsetText | None, declared: OffsetText | None, shape: Shape | None
+) -> tuple[Direction, int | None]:
+    if current == declared:
+        return Direction.SAME, None
+    if declared is None:
+        return Direction.REMOVED, None
+    if current is None:
+        return Direction.NEW, None
+    return compare(shape, json.loads(current), json.loads(declared))
+
+
+def _refusals(operation: Operation, difference: Difference, max_skip: int) -> Iterator[Refusal]:
+    """What the operation does, and its document does not acknowledge."""
+    if operation.kind is OperationKind.CLEAR:
+        return
+    for acknowledgement, message in _needed(operation, difference, max_skip):
+        if acknowledgement not in operation.acknowledged:
+            yield Refusal(message, acknowledgement)
+
+
+def _needed(operation: Operation, difference: Difference, max_skip: int) -> Iterator[tuple[Acknowledgement, str]]:
+    counts, unit = difference.counts, f" {difference.unit}" if difference.unit else ""
+    if operation.kind is OperationKind.RESET:
+        yield Acknowledgement.RESET, f"all {sum(counts.values())} offsets are taken away, so that all comes again"
+        return
+    if rewound := counts.get(Direction.REWIND, 0):
+        again = difference.distances.get(Direction.REWIND, 0)
+        how_far = f", so that {again:,}{unit} come again" if again else ""
+        yield Acknowledgement.REWIND, f"{_partitions(rewound)} moved back{how_far}"
+    if changed := counts.get(Direction.CHANGED, 0):
+        yield Acknowledgement.REWIND, f"{_partitions(changed)} moved, and whether back or forward cannot be told"
+    forward = [move for move in difference.moves if move.direction is Direction.FORWARD]
+    skipped = difference.distances.get(Direction.FORWARD, 0)
+    if any(move.distance is None for move in forward):
+        yield Acknowledgement.SKIP, f"{_partitions(len(forward))} moved forward, and how far cannot be told"
+    elif skipped > max_skip:
+        yield Acknowledgement.SKIP, f"{skipped:,}{unit} are skipped, and max_skip lets {max_skip:,} pass"
+    if removed := counts.get(Direction.REMOVED, 0):
+        yield Acknowledgement.TOMBSTONE, f"{_partitions(removed, 'loses its offset', 'lose their offsets')}"
+
+
+def _partitions(count: int, one: str = "is", many: str = "are") -> str:
+    return f"1 partition {one}" if count == 1 else f"{count:,} partitions {many}"

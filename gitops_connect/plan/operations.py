@@ -1,0 +1,242 @@
+"""The offset changes of one connector: which are done in this cycle, in which order, and what keeps the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.differences import Review
+from gitops_connect.model.names import OperationName
+from gitops_connect.model.offsets import Offsets, merged
+from gitops_connect.model.operations import Operation, OperationKind, OperationState
+from gitops_connect.model.plans import Action, PlannedOperation, Standing, Step
+from gitops_connect.plan.offsets import find_difference, review, review_unfinished
+from gitops_connect.plan.situation import Situation, Unfinished
+from gitops_connect.plan.standing import Stand, declared_operations, history_unknown, stand
+
+_HINTS = {
+    "offsets/rewritten": "put back what it said, and write what you want now as a change of another name",
+    "offsets/history-unknown": "look at the offsets first: gitops-connect offsets get",
+    "offsets/failed": "see to the cause, or change the document",
+}
+_WARNINGS = {"offsets/history-unknown"}
+_ACTIONS = {OperationKind.RESET: Action.RESET, OperationKind.CLEAR: Action.RESET}
+
+
+@dataclass(frozen=True, slots=True)
+class OperationsPlan:
+    """What becomes of one connector's operations.
+
+    `steps` are to be done while it is stopped. `seed` is the first of them where it has to be known to the ledger
+    before the connector is created. `blocked` says why nothing may start the connector, or is empty.
+    """
+
+    steps: tuple[Step, ...] = ()
+    planned: tuple[PlannedOperation, ...] = ()
+    applied: tuple[PlannedOperation, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    seed: Operation | None = None
+    blocked: str = ""
+
+
+def plan_operations(situation: Situation, connector: DesiredConnector) -> OperationsPlan:
+    """Every operation of a declared connector, those first that an earlier cycle left unfinished."""
+    draft = _Draft(situation, connector)
+    for unfinished in _unfinished(situation, connector):
+        draft.finish(unfinished)
+    for operation in declared_operations(situation, connector.name):
+        draft.add(operation)
+    return draft.done()
+
+
+def action_of(operation: Operation) -> Action:
+    """The step that carries it out."""
+    return _ACTIONS.get(operation.kind, Action.ALTER)
+
+
+def _unfinished(situation: Situation, connector: DesiredConnector) -> Iterator[Unfinished]:
+    for _, one in sorted(situation.offsets.unfinished.items()):
+        if one.operation.connector == connector.name and one.operation.kind is not OperationKind.CLEAR:
+            yield one
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The operations of one connector while they are put in order. `live` is what stands once those before are done."""
+
+    situation: Situation
+    connector: DesiredConnector
+    live: Offsets | None = None
+    first_waiting: OperationName | None = None
+    steps: list[Step] = field(default_factory=list)
+    planned: list[PlannedOperation] = field(default_factory=list)
+    applied: list[PlannedOperation] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    seed: Operation | None = None
+    blocked: str = ""
+
+    def __post_init__(self) -> None:
+        there = self.connector.name in self.situation.observed.connectors
+        self.live = self.situation.offsets.live.get(self.connector.name) if there else {}
+
+    def done(self) -> OperationsPlan:
+        return OperationsPlan(
+            tuple(self.steps),
+            tuple(self.planned),
+            tuple(self.applied),
+            tuple(self.diagnostics),
+            self.seed,
+            self.blocked,
+        )
+
+    def finish(self, unfinished: Unfinished) -> None:
+        """An operation that was begun: finished from what the ledger saved, whatever its document says by now."""
+        operation = unfinished.operation
+        declared = self._declared(operation.name)
+        shown = PlannedOperation(
+            operation.name, operation.connector, operation.kind, Standing.UNFINISHED, digest=operation.digest
+        )
+        if declared is None:
+            shown = replace(shown, message="withdrawn from git after it was begun: finished from what the ledger saved")
+        else:
+            shown = replace(shown, location=declared.locate(), reason=declared.reason)
+        if self.live is None:
+            self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
+            self._block(f"the offset change {operation.name} was begun and has to be finished first")
+            return
+        shape = self.situation.offsets.shapes.get(self.connector.name)
+        seen = review_unfinished(operation, unfinished.before, self.live, shape)
+        self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
+
+    def add(self, operation: DesiredOperation) -> None:
+        """A declared operation."""
+        history = history_unknown(self.situation, operation)
+        stood = history or stand(self.situation, self.connector, operation)
+        shown = show(operation, stood)
+        self._diagnose(operation, stood)
+        match stood.standing:
+            case Standing.APPLIED:
+                self.applied.append(shown)
+            case Standing.WAITING | Standing.UNKNOWN:
+                self._wait(shown, blocks_later=self._holds_later(operation))
+                if operation.kind is OperationKind.SEED and stood.rule == "offsets/failed":
+                    self._block("its initialOffsets could not be applied, and it has never run")
+            case Standing.PLANNED:
+                self._plan(operation, shown)
+            case Standing.UNFINISHED:
+                if operation.name not in self.situation.offsets.unfinished:
+                    self._wait(replace(shown, standing=Standing.WAITING, message="begun, and being finished"))
+
+    def _plan(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
+        if self.first_waiting is not None:
+            self._wait(replace(shown, standing=Standing.WAITING, message=f"it waits for {self.first_waiting}"))
+            return
+        offsets = self.situation.offsets.manifests.get(operation.name) if operation.manifest else {}
+        if offsets is None:
+            self._wait(replace(shown, standing=Standing.WAITING, message="its offsets have errors"))
+            self._block(f"the offset change {operation.name} has errors")
+            return
+        if self.live is None:
+            self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
+            self._block(f"the offset change {operation.name} comes first, and the offsets could not be read")
+            return
+        complete = Operation(
+            operation.name,
+            operation.connector,
+            operation.kind,
+            operation.digest,
+            self.situation.revision,
+            offsets,
+            operation.acknowledged,
+        )
+        shape = self.situation.offsets.shapes.get(self.connector.name)
+        seen = review(complete, self.live, shape, self.situation.policy.max_skip)
+        exact = self.connector.name in self.situation.observed.connectors
+        difference = seen.difference if exact else find_difference(self.live, seen.patch, shape, exact=False)
+        self._decide(complete, replace(shown, difference=difference), seen, "offsets/unacknowledged", operation)
+
+    def _decide(
+        self,
+        operation: Operation,
+        shown: PlannedOperation,
+        seen: Review,
+        rule: str,
+        declared: DesiredOperation | None,
+    ) -> None:
+        """Plan it, unless what it does is refused."""
+        for refusal in seen.refusals:
+            missing = f"; if that is meant, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
+            self._report(
+                declared, rule, f"offset change {operation.name}: {refusal.message}", missing.removeprefix("; ")
+            )
+        if seen.refusals:
+            self._wait(replace(shown, standing=Standing.WAITING, message=seen.refusals[0].message))
+            self._block(f"the offset change {operation.name} is refused")
+            return
+        self.planned.append(shown)
+        self.steps.append(Step(self.connector.name, action_of(operation), _reason(shown), operation=operation))
+        self.live = merged(self.live or {}, seen.patch)
+        if operation.kind is OperationKind.SEED and shown.standing is Standing.PLANNED:
+            self.seed = operation
+
+    def _holds_later(self, operation: DesiredOperation) -> bool:
+        """An operation that was done, or whose connector never was ours to seed, holds nothing up."""
+        record = self.situation.offsets.records.get(operation.name)
+        done = record is not None and record.state is OperationState.SETTLED
+        return not done and operation.kind is not OperationKind.SEED
+
+    def _wait(self, shown: PlannedOperation, *, blocks_later: bool = True) -> None:
+        self.planned.append(shown)
+        if blocks_later and self.first_waiting is None:
+            self.first_waiting = shown.name
+
+    def _block(self, why: str) -> None:
+        self.blocked = self.blocked or why
+
+    def _unread(self) -> str:
+        return self.situation.offsets.unread.get(self.connector.name, "the offsets of its connector could not be read")
+
+    def _declared(self, name: OperationName) -> DesiredOperation | None:
+        declared = declared_operations(self.situation, self.connector.name)
+        return next((one for one in declared if one.name == name), None)
+
+    def _diagnose(self, operation: DesiredOperation, stood: Stand) -> None:
+        if stood.rule:
+            self._report(
+                operation, stood.rule, f"offset change {operation.name}: {stood.message}", _HINTS.get(stood.rule, "")
+            )
+
+    def _report(self, declared: DesiredOperation | None, rule: str, summary: str, hint: str) -> None:
+        warns = rule in _WARNINGS or (declared is not None and _is_settled_seed(self.situation, declared))
+        place = declared.locate() if declared else self.connector.locate(("metadata", "name"))
+        severity = Severity.WARNING if warns else Severity.ERROR
+        self.diagnostics.append(Diagnostic(severity, rule, summary, place, hint, self.connector.name))
+
+
+def show(operation: DesiredOperation, stood: Stand) -> PlannedOperation:
+    """A declared operation in a plan."""
+    return PlannedOperation(
+        operation.name,
+        operation.connector,
+        operation.kind,
+        stood.standing,
+        stood.message,
+        operation.reason,
+        location=operation.locate(),
+        digest=operation.digest,
+    )
+
+
+def _is_settled_seed(situation: Situation, operation: DesiredOperation) -> bool:
+    """What once seeded a connector may be edited afterwards: it does nothing any more, and is no error."""
+    record = situation.offsets.records.get(operation.name)
+    settled = record is not None and record.state is OperationState.SETTLED
+    return settled and operation.kind is OperationKind.SEED
+
+
+def _reason(shown: PlannedOperation) -> str:
+    """What is the same in every plan: offsets move, and a plan must not be stale because of that."""
+    what = "initialOffsets" if shown.kind is OperationKind.SEED else f"offset change {shown.name}"
+    return f"{what}, begun before" if shown.standing is Standing.UNFINISHED else what

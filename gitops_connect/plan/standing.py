@@ -1,0 +1,162 @@
+"""How each declared operation stands, by what the ledger remembers of it and by its connector, before anything is read.
+
+Only what is due costs anything: its manifest is read and checked, and the offsets of its connector are fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import assert_never
+
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ALTER_OFFSETS_SINCE
+from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState
+from gitops_connect.model.plans import Standing
+from gitops_connect.plan.situation import Situation
+
+FIRST_BACK_OFF = timedelta(minutes=1)
+LONGEST_BACK_OFF = timedelta(hours=1)
+"""Each try stops the connector for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How an operation stands, why, and whether that is for a person to mend (`rule` is set then)."""
+
+    standing: Standing
+    message: str = ""
+    rule: str = ""
+
+
+def declared_operations(situation: Situation, name: ConnectorName) -> Iterator[DesiredOperation]:
+    """All of one connector, in the order in which they are done: its initial offsets first, the rest by name."""
+    for connector in situation.desired.connectors:
+        if connector.name == name and connector.initial_offsets is not None:
+            yield connector.initial_offsets
+    yield from (one for one in situation.desired.operations if one.connector == name)
+
+
+def due(situation: Situation) -> Iterator[DesiredOperation]:
+    """The declared operations that may be done in this cycle, as far as can be told without their manifests."""
+    for connector in situation.desired.connectors:
+        for operation in declared_operations(situation, connector.name):
+            if stand(situation, connector, operation).standing is Standing.PLANNED:
+                yield operation
+
+
+def stand(situation: Situation, connector: DesiredConnector, operation: DesiredOperation) -> Stand:
+    """One operation of a declared connector."""
+    known = stand_by_record(situation, operation)
+    if known is not None:
+        return known
+    record = situation.offsets.records.get(operation.name)
+    if connector.initial_offsets is operation and connector.name in situation.observed.connectors and record is None:
+        return Stand(Standing.WAITING, "the connector was there before its initialOffsets, which therefore do nothing")
+    if why := _why_not_now(situation, connector):
+        return Stand(Standing.WAITING, why)
+    version = situation.observed.version
+    if version < ALTER_OFFSETS_SINCE:
+        return Stand(Standing.WAITING, f"Kafka Connect {version} cannot change offsets (3.6 can)", "offsets/too-old")
+    return Stand(Standing.PLANNED)
+
+
+def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
+    if connector.state is TargetState.ABSENT:
+        return "its connector is to be absent"
+    if connector.name in situation.observed.unknown:
+        return "the cluster did not say how the connector is"
+    if connector.name in situation.invalid:
+        return "the connector's config cannot be used"
+    return ""
+
+
+def history_unknown(situation: Situation, operation: DesiredOperation) -> Stand | None:
+    """A change that a new ledger finds in the repository, of a connector that already has offsets.
+
+    It may have been applied before, by whatever kept the ledger that was lost. Where there are no offsets, or where a
+    connector is not there yet, nothing can be thrown back. What could not be read counts as offsets.
+    """
+    name, offsets = operation.connector, situation.offsets
+    there = name in situation.observed.connectors or name in situation.observed.unknown
+    if not offsets.is_new or not there or operation.kind is OperationKind.SEED or operation.name in offsets.records:
+        return None
+    if offsets.live.get(name) == {}:
+        return None
+    return Stand(
+        Standing.UNKNOWN,
+        "the ledger is new, and the connector has offsets: whether this was applied before is not known; say that it"
+        f" was with `gitops-connect ledger adopt {operation.name}`, or with --pending that it was not",
+        "offsets/history-unknown",
+    )
+
+
+def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand | None:
+    """What the ledger alone tells; None where the operation is still to be done."""
+    record = situation.offsets.records.get(operation.name)
+    if record is None:
+        return None
+    same = record.digest in (None, operation.digest)
+    found: Stand | None
+    match record.state:
+        case OperationState.SETTLED:
+            found = _settled(record, same=same)
+        case OperationState.OPEN:
+            found = _open(same=same)
+        case OperationState.UNKNOWN:
+            found = _unknown(operation)
+        case OperationState.FAILED:
+            found = _failed(situation, record) if same else None
+        case OperationState.INTENDED | OperationState.RELEASED:
+            found = _released(situation, operation, record)
+        case _:
+            assert_never(record.state)
+    return found
+
+
+def _unknown(operation: DesiredOperation) -> Stand:
+    return Stand(
+        Standing.WAITING,
+        "whether it was applied before this ledger was begun is not known; say that it was with"
+        f" `gitops-connect ledger adopt {operation.name}`, or with --pending that it was not",
+        "offsets/history-unknown",
+    )
+
+
+def _open(*, same: bool) -> Stand:
+    if same:
+        return Stand(Standing.UNFINISHED)
+    return Stand(Standing.WAITING, "begun, and rewritten since: what was begun is finished", "offsets/rewritten")
+
+
+def _settled(record: OperationRecord, *, same: bool) -> Stand:
+    when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC {record.revision[:7]}"
+    if same:
+        return Stand(Standing.APPLIED, when)
+    return Stand(Standing.WAITING, f"{when}, and rewritten since", "offsets/rewritten")
+
+
+def _failed(situation: Situation, record: OperationRecord) -> Stand | None:
+    if record.final:
+        return Stand(Standing.WAITING, f"it failed for good: {record.message}", "offsets/failed")
+    if situation.offsets.now is None:
+        return None
+    again = record.since + min(FIRST_BACK_OFF * 2 ** min(record.failures - 1, 16), LONGEST_BACK_OFF)
+    if situation.offsets.now >= again:
+        return None
+    times = "once" if record.failures == 1 else f"{record.failures} times"
+    return Stand(
+        Standing.WAITING,
+        f"it failed {times}, and is tried again at {again:%H:%M:%S} UTC or when its document changes: {record.message}",
+        "offsets/failed",
+    )
+
+
+def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> Stand | None:
+    """A seed whose connector was deleted with its offsets is one that was never done, until somebody else made it."""
+    there = operation.connector in situation.observed.connectors
+    if record.state is OperationState.RELEASED and there:
+        return Stand(Standing.WAITING, "the connector was there before its initialOffsets, which therefore do nothing")
+    return None

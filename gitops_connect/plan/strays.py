@@ -1,0 +1,95 @@
+"""Offset changes without a declared connector: none of them is begun, and what was begun is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gitops_connect.model.desired import DesiredOperation
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.plans import ConnectorPlan, PlannedOperation, Standing, Step
+from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.plan.offsets import review_unfinished
+from gitops_connect.plan.operations import action_of, show
+from gitops_connect.plan.situation import Situation, Unfinished
+from gitops_connect.plan.standing import Stand, history_unknown, stand_by_record
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """What becomes of them: the connectors that have one to be finished, and how all the others stand."""
+
+    connectors: tuple[ConnectorPlan, ...] = ()
+    planned: tuple[PlannedOperation, ...] = ()
+    applied: tuple[PlannedOperation, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def plan_strays(situation: Situation) -> Strays:
+    """All of one cluster."""
+    declared = {connector.name for connector in situation.desired.connectors}
+    stood = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]
+    shown = [show(one, how) for one, how in stood]
+    return Strays(
+        tuple(
+            plan
+            for _, one in sorted(situation.offsets.unfinished.items())
+            if one.operation.connector not in declared and (plan := _finish(situation, one)) is not None
+        ),
+        tuple(one for one in shown if one.standing is not Standing.APPLIED),
+        tuple(one for one in shown if one.standing is Standing.APPLIED),
+        tuple(_diagnose(one, how) for one, how in stood if how.rule),
+    )
+
+
+def _stand(situation: Situation, operation: DesiredOperation) -> Stand:
+    known = history_unknown(situation, operation) or stand_by_record(situation, operation)
+    if known is not None:
+        return known
+    if operation.connector in situation.desired.held:
+        return Stand(Standing.WAITING, "the document of its connector has errors")
+    names = [connector.name for connector in situation.desired.connectors]
+    there = "is on the cluster, and " if operation.connector in situation.observed.connectors else ""
+    message = f"connector {operation.connector!r} {there}is not declared{did_you_mean(operation.connector, names)}"
+    return Stand(Standing.WAITING, message, "offsets/no-connector")
+
+
+def _diagnose(operation: DesiredOperation, stood: Stand) -> Diagnostic:
+    severity = Severity.WARNING if stood.standing is Standing.UNKNOWN else Severity.ERROR
+    hint = "declare it in the same cluster; its offsets are only changed together with its state"
+    return Diagnostic(
+        severity,
+        stood.rule,
+        f"offset change {operation.name}: {stood.message}",
+        operation.locate("connector"),
+        hint if stood.rule == "offsets/no-connector" else "",
+        operation.connector,
+    )
+
+
+def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | None:
+    """Finished where its connector stands still; nothing says what state that is to have, so it stays as it is."""
+    operation = unfinished.operation
+    observed = situation.observed.connectors.get(operation.connector)
+    live = situation.offsets.live.get(operation.connector)
+    if observed is None or operation.kind is OperationKind.CLEAR:
+        return None
+    shown = PlannedOperation(
+        operation.name, operation.connector, operation.kind, Standing.WAITING, digest=operation.digest
+    )
+    if observed.state is not WorkerState.STOPPED or live is None:
+        why = "begun and never finished; its connector is declared no more, and is not stopped"
+        return ConnectorPlan(operation.connector, notes=(f"offset change {operation.name}: {why}",))
+    seen = review_unfinished(operation, unfinished.before, live, situation.offsets.shapes.get(operation.connector))
+    if seen.refusals:
+        return ConnectorPlan(
+            operation.connector, notes=(f"offset change {operation.name}: {seen.refusals[0].message}",)
+        )
+    step = Step(
+        operation.connector, action_of(operation), f"offset change {operation.name}, begun before", operation=operation
+    )
+    note = "declared no more: what was begun is finished, and it stays stopped"
+    shown = replace(shown, standing=Standing.UNFINISHED, difference=seen.difference)
+    enforced = situation.policy.enforce
+    return ConnectorPlan(operation.connector, (step,), (note,), applicable=enforced, operations=(shown,))

@@ -1,0 +1,358 @@
+"""Offset changes through the executor: what the ledger is told and when, and what becomes of the connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from manual_clock import ManualClock
+from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
+from memory_journal import CONFIG, MemoryJournal
+from plans_of_steps import plan
+from situations import stands
+
+from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.errors import (
+    ConnectUnavailable,
+    GroupInUse,
+    LedgerBusy,
+    LedgerUnusable,
+    NotStopped,
+    OffsetsNotChanged,
+    OffsetsNotSupported,
+    OutcomeUnknown,
+    RebalanceInProgress,
+)
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Step
+
+APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
+A10, A20, A30 = stands(a=10), stands(a=20), stands(a=30)
+LOST = OutcomeUnknown("no answer")
+
+
+def operation(kind: str, declared: OffsetPatch | None = None, *acknowledged: str, name: str = "c") -> Operation:
+    return Operation(
+        OperationName(name),
+        ConnectorName("a"),
+        OperationKind(kind),
+        Digest("d"),
+        Revision("r"),
+        declared or {},
+        frozenset(map(Acknowledgement, acknowledged)),
+    )
+
+
+def steps(*operations: Operation, around: bool = True) -> list[Step]:
+    """As the planner puts them: stop, the changes, resume."""
+    changes = [
+        Step(
+            ConnectorName("a"),
+            Action.RESET if one.kind in (OperationKind.RESET, OperationKind.CLEAR) else Action.ALTER,
+            "a reason",
+            operation=one,
+        )
+        for one in operations
+    ]
+    if not around:
+        return changes
+    return [Step(ConnectorName("a"), Action.STOP, ""), *changes, Step(ConnectorName("a"), Action.RESUME, "")]
+
+
+def world(live: Offsets = A20, *, state: Any = RUNNING) -> MemoryCluster:
+    cluster = MemoryCluster(ManualClock(), connector("a", state, CONFIG))
+    cluster.stored[ConnectorName("a")] = live
+    return cluster
+
+
+def run(cluster: MemoryCluster, journal: MemoryJournal, *wanted: Step, **more: Any) -> tuple[StepOutcome, ...]:
+    options = ExecuteOptions(clock=cluster.clock, settle_timeout=30, journal=journal, **more)
+    return execute(plan(*wanted), cluster, options)
+
+
+def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
+    return [outcome.result for outcome in outcomes]
+
+
+def state(cluster: MemoryCluster) -> Any:
+    cluster.connectors()
+    return cluster.present[ConnectorName("a")].state
+
+
+@pytest.mark.parametrize(
+    ("one", "live", "after"),
+    [
+        (operation("alter", A30), A20, A30),
+        (operation("alter", stands(b=1)), A20, A20 | stands(b=1)),
+        (operation("alter", dict.fromkeys(A20), "tombstone"), A20 | stands(b=1), stands(b=1)),
+        (operation("replace", stands(b=1), "tombstone"), A20, stands(b=1)),
+        (operation("reset", None, "reset"), A20 | stands(b=1), {}),
+        (operation("seed", A20), {}, A20),
+        (operation("alter", A20), A20, A20),
+        (operation("reset", None, "reset"), {}, {}),
+    ],
+)
+def test_it_is_begun_with_what_stands_done_seen_settled_and_only_then_resumed(one, live, after) -> None:
+    cluster, journal = world(live), MemoryJournal()
+    settled_before = []
+    cluster.on_call = lambda verb, name: settled_before.append(dict(journal.settled)) if verb == "resume" else None
+    assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
+    assert journal.told == [("begin", "c"), ("settle", "c")]
+    assert journal.before["c"] == live
+    assert journal.settled["c"] == (after, "")
+    assert cluster.stored["a"] == after
+    assert settled_before == [{"c": (after, "")}]
+    assert state(cluster) is RUNNING
+
+
+def test_what_is_as_declared_already_is_settled_without_a_request() -> None:
+    cluster, journal = world(A20), MemoryJournal()
+    run(cluster, journal, *steps(operation("alter", A20), operation("reset", None, "reset", name="d")))
+    assert [call for call in cluster.calls if call[0] in ("alter", "reset")] == [("alter", "a"), ("reset", "a")]
+    again = MemoryJournal()
+    run(cluster, again, *steps(operation("reset", None, "reset")))
+    assert cluster.calls.count(("reset", "a")) == 1
+    assert "c" in again.settled
+
+
+def test_the_difference_is_computed_again_when_the_connector_stands_still() -> None:
+    cluster, journal = world(A20), MemoryJournal()
+    cluster.progress[ConnectorName("a")] = lambda _: stands(a=50)
+    outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+    assert results(outcomes) == [APPLIED, BAD, APPLIED]
+    assert outcomes[1].message == (
+        "held, as its offsets have moved since the plan: 1 partition is moved back, so that 20 bytes come again"
+    )
+    assert cluster.changed == []
+    assert journal.failed["c"] == (outcomes[1].message, False)
+    assert state(cluster) is RUNNING
+
+
+def test_connects_warning_is_kept_and_shown() -> None:
+    cluster, journal = world(), MemoryJournal()
+    cluster.warnings[ConnectorName("a")] = "managed externally"
+    outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+    assert outcomes[1].message == "managed externally"
+    assert journal.settled["c"][1] == "managed externally"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "error", [NotStopped("not yet"), GroupInUse("members"), RebalanceInProgress("wait"), ConnectUnavailable("503")]
+    )
+    def test_a_refusal_for_the_moment_is_waited_out(self, error: Exception) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].extend([Fault(error)] * 3)
+        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
+        assert cluster.stored["a"] == A30
+
+    def test_one_that_lasts_leaves_everything_as_it_was(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert outcomes[1].message == ("not done after 30 s: it has members (its consumer group is connect-a)")
+        assert journal.failed["c"] == (outcomes[1].message, False)
+        assert (cluster.stored["a"], state(cluster)) == (A20, RUNNING)
+
+    def test_the_group_is_the_one_of_the_config(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
+        configure = Step(ConnectorName("a"), Action.CONFIGURE, "", config={"consumer.override.group.id": "mine"})
+        stop, alter, resume = steps(operation("alter", A30))
+        outcomes = run(cluster, journal, stop, configure, alter, resume)
+        assert "its consumer group is mine" in outcomes[2].message
+
+    def test_a_connector_that_does_not_support_it_is_not_asked_again(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotSupported("it does not")))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert journal.failed["c"] == ("it does not", True)
+        assert cluster.calls.count(("alter", "a")) == 1
+
+    def test_a_failure_that_changed_nothing_lets_the_connector_go_on(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("position must be a Long")))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert journal.failed["c"] == ("position must be a Long", False)
+
+    def test_a_failure_that_changed_half_of_it_leaves_it_stopped_and_open(self) -> None:
+        declared = A30 | stands(b=1)
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("half of it")))
+        cluster.on_call = lambda verb, name: cluster.stored.update({name: A30}) if verb == "alter" else None
+        outcomes = run(cluster, journal, *steps(operation("alter", declared)))
+        assert results(outcomes) == [APPLIED, BAD, SKIPPED]
+        assert journal.noted == {"c": "half of it"}
+        assert journal.failed == {}
+        assert state(cluster) is STOPPED
+
+    def test_a_failure_that_did_it_all_the_same_is_none(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("failed after it"), happens=True))
+        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
+        assert "c" in journal.settled
+
+    def test_later_changes_are_skipped_and_the_connector_goes_on(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30), operation("alter", A30, name="d")))
+        assert results(outcomes) == [APPLIED, BAD, SKIPPED, APPLIED]
+        assert outcomes[2].message == "not begun: alter did not succeed before it"
+
+    def test_a_connector_that_was_to_be_seeded_does_not_run_without_that(self) -> None:
+        cluster, journal = world({}), MemoryJournal()
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
+        assert results(run(cluster, journal, *steps(operation("seed", A30)))) == [APPLIED, BAD, SKIPPED]
+        assert "c" in journal.failed
+
+
+class TestLostAnswers:
+    @pytest.mark.parametrize("kind", ["alter", "reset"])
+    @pytest.mark.parametrize("happens", [True, False])
+    def test_it_is_looked_at_before_it_is_sent_again(self, kind: str, happens: bool) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults[kind, "a"].append(Fault(LOST, happens))
+        one = operation(kind, A30 if kind == "alter" else None, "reset")
+        assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
+        assert cluster.calls.count((kind, "a")) == (1 if happens else 2)
+
+    def test_what_is_never_answered_stays_open_and_stopped(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["alter", "a"].extend([Fault(LOST)] * 99)
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, SKIPPED]
+        assert "no answer" in journal.noted["c"]
+        assert journal.failed == {}
+
+    def test_what_cannot_be_read_before_it_is_not_begun(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert "begin" not in dict(journal.told)
+
+    def test_what_cannot_be_read_after_it_stays_open(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+
+        def break_reads(verb: str, name: str) -> None:
+            if verb == "alter":
+                cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
+
+        cluster.on_call = break_reads
+        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED, BAD, SKIPPED]
+        assert "what stands after it could not be read" in journal.noted["c"]
+
+    def test_a_zombie_that_writes_once_more_is_overruled(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        looks = iter([False, True, True, True])
+
+        def zombie(verb: str, name: str) -> None:
+            if verb == "offsets" and next(looks, False):
+                cluster.stored[ConnectorName(name)] = A10
+
+        cluster.on_call = zombie
+        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
+        assert cluster.calls.count(("alter", "a")) == 2
+        assert journal.settled["c"] == (A30, "")
+
+
+class TestLedger:
+    @pytest.mark.parametrize("error", [LedgerUnusable("disk full"), LedgerBusy("lease lost")])
+    def test_what_cannot_be_begun_is_not_done(self, error: Exception) -> None:
+        cluster, journal = world(), MemoryJournal()
+        journal.faults["begin"].append(error)
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert cluster.changed == []
+
+    def test_what_cannot_be_settled_does_not_run(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        journal.faults["settle"].append(LedgerUnusable("disk full"))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert results(outcomes) == [APPLIED, BAD, SKIPPED]
+        assert outcomes[1].message == "disk full"
+        assert state(cluster) is STOPPED
+
+    def test_a_connector_is_not_created_before_its_seed_is_written_down(self) -> None:
+        cluster, journal = MemoryCluster(ManualClock()), MemoryJournal()
+        seed = operation("seed", A20)
+        create = Step(
+            ConnectorName("a"), Action.CREATE, "", config=CONFIG, initial_state=TargetState.STOPPED, operation=seed
+        )
+        rest = [*steps(seed, around=False), Step(ConnectorName("a"), Action.RESUME, "")]
+        told_at_create: list[list[Any]] = []
+        cluster.on_call = lambda verb, name: told_at_create.append([*journal.told]) if verb == "create" else None
+        assert results(run(cluster, journal, create, *rest)) == [APPLIED] * 3
+        assert told_at_create == [[("intend", "c")]]
+        assert journal.told == [("intend", "c"), ("begin", "c"), ("settle", "c")]
+
+        broken, journal = MemoryCluster(ManualClock()), MemoryJournal()
+        journal.faults["intend"].append(LedgerUnusable("disk full"))
+        assert results(run(broken, journal, create, *rest)) == [BAD, SKIPPED, SKIPPED]
+        assert broken.calls == []
+
+
+class TestUnfinished:
+    @pytest.mark.parametrize(("live", "sent"), [(A20, 1), (A30, 0)], ids=["before-its-effect", "after-its-effect"])
+    def test_it_is_finished_and_sent_only_where_it_had_no_effect(self, live: Offsets, sent: int) -> None:
+        cluster, journal = world(live, state=STOPPED), MemoryJournal()
+        journal.unfinished[OperationName("c")] = A20
+        assert results(run(cluster, journal, *steps(operation("alter", A30), around=False))) == [APPLIED]
+        assert cluster.calls.count(("alter", "a")) == sent
+        assert cluster.stored["a"] == A30
+
+    def test_it_is_not_sent_again_where_the_connector_ran_in_between(self) -> None:
+        cluster, journal = world(A20), MemoryJournal()
+        journal.unfinished[OperationName("c")] = A20
+        cluster.progress[ConnectorName("a")] = lambda _: stands(a=25)
+        outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert "whether it took effect cannot be known" in journal.noted["c"]
+        assert cluster.changed == []
+
+
+class TestDeletion:
+    def test_the_offsets_are_gone_before_the_connector_and_the_ledger_hears_the_end_from_the_deletion(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        delete = Step(ConnectorName("a"), Action.DELETE, "")
+        stop, reset, _ = steps(operation("clear"))
+        assert results(run(cluster, journal, stop, reset, delete)) == [APPLIED] * 3
+        assert journal.told == [("begin", "c")]
+        assert (cluster.stored["a"], cluster.listed) == ({}, set())
+
+    def test_it_is_not_deleted_where_its_offsets_stay(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["reset", "a"].append(Fault(OffsetsNotSupported("no")))
+        delete = Step(ConnectorName("a"), Action.DELETE, "")
+        stop, reset, _ = steps(operation("clear"))
+        assert results(run(cluster, journal, stop, reset, delete)) == [APPLIED, BAD, SKIPPED]
+        assert "a" in cluster.listed
+
+
+class TestLeftovers:
+    def create(self, stored: Mapping[str, Offsets], **faults: Any) -> str:
+        cluster = MemoryCluster(ManualClock())
+        cluster.stored.update(stored)
+        for verb, fault in faults.items():
+            cluster.faults[verb, "a"].append(fault)
+        (outcome,) = run(cluster, MemoryJournal(), Step(ConnectorName("a"), Action.CREATE, "", config=CONFIG))
+        assert outcome.result is APPLIED
+        return outcome.message
+
+    def test_offsets_of_a_connector_that_was_deleted_are_announced(self) -> None:
+        stand = "of an earlier connector of that name stand, and it goes on from there"
+        assert self.create({}) == ""
+        assert self.create({"a": A20}) == f"1 offset {stand}"
+        assert self.create({"a": A20 | stands(b=1)}) == f"2 offsets {stand}"
+
+    def test_that_they_cannot_be_read_is_told(self) -> None:
+        message = self.create({}, offsets=Fault(ConnectUnavailable("503")))
+        assert message == "whether offsets of an earlier connector of that name stand could not be read: 503"
