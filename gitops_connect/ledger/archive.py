@@ -112,7 +112,8 @@ def _row(table: Table, found: Any, where: str) -> ArchiveRow:
         raise ValueError(f"{where}: expected an object")
     _require_fields(where, found, {column.name for column in table.c})
     row = {column.name: _value(column, found[column.name], f"{where}.{column.name}") for column in table.c}
-    if table is OPERATIONS and row["snapshot"] is not None:
+    if table is OPERATIONS:
+        _require_finishable(row, where)
         _require_snapshot(row, where)
     return row
 
@@ -124,8 +125,18 @@ def _require_fields(where: str, found: Mapping[str, Any], expected: set[str]) ->
         raise ValueError(f"{where} has an unknown field {min(unknown)!r}")
 
 
+def _require_finishable(row: ArchiveRow, where: str) -> None:
+    """What was begun is finished from what is saved, and so is what is to be begun."""
+    needed = {"open": ("digest", "declared", "snapshot"), "intended": ("digest", "declared")}.get(row["state"], ())
+    for name in needed:
+        if row[name] is None:
+            raise ValueError(f"{where} is {row['state']} and has no {name}")
+
+
 def _require_snapshot(row: ArchiveRow, where: str) -> None:
     """It is the undo: what was not what stood must not pass for it."""
+    if row["snapshot"] is None:
+        return
     stood = unpack(row["snapshot"])
     if None in stood.values() or offsets_digest(stood) != row["digest_before"]:
         raise ValueError(f"{where}.snapshot: its offsets are not those of digest_before")

@@ -220,6 +220,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no offsets": (put("operations", 0, "declared", "AAAA"), "expected packed offsets"),
     "no objects": (put("operations", 0, "declared", packed({"1": "2"})), "'1' is no canonical JSON object"),  # type: ignore[dict-item]
     "another snapshot": (put("operations", 0, "snapshot", packed(offsets(3))), "are not those of digest_before"),
+    "nothing to finish": (put("operations", 0, "snapshot", None), r"operations\[0\] is open and has no snapshot"),
     "half a pair": (put("operations", 0, "message", "\ud83d"), "surrogates not allowed"),
     "twice": (lambda one: one["ownership"].append(one["ownership"][0]), "orders of local is there 2 times"),
 }
