@@ -51,6 +51,8 @@ class Document:
         kind = self.value.get("kind")
         if kind is None:
             return "operation" in self._section("spec")
+        if kind in KINDS:
+            return bool(kind == OFFSET_CHANGE)
         return isinstance(kind, str) and closest(kind, KINDS) == OFFSET_CHANGE
 
     @property
