@@ -12,10 +12,9 @@ from dataclasses import replace
 from gitops_connect.checks import own_schemas, small
 from gitops_connect.checks.own_schemas import OwnSchemas
 from gitops_connect.desired import manifests
-from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, ManifestFile
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, ManifestFile
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Review
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict, OffsetSchema
@@ -70,6 +69,26 @@ def _shapes(situation: Situation, concerned: Set[ConnectorName], schemas: Schema
     return {name: shape for name, shape in found.items() if shape is not None}
 
 
+def check_manifests(checkout: Checkout, desired: DesiredState) -> Diagnostics:
+    """What is wrong with all manifests of one cluster, as far as the repository itself can tell.
+
+    What the ledger has as applied is checked here, too: nothing but the ledger tells it from what is to be done.
+    """
+    own = read_own_schemas(checkout)
+    connectors = {one.name: one for one in desired.connectors}
+    diagnostics = own.diagnostics
+    for operation in (*desired.operations, *(one.initial_offsets for one in desired.connectors)):
+        manifest = read_manifest(checkout, operation) if operation is not None else None
+        if operation is None or manifest is None:
+            continue
+        connector = connectors.get(operation.connector)
+        context = ManifestContext(operation.connector)
+        if connector is not None:
+            context = context_of(connector, None, own.schemas)
+        diagnostics += small.check(manifest, context, operation.kind).diagnostics
+    return diagnostics
+
+
 def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
     """What the ledger says of that cluster's operations."""
     records = ledger.records(cluster)
@@ -112,10 +131,10 @@ def context_of(connector: DesiredConnector, live: Offsets | None, schemas: Schem
 
 
 class LedgerJournal:
-    """The journal of `apply`, kept in the ledger under the lease of the cluster."""
+    """The journal of `apply`, kept in the ledger. `operations` are to be under the lease of the cluster."""
 
-    def __init__(self, operations: Operations, lease: Lease, situation: Situation, clock: Clock) -> None:
-        self._operations = operations.under(lease)
+    def __init__(self, operations: Operations, situation: Situation, clock: Clock) -> None:
+        self._operations = operations
         self._situation = situation
         self._clock = clock
         self._cluster = situation.desired.cluster

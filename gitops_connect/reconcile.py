@@ -141,7 +141,8 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
         proposal = propose(world, declared, cluster)
         guards.enforce(proposal.plan)
         conduct.approve(proposal.plan)
-        records = Records(world.ledger, proposal.situation, proposal.plan)
+        operations = world.ledger.operations.under(lease)
+        records = Records(world.ledger, operations, proposal.situation, proposal.plan)
         records.before(clock.now())
 
         def ended(outcome: StepOutcome) -> None:
@@ -155,7 +156,7 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
             interrupted=conduct.interrupted.is_set,
             before_effect=lease.check,
             on_outcome=ended,
-            journal=LedgerJournal(world.ledger.operations, lease, proposal.situation, clock),
+            journal=LedgerJournal(operations, proposal.situation, clock),
         )
         outcomes = execute(proposal.plan, world.clients[cluster], options)
         records.end(outcomes, clock.now())

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
 from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState, clear_name, seed_name
@@ -24,8 +25,10 @@ from gitops_connect.plan.situation import Situation
 class Records:
     """Follows one plan as it is carried out."""
 
-    def __init__(self, ledger: Ledger, situation: Situation, plan: Plan) -> None:
+    def __init__(self, ledger: Ledger, operations: Operations, situation: Situation, plan: Plan) -> None:
+        """`operations` are the ledger's, under the lease of the cluster."""
         self._ledger = ledger
+        self._operations = operations
         self._situation = situation
         self._plan = plan
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
@@ -48,9 +51,9 @@ class Records:
         cluster, offsets = self._situation.desired.cluster, self._situation.offsets
         unknown = [one for one in self._plan.operations if one.standing is Standing.UNKNOWN]
         if unknown:
-            self._ledger.operations.mark(cluster, *(self._unknown(one, now) for one in unknown))
+            self._operations.mark(cluster, *(self._unknown(one, now) for one in unknown))
         for name in _withdrawn_seeds(self._situation):
-            self._ledger.operations.drop(cluster, name)
+            self._operations.drop(cluster, name)
         for one in offsets.unfinished.values():
             clears = one.operation.kind is OperationKind.CLEAR
             if clears and one.operation.connector not in self._there():
@@ -65,7 +68,7 @@ class Records:
 
     def _cleared(self, connector: ConnectorName, now: datetime) -> None:
         """It was deleted with its offsets: a connector of that name would be a new one, to be seeded again."""
-        operations, cluster = self._ledger.operations, self._situation.desired.cluster
+        operations, cluster = self._operations, self._situation.desired.cluster
         operations.settle(cluster, clear_name(connector), {}, "", now)
         operations.release(cluster, clear_name(connector))
         seed = self._situation.offsets.records.get(seed_name(connector))

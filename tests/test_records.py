@@ -52,7 +52,7 @@ def carry_out(
     """Follow the plan of a situation: all applied, or as `results` say; `killed` leaves the end out."""
     about = replace(about, ownership=ledger.ownership(CLUSTER))
     planned = plan(about)
-    records = Records(ledger, about, planned)
+    records = Records(ledger, ledger.operations, about, planned)
     records.before(NOW)
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
@@ -104,7 +104,7 @@ def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) ->
 def test_however_many_are_adopted_it_is_one_write(ledger: WatchedLedger) -> None:
     many = [wanted(f"orders-{number}") for number in range(5)]
     everything = situation(many, [as_observed(one) for one in many])
-    Records(ledger, everything, plan(everything)).before(NOW)
+    Records(ledger, ledger.operations, everything, plan(everything)).before(NOW)
     assert len(owned(ledger)) == 5
     assert ledger.writes == 2, "the attempt, and all that were adopted"
 

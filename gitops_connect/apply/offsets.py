@@ -27,7 +27,7 @@ from gitops_connect.errors import (
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.offsets import Offsets, merged
+from gitops_connect.model.offsets import Offsets, merged, patch_between
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result
 
@@ -110,7 +110,7 @@ class _Change:
 
     def _send(self, before: Offsets, review: Review) -> str:
         """Until the cluster has taken it. Raises _Failed."""
-        pause, doubtful = FIRST_RETRY, review.partial
+        pause, doubtful = FIRST_RETRY, False
         after = merged(before, review.patch)
         while True:
             try:
@@ -123,12 +123,29 @@ class _Change:
                     if self._stands(seen, review, after):
                         return ""
                     if over:
-                        final = isinstance(error, OffsetsNotSupported)
-                        raise _Failed(
-                            self._explain(error), certain=seen == before and not doubtful, final=final
-                        ) from error
+                        raise self._give_up(error, seen, review.before, doubtful=doubtful) from error
             self._terms.clock.sleep(pause)
             pause = min(2 * pause, LONGEST_RETRY)
+
+    def _give_up(self, error: GitopsConnectError, seen: Offsets, before: Offsets, *, doubtful: bool) -> _Failed:
+        """The worker has said no, or not yet for too long. What it did of it all the same is put back.
+
+        A sink's offsets are changed by halves: where one of its topics is unknown, all the others are set, and the
+        answer is a 500 (`Worker.alterSinkConnectorOffsets`). Where an answer was lost, the request may still be under
+        way in the worker, and what is put back now could be overwritten later: then nothing is certain.
+        """
+        message, final = self._explain(error), isinstance(error, OffsetsNotSupported)
+        if doubtful:
+            return _Failed(message, certain=False)
+        if seen == before:
+            return _Failed(message, certain=True, final=final)
+        try:
+            self._terms.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
+        except GitopsConnectError as second:
+            return _Failed(f"{message}; some of it was changed, and could not be put back: {second}", certain=False)
+        certain = self._read("whether it was put back") == before
+        told = "was put back" if certain else "was put back, and does not stand"
+        return _Failed(f"{message}; what was changed of it {told}", certain=certain, final=final)
 
     def _request(self, review: Review) -> str:
         name = self._operation.connector

@@ -31,13 +31,24 @@ def validate(
     with progress("Validating") as update:
         update("reading the repository")
         declared = session.declared_in(settings, path)
+        update("checking offset manifests")
+        diagnostics = declared.diagnostics + _check_manifests(declared)
         update("asking the clusters")
-        diagnostics = declared.diagnostics
         if not offline:
             diagnostics += _ask_clusters(settings, declared)
     folder = session.shown_folder(settings, path)
     emit(_render(diagnostics.under(folder), declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
+
+
+def _check_manifests(declared: Declared) -> Diagnostics:
+    from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.offset_changes import check_manifests
+
+    found = Diagnostics()
+    for desired in declared.states.values():
+        found += check_manifests(declared.checkout, desired)
+    return found
 
 
 def _ask_clusters(settings: Settings, declared: Declared) -> Diagnostics:

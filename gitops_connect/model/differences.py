@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gitops_connect.model.offsets import OffsetPatch, OffsetText, PartitionText
+from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, PartitionText
 from gitops_connect.model.operations import Acknowledgement
 
 
@@ -64,11 +64,12 @@ class Refusal:
 class Review:
     """An operation held against the offsets that stand: what is to be sent, what that does, and why it may not be.
 
-    `patch` is empty where all is as it should be. `partial` is True where an earlier cycle has sent it, and that can be
-    seen.
+    `patch` is empty where all is as it should be. `before` is what stood when it was begun; `partial` is True where an
+    earlier cycle has sent it, and that can be seen.
     """
 
     patch: OffsetPatch
     difference: Difference
     refusals: tuple[Refusal, ...] = ()
+    before: Offsets = field(default_factory=dict, repr=False)
     partial: bool = False

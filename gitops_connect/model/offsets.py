@@ -52,6 +52,11 @@ def exact_patch(before: Offsets, declared: Offsets) -> OffsetPatch:
     return {**declared, **removed}
 
 
+def patch_between(current: Offsets, wanted: Offsets) -> OffsetPatch:
+    """The smallest patch that leads from one set to the other."""
+    return {one: wanted.get(one) for one in {*current, *wanted} if current.get(one) != wanted.get(one)}
+
+
 def to_json(offsets: OffsetPatch) -> Iterator[dict[str, Any]]:
     """The entries as in the body of GET and PATCH `/connectors/X/offsets`, sorted by partition."""
     for partition, offset in sorted(offsets.items()):

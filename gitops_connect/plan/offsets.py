@@ -21,7 +21,7 @@ def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: i
     """An operation that was not begun yet. `max_skip`: how far offsets may be moved forward unacknowledged."""
     patch = patch_of(operation, live)
     difference = find_difference(live, patch, shape)
-    return Review(patch, difference, tuple(_refusals(operation, difference, max_skip)))
+    return Review(patch, difference, tuple(_refusals(operation, difference, max_skip)), live)
 
 
 def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shape: Shape | None) -> Review:
@@ -37,13 +37,13 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
     difference = find_difference(live, left, shape)
     partial = live != before
     if not moved:
-        return Review(left, difference, partial=partial)
+        return Review(left, difference, before=before, partial=partial)
     message = (
         f"it was begun and never finished, and {len(moved)} of the offsets have moved since: whether it took effect"
         f" cannot be known; say that it did with `gitops-connect ledger adopt {operation.name}`, or with --pending that"
         " it did not"
     )
-    return Review(left, difference, (Refusal(message),), partial)
+    return Review(left, difference, (Refusal(message),), before, partial)
 
 
 def patch_of(operation: Operation, live: Offsets) -> OffsetPatch:

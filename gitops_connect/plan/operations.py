@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import OperationName
@@ -102,12 +102,17 @@ class _Draft:
             shown = replace(shown, message="withdrawn from git after it was begun: finished from what the ledger saved")
         else:
             shown = replace(shown, location=declared.locate(), reason=declared.reason)
+        if self.connector.state is TargetState.ABSENT:
+            self._wait(replace(shown, standing=Standing.WAITING, message="begun, and its connector is to be absent"))
+            return
         if self.live is None:
             self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
             self._block(f"the offset change {operation.name} was begun and has to be finished first")
             return
+        # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
+        there = self.connector.name in self.situation.observed.connectors
         shape = self.situation.offsets.shapes.get(self.connector.name)
-        seen = review_unfinished(operation, unfinished.before, self.live, shape)
+        seen = review_unfinished(operation, unfinished.before, self.live if there else unfinished.before, shape)
         self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
 
     def add(self, operation: DesiredOperation) -> None:

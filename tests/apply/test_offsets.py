@@ -183,16 +183,42 @@ class TestRefusals:
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert journal.failed["c"] == ("position must be a Long", False)
 
-    def test_a_failure_that_changed_half_of_it_leaves_it_stopped_and_open(self) -> None:
-        declared = A30 | stands(b=1)
-        cluster, journal = world(), MemoryJournal()
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("half of it")))
-        cluster.on_call = lambda verb, name: cluster.stored.update({name: A30}) if verb == "alter" else None
-        outcomes = run(cluster, journal, *steps(operation("alter", declared)))
+    def test_what_a_failure_changed_of_it_is_put_back(self) -> None:
+        """A sink's offsets are changed by halves."""
+        cluster, journal = self.changes_half_of_it()
+        outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert outcomes[1].message == "half of it; what was changed of it was put back"
+        assert "c" in journal.failed
+        assert cluster.stored["a"] == A20
+
+    def test_what_cannot_be_put_back_leaves_it_stopped_and_open(self) -> None:
+        cluster, journal = self.changes_half_of_it()
+        cluster.faults["alter", "a"].append(Fault(ConnectUnavailable("503")))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED]
-        assert journal.noted == {"c": "half of it"}
+        assert journal.noted == {"c": "half of it; some of it was changed, and could not be put back: 503"}
         assert journal.failed == {}
         assert state(cluster) is STOPPED
+
+    def test_it_is_put_back_to_what_stood_before_an_earlier_cycle_began(self) -> None:
+        cluster, journal = world(A30 | stands(c=9), state=STOPPED), MemoryJournal()
+        journal.unfinished[OperationName("c")] = A20 | stands(c=9)
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
+        assert results(outcomes) == [APPLIED, BAD, APPLIED]
+        assert cluster.stored["a"] == A20 | stands(c=9)
+
+    def changes_half_of_it(self) -> tuple[MemoryCluster, MemoryJournal]:
+        cluster, halves = world(), iter([A30])
+        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("half of it")))
+
+        def change_half(verb: str, name: str) -> None:
+            if verb == "alter":
+                cluster.stored[ConnectorName(name)] = next(halves, cluster.stored[ConnectorName(name)])
+
+        cluster.on_call = change_half
+        return cluster, MemoryJournal()
 
     def test_a_failure_that_did_it_all_the_same_is_none(self) -> None:
         cluster, journal = world(), MemoryJournal()

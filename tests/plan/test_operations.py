@@ -267,6 +267,18 @@ class TestUnfinished:
         assert made.is_empty
         assert made.operations[0].standing is Standing.WAITING
 
+    def test_it_is_finished_when_its_connector_is_there_again(self) -> None:
+        one = change("c", "a")
+        about = replace(self.begun(one, A20, A10, A20), live={})
+        made = planned(wanted("a"), one, there=None, about=about)
+        assert actions(made) == ["create", "alter", "resume"]
+        assert made.steps[0].initial_state.value == "stopped"
+
+    def test_it_is_left_alone_when_its_connector_is_to_be_absent(self) -> None:
+        one = change("c", "a")
+        made = planned(wanted("a", "absent"), one, there="STOPPED", about=self.begun(one, A20, A10, A20))
+        assert actions(made) == ["delete"]
+
     def test_it_is_finished_although_its_connector_is_declared_no_more(self) -> None:
         one = change("c", "a")
         made = plan(situation([], [seen("a", "STOPPED")], offsets=self.begun(one, A20, A10, A20)))
