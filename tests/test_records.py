@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from situations import CLUSTER, NOW, REVISION, as_observed, seen, situation, wanted
+from situations import CLUSTER, NOW, REVISION, as_observed, change, record, seen, situation, stands, wanted
 
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.names import ConnectorName, Digest, Revision
+from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.situation import Policy, Situation
+from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
 from gitops_connect.records import Records
 
 ORDERS = ConnectorName("orders")
@@ -25,6 +27,7 @@ class WatchedLedger(Ledger):
     """A real ledger that counts what is written to it."""
 
     writes = 0
+    on_mark: Callable[[], None] = staticmethod(lambda: None)
 
     def record(self, *ownerships: Ownership) -> None:
         self.writes += 1
@@ -35,6 +38,7 @@ class WatchedLedger(Ledger):
         super().forget(*about)
 
     def _mark(self, *about: Any) -> None:
+        self.on_mark()
         self.writes += 1
         super()._mark(*about)
 
@@ -190,3 +194,63 @@ def test_another_revision_with_equal_documents_is_noted_as_applied(ledger: Watch
     applied = ledger.revisions(CLUSTER).applied
     assert applied is not None
     assert applied.revision == "f" * 40
+
+
+class TestOperations:
+    """Offset changes that need no step, and the ends of those that have one."""
+
+    def known(self, ledger: Ledger) -> dict[str, str]:
+        return {name: one.state.value for name, one in ledger.operations.records(CLUSTER).items()}
+
+    def test_changes_that_may_be_history_are_noted_before_the_revision_is(self, ledger: WatchedLedger) -> None:
+        about = situation(
+            [wanted("orders")],
+            [as_observed(wanted("orders"))],
+            changes=[change("c", "orders")],
+            offsets=OffsetSituation(NOW, live={ORDERS: stands(a=1)}, is_new=True),
+        )
+        seen_at_the_attempt: list[dict[str, str]] = []
+        ledger.on_mark = lambda: seen_at_the_attempt.append(self.known(ledger))
+        carry_out(ledger, about)
+        assert self.known(ledger) == {"c": "history-unknown"}
+        assert seen_at_the_attempt[0] == {"c": "history-unknown"}
+
+    @pytest.mark.parametrize("state", ["intended", "failed"])
+    def test_a_seed_that_was_withdrawn_before_it_was_done_is_forgotten(self, ledger: WatchedLedger, state: str) -> None:
+        seed = record(change(seed_name(ORDERS), "orders", "seed"), state)
+        ledger.operations.mark(CLUSTER, seed)
+        about = situation(
+            [wanted("orders")],
+            [as_observed(wanted("orders"))],
+            offsets=OffsetSituation(NOW, {seed.name: seed}),
+        )
+        carry_out(ledger, about)
+        assert self.known(ledger) == {}
+
+    def test_a_deletion_with_its_offsets_lets_a_later_connector_be_seeded(self, ledger: WatchedLedger) -> None:
+        seed = record(change(seed_name(ORDERS), "orders", "seed"), "settled")
+        ledger.operations.mark(CLUSTER, seed)
+        gone = replace(wanted("orders", "absent"), on_delete=OnDelete.RESET)
+        about = situation([gone], [seen("orders")], offsets=OffsetSituation(NOW, {seed.name: seed}))
+        ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
+        clear = plan(replace(about, ownership=ledger.ownership(CLUSTER))).steps[1].operation
+        assert clear is not None
+        ledger.operations.begin(CLUSTER, clear, stands(a=1), NOW)
+        carry_out(ledger, about)
+        assert self.known(ledger) == {clear_name(ORDERS): "released", seed.name: "released"}
+        assert owned(ledger) == {}
+
+    def test_one_that_was_cut_off_after_it_had_deleted_is_told_from_the_cluster(self, ledger: WatchedLedger) -> None:
+        clear = Operation(clear_name(ORDERS), ORDERS, OperationKind.CLEAR, Digest("d"), REVISION)
+        ledger.operations.begin(CLUSTER, clear, stands(a=1), NOW)
+        unfinished = {clear.name: Unfinished(clear, stands(a=1))}
+        records = ledger.operations.records(CLUSTER)
+        carry_out(ledger, situation([], [], offsets=OffsetSituation(NOW, records, unfinished)))
+        assert self.known(ledger) == {clear.name: "released"}
+
+    def test_what_becomes_of_the_offsets_is_remembered_with_the_connector(self, ledger: WatchedLedger) -> None:
+        orders = replace(wanted("orders"), on_delete=OnDelete.RESET)
+        carry_out(ledger, situation([orders], [as_observed(orders)]))
+        assert ledger.ownership(CLUSTER)[ORDERS].on_delete is OnDelete.RESET
+        carry_out(ledger, situation([wanted("orders")], [as_observed(orders)]))
+        assert ledger.ownership(CLUSTER)[ORDERS].on_delete is OnDelete.KEEP
