@@ -34,14 +34,22 @@ def up(
     plugin_path: Annotated[
         list[Path] | None, typer.Option(help="A folder of further connectors; may be given several times. As before.")
     ] = None,
+    exactly_once: Annotated[
+        bool | None, typer.Option("--exactly-once/--at-least-once", help="Exactly-once sources; as before, else on.")
+    ] = None,
 ) -> None:
     """Start what does not run yet, and wait until all of it answers. The first time, Kafka is downloaded (55 MB)."""
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
-    plugins = tuple(plugin_path) if plugin_path else None
     options = SandboxOptions(
-        folder=folder, workers=workers, release=version, heap=heap, plugin_path=plugins, usual_ports=True
+        folder=folder,
+        workers=workers,
+        release=version,
+        heap=heap,
+        plugin_path=tuple(plugin_path) if plugin_path else None,
+        exactly_once=exactly_once,
+        usual_ports=True,
     )
     with progress("sandbox up") as update:
         sandbox = Sandbox.up(options, update)

@@ -54,9 +54,10 @@ def _silent(text: str, done: int | None, total: int | None) -> None:
 class SandboxOptions:
     """What to bring up. None means: as it was in this folder, else one worker of the default release and heap.
 
-    `plugin_path` are folders that hold further connectors, a jar or a folder each. With 0 `workers`, there is a broker
-    alone. `usual_ports` tries Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied`
-    sandbox is taken down when this process ends, even by `kill -9`.
+    With 0 `workers`, there is a broker alone. `plugin_path` are folders that hold further connectors, a jar or a folder
+    each; `exactly_once` sources (KIP-618) are supported unless that is turned off. `usual_ports` tries Kafka's
+    customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is taken down when this process
+    ends, even by `kill -9`.
     """
 
     folder: Path = DEFAULT_FOLDER
@@ -64,6 +65,7 @@ class SandboxOptions:
     release: str | None = None
     heap: int | None = None
     plugin_path: tuple[Path, ...] | None = None
+    exactly_once: bool | None = None
     usual_ports: bool = False
     tied: bool = False
 
@@ -202,7 +204,8 @@ def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> Stat
     release, heap = options.release or state.release, options.heap or state.heap
     parse(release)
     folders = state.plugin_path if options.plugin_path is None else plugin_folders(options.plugin_path)
-    chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=folders)
+    exactly_once = state.exactly_once if options.exactly_once is None else options.exactly_once
+    chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=folders, exactly_once=exactly_once)
     if chosen != state and any(worker.running for worker in state.workers):
         raise SandboxFailed(
             f"the workers in {folder} run {_kind(state)}, and {_kind(chosen)} is asked for: take them down first "
@@ -213,7 +216,8 @@ def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> Stat
 
 def _kind(state: State) -> str:
     plugins = f" and the plugins of {', '.join(state.plugin_path)}" if state.plugin_path else ""
-    return f"Connect {state.release} with {state.heap} MiB of heap{plugins}"
+    sources = "exactly-once" if state.exactly_once else "at-least-once"
+    return f"Connect {state.release} with {state.heap} MiB of heap, {sources} sources{plugins}"
 
 
 def _indices(known: list[int], count: int | None) -> list[int]:

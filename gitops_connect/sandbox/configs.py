@@ -62,7 +62,7 @@ def broker(data: Path, port: int, controller_port: int) -> str:
     )
 
 
-def worker(release: str, port: int, broker_port: int, plugins: Iterable[str]) -> str:
+def worker(release: str, port: int, broker_port: int, plugins: Iterable[str], *, exactly_once: bool) -> str:
     """A distributed Connect worker. Strings as converters: lines of a file stay lines, and any record can be read."""
     topics = {
         f"{kind}.storage.{key}": value
@@ -86,7 +86,7 @@ def worker(release: str, port: int, broker_port: int, plugins: Iterable[str]) ->
             "session.timeout.ms": "6000",
             "heartbeat.interval.ms": "2000",
             "offset.flush.interval.ms": "1000",
-            "exactly.once.source.support": "enabled",
+            "exactly.once.source.support": "enabled" if exactly_once else "disabled",
             "connector.client.config.override.policy": "All",
             "plugin.discovery": plugin_discovery(release),
             "plugin.path": ",".join(plugins),

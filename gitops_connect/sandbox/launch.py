@@ -104,7 +104,8 @@ class Launch:
             command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.Kafka")
         else:
             plugins = (str(self.folder / "plugins"), *self.state.plugin_path)
-            text = configs.worker(self.state.release, part.port, self.state.broker.port, plugins)
+            ports, exactly_once = (part.port, self.state.broker.port), self.state.exactly_once
+            text = configs.worker(self.state.release, *ports, plugins, exactly_once=exactly_once)
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
         process = processes.start((*command, str(self._config(part))), log_file(self.folder, part), self._variables())

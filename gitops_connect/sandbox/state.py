@@ -51,7 +51,8 @@ class Part:
 class State:
     """One sandbox. `id` is the Kafka cluster's id too; `heap` is each worker's, in MiB.
 
-    `plugin_path` are the folders, beside its own, in which workers look for connectors.
+    `plugin_path` are the folders, beside its own, in which workers look for connectors; `exactly_once` is whether
+    they support exactly-once sources.
     """
 
     id: str
@@ -61,6 +62,7 @@ class State:
     controller_port: int = 0
     workers: tuple[Part, ...] = field(default=())
     plugin_path: tuple[str, ...] = ()
+    exactly_once: bool = True
 
     @property
     def parts(self) -> tuple[Part, ...]:

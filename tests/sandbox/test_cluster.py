@@ -159,6 +159,11 @@ def test_running_workers_get_no_further_plugins(own: Sandbox, options: SandboxOp
         Sandbox.up(SandboxOptions(folder=options.folder, plugin_path=(tmp_path,)))
 
 
+def test_running_workers_do_not_change_how_often_sources_send(own: Sandbox, options: SandboxOptions) -> None:
+    with pytest.raises(SandboxFailed, match="at-least-once sources is asked for: take them down first"):
+        Sandbox.up(SandboxOptions(folder=options.folder, exactly_once=False))
+
+
 def test_a_broker_may_be_alone(tmp_path: Path) -> None:
     with Sandbox.up(SandboxOptions(folder=tmp_path, workers=0, tied=True)) as sandbox:
         assert [(part.name, part.answers) for part in sandbox.status()] == [("broker", True)]

@@ -27,6 +27,7 @@ STATE = State(
     controller_port=9093,
     workers=(Part(1, 8083, ProcessId(12, 2.5)), Part(2, 8084)),
     plugin_path=("/connectors",),
+    exactly_once=False,
 )
 
 
@@ -51,13 +52,13 @@ def test_a_state_that_is_half_or_strange_is_refused_by_name(tmp_path: Path) -> N
             read_state(tmp_path)
 
 
-def test_a_state_from_before_there_was_a_plugin_path_is_read(tmp_path: Path) -> None:
+def test_a_state_from_before_there_were_these_fields_is_read(tmp_path: Path) -> None:
     write_state(tmp_path, STATE)
     file = tmp_path / "state.json"
     before = json.loads(file.read_text())
-    del before["plugin_path"]
+    del before["plugin_path"], before["exactly_once"]
     file.write_text(json.dumps(before))
-    assert read_state(tmp_path) == dataclasses.replace(STATE, plugin_path=())
+    assert read_state(tmp_path) == dataclasses.replace(STATE, plugin_path=(), exactly_once=True)
 
 
 def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
