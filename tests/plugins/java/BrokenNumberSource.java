@@ -7,6 +7,6 @@ import org.apache.kafka.connect.errors.ConnectException;
 public class BrokenNumberSource extends NumberSource {
     @Override
     public boolean alterOffsets(Map<String, String> config, Map<Map<String, ?>, Map<String, ?>> offsets) {
-        throw new ConnectException("the numbers' own store did not answer");
+        throw new ConnectException("the offsets are kept elsewhere, and nobody answers there");
     }
 }

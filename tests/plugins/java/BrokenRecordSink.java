@@ -8,6 +8,6 @@ import org.apache.kafka.connect.errors.ConnectException;
 public class BrokenRecordSink extends RecordSink {
     @Override
     public boolean alterOffsets(Map<String, String> config, Map<TopicPartition, Long> offsets) {
-        throw new ConnectException("the file's own store did not answer");
+        throw new ConnectException("the offsets are kept elsewhere, and nobody answers there");
     }
 }

@@ -47,7 +47,7 @@ public class NumberSource extends SourceConnector {
     private void throwWhileThere(String key, String message) {
         String file = config.getOrDefault(key, "");
         if (!file.isEmpty() && Files.exists(Path.of(file))) {
-            throw new ConnectException(message);
+            throw new ConnectException(message + " while there is " + file);
         }
     }
 

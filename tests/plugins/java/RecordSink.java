@@ -9,7 +9,10 @@ import org.apache.kafka.common.config.ConfigDef.Type;
 import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.sink.SinkConnector;
 
-/** Appends every record to a file, a line each: partition, offset, value. It does not implement {@code alterOffsets}. */
+/**
+ * Appends every record to a file, a line each: partition, offset, key, value. This one does not implement {@code
+ * alterOffsets}.
+ */
 public class RecordSink extends SinkConnector {
     static final String FILE = "file";
 

@@ -24,7 +24,7 @@ public class RecordTask extends SinkTask {
         StringBuilder lines = new StringBuilder();
         for (SinkRecord record : records) {
             lines.append(record.kafkaPartition()).append(' ').append(record.kafkaOffset()).append(' ');
-            lines.append(record.value()).append('\n');
+            lines.append(record.key()).append(' ').append(record.value()).append('\n');
         }
         try {
             Files.writeString(file, lines, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
