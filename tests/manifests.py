@@ -16,7 +16,7 @@ from gitops_connect.model.operations import OperationKind
 FILE = "offsets/orders.jsonl"
 ORDERS = ConnectorName("orders")
 
-MIRROR = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector"}
+MIRROR = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 SINK = {"connector.class": "com.example.MySink", "topics": "orders, invoices"}
 FILE_SOURCE = {"connector.class": "FileStreamSource", "file": "/data/orders.txt"}
 OTHER = {"connector.class": "com.example.Counter"}

@@ -31,9 +31,9 @@ MIRROR_SOURCE = Shape(
     ("offset",),
     unit="records",
     measured=("offset",),
-    tied=(Tied("cluster", Tie.ALIAS, ("source.cluster.alias",), "source"),),
+    tied=(Tied("cluster", Tie.ALIAS, ("source.cluster.alias",)),),
 )
-"""`MirrorUtils.wrapPartition`, `MirrorSourceConnector.alterOffsets`; the defaults stand in `MirrorConnectorConfig`."""
+"""`MirrorUtils.wrapPartition`, `MirrorSourceConnector.alterOffsets`; `MirrorConnectorConfig` has no default here."""
 
 MIRROR_CHECKPOINT = Shape(
     "MirrorCheckpointConnector",
@@ -49,11 +49,11 @@ MIRROR_HEARTBEAT = Shape(
     Fields({"offset": _ZERO}),
     ("offset",),
     tied=(
-        Tied("sourceClusterAlias", Tie.ALIAS, ("source.cluster.alias",), "source"),
+        Tied("sourceClusterAlias", Tie.ALIAS, ("source.cluster.alias",)),
         Tied("targetClusterAlias", Tie.ALIAS, ("target.cluster.alias",), "target"),
     ),
 )
-"""`Heartbeat.connectPartition`; its offset likewise."""
+"""`Heartbeat.connectPartition`; its offset likewise. `MirrorConnectorConfig` has a default for the target alone."""
 
 FILE_SOURCE = Shape(
     "FileStreamSourceConnector",

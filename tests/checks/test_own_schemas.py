@@ -85,7 +85,7 @@ def test_the_message_names_the_file_and_the_expectation() -> None:
 
 def test_it_adds_to_the_shape_of_a_known_class() -> None:
     narrow = load({"properties": {"partition": {"properties": {"topic": {"pattern": "^orders"}}}}})
-    config = {"connector.class": "MirrorSource"}
+    config = {"connector.class": "MirrorSource", "source.cluster.alias": "source"}
     values = [mirrored(0), mirrored(1, topic="other"), mirrored("2"), mirrored(3, cluster="WRONG")]
     assert rules(verdict(values, config, schema=narrow)) == [(2, "own-schema"), (3, "type"), (4, "alias")]
 

@@ -41,6 +41,7 @@ CHECKPOINT = {"connector.class": "MirrorCheckpoint"}
 HEARTBEAT = {"connector.class": "MirrorHeartbeat", "source.cluster.alias": "eu", "target.cluster.alias": "us"}
 SHOP = {"server": "shop"}
 BINLOG = {"file": "mysql-bin.000003", "pos": 4}
+ZERO = {"offset": 0}
 LSN = "0000002b:00000c70:0003"
 
 Case = tuple[str, Mapping[str, str], Any, str]
@@ -148,6 +149,8 @@ RIGHT: list[tuple[Mapping[str, str], Any]] = [
     (MIRROR, entry({"cluster": "WRONG", "what": 1}, None)),
     ({**MIRROR, "source.cluster.alias": "${env:ALIAS}"}, mirrored(cluster="anything")),
     ({**MIRROR, "source.cluster.alias": "eu"}, mirrored(cluster="eu")),
+    ({"connector.class": "MirrorSource"}, mirrored(cluster="any")),
+    ({"connector.class": "MirrorHeartbeat"}, entry({"sourceClusterAlias": "a", "targetClusterAlias": "target"}, ZERO)),
     (CHECKPOINT, entry({"group": "g", "topic": "a", "partition": 0}, {"offset": 0})),
     (HEARTBEAT, entry({"sourceClusterAlias": "eu", "targetClusterAlias": "us"}, {"offset": 0})),
     (SINK, sunk("invoices")),
