@@ -29,12 +29,26 @@ OffsetPatch = Mapping[PartitionText, OffsetText | None]
 
 def partition_text(partition: Mapping[str, Any]) -> PartitionText:
     """Raises ValueError for what JSON cannot say (NaN, infinity, half of a surrogate pair)."""
-    return PartitionText(canonical(partition).decode())
+    return PartitionText(_text(partition))
 
 
 def offset_text(offset: Mapping[str, Any]) -> OffsetText:
     """Raises ValueError likewise."""
-    return OffsetText(canonical(offset).decode())
+    return OffsetText(_text(offset))
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    text = canonical(value).decode()
+    return canonical(_positive_zeros(value)).decode() if "-0.0" in text else text
+
+
+def _positive_zeros(value: Any) -> Any:
+    """Connect keeps -0.0 as 0.0, so that what was sent would never be read back."""
+    if isinstance(value, dict):
+        return {key: _positive_zeros(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_positive_zeros(one) for one in value]
+    return 0.0 if isinstance(value, float) and value == 0 else value
 
 
 def merged(before: Offsets, patch: OffsetPatch) -> Offsets:
