@@ -68,6 +68,19 @@ def test_what_passes_the_rules_stands_afterwards(sandbox: Sandbox, connector_nam
     assert len(entries) == 3
 
 
+def test_of_a_key_that_stands_twice_connect_keeps_the_last(
+    sandbox: Sandbox, connector_name: Callable[[str], str]
+) -> None:
+    """Why the reader of manifests refuses it."""
+    name = connector_name("rules")
+    alter(sandbox, name, FILE, [entry(NAMED, {"position": 1})])
+    twice = b'{"offsets": [{"partition": {"filename": "/data/orders.txt"}, "offset": {"position": 5, "position": 50}}]}'
+    offsets = f"{sandbox.worker_urls[0].rstrip('/')}/connectors/{name}/offsets"
+    found = requests.patch(offsets, data=twice, headers={"Content-Type": "application/json"}, timeout=60)
+    assert found.status_code == TAKEN
+    assert requests.get(offsets, timeout=60).json()["offsets"] == [entry(NAMED, {"position": 50})]
+
+
 def alter(sandbox: Sandbox, name: str, config: Mapping[str, str], entries: list[Any]) -> tuple[int, list[Any]]:
     """Connect's answer to these entries, for a connector that never ran; and the offsets that stand then."""
     worker = sandbox.worker_urls[0].rstrip("/")
