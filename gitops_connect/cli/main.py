@@ -12,7 +12,7 @@ from typing import IO, Annotated
 import typer
 
 from gitops_connect import __version__
-from gitops_connect.cli import apply, describe, doctor, get, ledger, plan, run, sandbox, status, validate
+from gitops_connect.cli import apply, describe, doctor, get, ledger, offsets, plan, run, sandbox, status, validate
 from gitops_connect.cli.console import emit, tell, without_secrets
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.errors import GitopsConnectError
@@ -33,6 +33,7 @@ app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(offsets.app, name="offsets")
 app.command()(doctor.doctor)
 app.add_typer(sandbox.app, name="sandbox")
 

@@ -33,10 +33,22 @@ class ProblemOutput(Enum):
     SARIF = "sarif"
 
 
+class TextOutput(Enum):
+    """How a difference is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 Clusters = Annotated[
     list[str] | None,
     typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be given several times. [default: all]"),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="NAME", help="The cluster, where several have the connector."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
 Folder = Annotated[
     Path | None,
     typer.Argument(metavar="[PATH]", help="A folder to read as it is, in place of \\[repository]."),
@@ -45,3 +57,4 @@ DriftExitcode = Annotated[
     bool, typer.Option("--drift-exitcode", help="Exit with 3 where a cluster was changed since it was applied.")
 ]
 ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Format of the output.")]
+AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]

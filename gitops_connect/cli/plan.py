@@ -11,7 +11,7 @@ import typer
 from gitops_connect.cli import session
 from gitops_connect.cli.console import coloured, emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Clusters, DriftExitcode, Folder, PlanOutput
+from gitops_connect.cli.options import AllOffsets, Clusters, DriftExitcode, Folder, PlanOutput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ def plan(
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 where there are changes.")
     ] = False,
     drift_exitcode: DriftExitcode = False,
+    all_offsets: AllOffsets = False,
 ) -> int:
     """Show what apply would do. Changes nothing."""
     from gitops_connect.report.plan_json import Origin
@@ -44,7 +45,7 @@ def plan(
         plans = [one.plan for one in made]
         origin = Origin(world.clock.now(), declared.revision, str(path) if path else None, folder)
     show_problems(diagnostics)
-    emit(render(plans, diagnostics, origin, output))
+    emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets)))
     if out is not None:
         save(out, plans, diagnostics, origin)
     if failures:
@@ -67,17 +68,26 @@ def show_problems(diagnostics: Diagnostics) -> None:
         tell(problems_text(diagnostics, coloured=coloured(sys.stderr)))
 
 
-def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin, output: PlanOutput) -> str:
-    """The plan in the format that was asked for."""
+def shown_moves(all_offsets: bool) -> int | None:
+    """As many partitions of an offset change are shown; None: all."""
+    from gitops_connect.report.offsets import MOST_MOVES
+
+    return None if all_offsets else MOST_MOVES
+
+
+def render(
+    plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin, output: PlanOutput, moves: int | None
+) -> str:
+    """The plan in the format that was asked for. JSON has every partition, whatever `moves` is."""
     from gitops_connect.report import markdown, plan_json, text
 
     match output:
         case PlanOutput.TEXT:
-            return text.TextReport(coloured=coloured(sys.stdout)).plans(plans)
+            return text.TextReport(coloured=coloured(sys.stdout), moves=moves).plans(plans)
         case PlanOutput.JSON:
             return plan_json.render(plans, diagnostics, origin)
         case PlanOutput.MARKDOWN:
-            return markdown.render(plans)
+            return markdown.render(plans, moves)
         case _:
             assert_never(output)
 

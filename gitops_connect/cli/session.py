@@ -64,7 +64,12 @@ def shown_folder(settings: Settings, path: Path | None) -> str:
 
 def chosen(world: World, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
     """The clusters that `--cluster` names, or all of them. Raises UsageError for an unknown one."""
-    known = tuple(world.settings.clusters)
+    return chosen_in(world.settings, names)
+
+
+def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
+    """The same, for commands that need no ledger."""
+    known = tuple(settings.clusters)
     for name in names or ():
         if name not in known:
             raise UsageError(f"there is no cluster {name!r} in the settings; there are {', '.join(known)}")

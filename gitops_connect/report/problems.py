@@ -6,6 +6,7 @@ import json
 from typing import Any, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.report.printable import one_line
 
 _RESET = "\x1b[0m"
 _DIM = "\x1b[2m"
@@ -16,8 +17,12 @@ def problems_text(diagnostics: Diagnostics, *, coloured: bool = False, documents
 
     `coloured` is decided by the caller, who knows the terminal.
     """
-    lines = [line for item in diagnostics for line in _lines(item, coloured=coloured)]
-    return "\n".join([*lines, summary_line(diagnostics, documents)]) + "\n"
+    return problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
+
+
+def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
+    """The same without the count."""
+    return "".join(f"{line}\n" for item in diagnostics for line in _lines(item, coloured=coloured))
 
 
 def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
@@ -60,8 +65,8 @@ def problems_value(diagnostics: Diagnostics) -> list[dict[str, Any]]:
 def _lines(item: Diagnostic, *, coloured: bool) -> list[str]:
     word = f"{_colour(item.severity)}{item.severity.value}{_RESET}" if coloured else item.severity.value
     rule = f"{_DIM}[{item.rule}]{_RESET}" if coloured else f"[{item.rule}]"
-    first = f"{item.location}: {word}: {_one_line(item.summary)} {rule}"
-    return [first, f"    hint: {_one_line(item.hint)}"] if item.hint else [first]
+    first = f"{item.location}: {word}: {one_line(item.summary)} {rule}"
+    return [first, f"    hint: {one_line(item.hint)}"] if item.hint else [first]
 
 
 def _colour(severity: Severity) -> str:
@@ -72,11 +77,6 @@ def _colour(severity: Severity) -> str:
             return "\x1b[33m"
         case _:
             assert_never(severity)
-
-
-def _one_line(text: str) -> str:
-    """A message may quote a file or a server; no line break or escape sequence of theirs gets into a log."""
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,97 @@
+"""What the ledger remembers of the offset changes of one connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gitops_connect.errors import NotFound
+from gitops_connect.model.operations import OperationRecord
+
+if TYPE_CHECKING:
+    from gitops_connect.model.differences import Direction
+    from gitops_connect.model.names import ClusterName
+    from gitops_connect.world import World
+
+HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "MESSAGE")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One change. `counts` are the partitions that it touched; None where what stood before it was not saved."""
+
+    cluster: ClusterName
+    record: OperationRecord
+    counts: Mapping[Direction, int] | None
+
+    def row(self) -> list[str]:
+        """A line of the table."""
+        from gitops_connect.report.printable import one_line
+        from gitops_connect.report.words import short
+
+        record = self.record
+        warning = f"warning: {record.warning}" if record.warning else ""
+        told = "; ".join(one_line(text.partition("\n")[0]) for text in (record.message, warning) if text)
+        what = [self.cluster, record.name, record.kind.value, record.state.value]
+        return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), self._counts(), told or "-"]
+
+    def _counts(self) -> str:
+        counts = self.counts or {}
+        return ", ".join(f"{count} {one.value}" for one, count in counts.items() if count) or "-"
+
+    def value(self) -> dict[str, Any]:
+        """For JSON and YAML."""
+        record = self.record
+        return {
+            "cluster": self.cluster,
+            "name": record.name,
+            "kind": record.kind.value,
+            "state": record.state.value,
+            "since": record.since.isoformat(timespec="seconds"),
+            "commit": record.revision,
+            "offsets": None if self.counts is None else {one.value: count for one, count in self.counts.items()},
+            "failures": record.failures,
+            "final": record.final,
+            "message": record.message,
+            "warning": record.warning,
+        }
+
+
+def entries(world: World, clusters: Sequence[ClusterName], connector: str) -> list[HistoryEntry]:
+    """All changes of the connector, the newest first. Raises NotFound where the ledger has never heard of it."""
+    from gitops_connect.model.suggestions import did_you_mean
+
+    known: set[str] = set()
+    found = []
+    for cluster in clusters:
+        records = world.ledger.operations.records(cluster).values()
+        known |= {one.connector for one in records} | set(world.ledger.ownership(cluster))
+        found += [
+            HistoryEntry(cluster, one, _counts(world, cluster, one)) for one in records if one.connector == connector
+        ]
+    if connector not in known:
+        raise NotFound(
+            f"the ledger knows no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
+        )
+    found.sort(key=lambda one: (one.cluster, one.record.name))
+    found.sort(key=lambda one: one.record.since, reverse=True)
+    return found
+
+
+def _counts(world: World, cluster: ClusterName, record: OperationRecord) -> Mapping[Direction, int] | None:
+    """Without the connector's class, so that nothing but the ledger is asked: a move is `changed`, whichever way."""
+    from gitops_connect.model.canonical import digest
+    from gitops_connect.model.differences import Direction
+    from gitops_connect.model.operations import Operation
+    from gitops_connect.plan.offsets import find_difference, patch_of
+
+    before = world.ledger.operations.snapshot(cluster, record.name)
+    declared = world.ledger.operations.declared(cluster, record.name)
+    if before is None or declared is None:
+        return None
+    operation = Operation(
+        record.name, record.connector, record.kind, record.digest or digest([]), record.revision, declared
+    )
+    counted = find_difference(before, patch_of(operation, before), None).counts
+    return {one: counted[one] for one in Direction if counted.get(one)}

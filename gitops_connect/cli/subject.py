@@ -1,0 +1,184 @@
+"""One connector of which a command speaks: where it is, and what the cluster and the repository tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gitops_connect.cli import session
+from gitops_connect.cli.console import tell
+from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.connect.client import ConnectClient
+    from gitops_connect.model.desired import DesiredConnector
+    from gitops_connect.model.manifests import ManifestContext, OffsetSchema
+    from gitops_connect.model.names import ClusterName, ConnectorName
+    from gitops_connect.model.offsets import Offsets
+    from gitops_connect.reconcile import Declared
+    from gitops_connect.settings.sections import Settings
+
+Clients = Mapping["ClusterName", "ConnectClient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A connector, and what its offsets are held against. `cluster` is None where nothing tells it.
+
+    `basis` says where its config comes from. `unread` is why there are no live offsets in `context`, if there are none.
+    """
+
+    cluster: ClusterName | None
+    context: ManifestContext
+    basis: str
+    unread: str = ""
+    absent: bool = False
+    """The cluster answered, and has no such connector."""
+
+
+@dataclass(slots=True)
+class Sighting:
+    """Where a connector is: the clusters that have it, the names that were seen besides, and who did not answer."""
+
+    there: list[ClusterName] = field(default_factory=list)
+    names: set[ConnectorName] = field(default_factory=set)
+    failures: list[GitopsConnectError] = field(default_factory=list)
+
+
+@contextmanager
+def clients_of(settings: Settings, clusters: Sequence[ClusterName]) -> Iterator[Clients]:
+    """A client for each, closed at the end; nothing is asked yet."""
+    from gitops_connect.connect.client import ConnectClient
+    from gitops_connect.world import SystemClock
+
+    clients = {name: ConnectClient(settings.clusters[name], SystemClock()) for name in clusters}
+    try:
+        yield clients
+    finally:
+        for client in clients.values():
+            client.close()
+
+
+def sight(clients: Clients, name: ConnectorName) -> Sighting:
+    """Ask each cluster for the names of its connectors. Raises nothing."""
+    found = Sighting()
+    for cluster, client in clients.items():
+        try:
+            names = client.names()
+        except GitopsConnectError as error:
+            found.failures.append(error)
+            continue
+        found.names |= names
+        found.there += [cluster] if name in names else []
+    return found
+
+
+def locate(clients: Clients, name: ConnectorName) -> ClusterName:
+    """The one cluster that has the connector. Raises UsageError where several have, NotFound where none has."""
+    found = sight(clients, name)
+    return _only(found, found.there, name, list(clients))
+
+
+def live_offsets(client: ConnectClient, name: ConnectorName) -> Offsets:
+    """What stands. Raises ConnectRefused where the workers are too old to say, or whatever else they answer."""
+    from gitops_connect.model.observed import OFFSETS_SINCE
+
+    version = client.info().version
+    if version < OFFSETS_SINCE:
+        raise ConnectRefused(f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (3.5 can)")
+    return client.offsets(name)
+
+
+def repository_of(settings: Settings) -> Declared | None:
+    """What the repository declares; None where none is set. One that cannot be read is told of."""
+    if not settings.repository.url:
+        return None
+    try:
+        return session.declared_in(settings, None)
+    except GitopsConnectError as error:
+        tell(f"note: the repository was not read: {error}")
+        return None
+
+
+def look(clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None) -> Subject:
+    """Everything about one connector, its declared config before that of the cluster.
+
+    `clients` are those that may be asked: none of them, offline. Raises UsageError where several clusters come into
+    question, NotFound where none does.
+    """
+    from gitops_connect.model.manifests import ManifestContext
+
+    wanted = _declared(declared, clusters, name)
+    found = sight(clients, name)
+    possible = [cluster for cluster in clusters if cluster in wanted or cluster in found.there]
+    if not possible and not clients:
+        return Subject(None, ManifestContext(name), "")
+    found.names |= {one.name for cluster in clusters for one in _connectors(declared, cluster)}
+    cluster = _only(found, possible, name, clusters)
+    live, unread = _live(clients, cluster, name, found)
+    schemas = _schemas(declared)
+    if cluster in wanted:
+        from gitops_connect.offset_changes import context_of
+
+        absent = bool(clients) and cluster not in found.there and not found.failures
+        return Subject(cluster, context_of(wanted[cluster], live, schemas), "as declared", unread, absent)
+    from gitops_connect.model.shapes import schema_of
+
+    config = _observed_config(clients[cluster], name)
+    context = ManifestContext(name, config, live, schema_of(config, schemas))
+    return Subject(cluster, context, "as it is on the cluster", unread)
+
+
+def _only(
+    found: Sighting, possible: Sequence[ClusterName], name: ConnectorName, clusters: Sequence[ClusterName]
+) -> ClusterName:
+    from gitops_connect.model.suggestions import did_you_mean
+
+    if len(possible) > 1:
+        raise UsageError(f"connector {name!r} is on {' and '.join(possible)}: name one with --cluster")
+    if not possible and found.failures:
+        raise found.failures[0]
+    if not possible:
+        meant = did_you_mean(name, found.names)
+        hint = "" if meant else ": gitops-connect get connectors lists them"
+        raise NotFound(f"there is no connector {name!r} on {', '.join(clusters)}{meant}{hint}")
+    for failure in found.failures:
+        tell(f"note: {failure}")
+    return possible[0]
+
+
+def _live(clients: Clients, cluster: ClusterName, name: ConnectorName, found: Sighting) -> tuple[Offsets | None, str]:
+    if not clients:
+        return None, "offline"
+    if cluster not in found.there:
+        why = next((str(error) for error in found.failures), f"connector {name!r} is not on the cluster {cluster}")
+        return None, why
+    try:
+        return live_offsets(clients[cluster], name), ""
+    except GitopsConnectError as error:
+        return None, str(error)
+
+
+def _observed_config(client: ConnectClient, name: ConnectorName) -> Mapping[str, str]:
+    observed = client.connectors()[0].get(name)
+    if observed is None:
+        raise NotFound(f"the cluster {client.cluster} does not say how connector {name!r} is")
+    return observed.config
+
+
+def _declared(
+    declared: Declared | None, clusters: Sequence[ClusterName], name: ConnectorName
+) -> Mapping[ClusterName, DesiredConnector]:
+    return {cluster: one for cluster in clusters for one in _connectors(declared, cluster) if one.name == name}
+
+
+def _connectors(declared: Declared | None, cluster: ClusterName) -> Sequence[DesiredConnector]:
+    return declared.states[cluster].connectors if declared is not None else ()
+
+
+def _schemas(declared: Declared | None) -> Mapping[str, OffsetSchema]:
+    from gitops_connect.offset_changes import read_own_schemas
+
+    return read_own_schemas(declared.checkout).schemas if declared is not None else {}

@@ -1,0 +1,198 @@
+"""What puts the offsets back that stood before a change: a document to be committed, and nothing done by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitops_connect.cli.console import tell
+from gitops_connect.cli.files import write_new
+from gitops_connect.errors import Stalled, UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.cli.subject import Subject
+    from gitops_connect.model.names import ClusterName, OperationName
+    from gitops_connect.model.offsets import Offsets
+    from gitops_connect.model.operations import OperationRecord
+    from gitops_connect.reconcile import Declared
+    from gitops_connect.report.change_document import ChangeDocument
+    from gitops_connect.settings.sections import Settings
+    from gitops_connect.world import World
+
+_LONGEST_NAME = 253
+_NEVER_READ = {"manifest/alias", "manifest/file", "manifest/server", "manifest/topic"}
+"""Rules that a partition breaks which stood there, and which the connector, as it is configured now, never reads."""
+
+
+def prepare(world: World, clusters: Sequence[ClusterName], change: str) -> ChangeDocument:
+    """The document that takes the change back, as things stand now.
+
+    Raises what its parts raise, and what Connect answers: without the offsets that stand, nobody can say what has to be
+    acknowledged.
+    """
+    from dataclasses import replace
+
+    from gitops_connect.cli.subject import look, repository_of
+
+    cluster, record = find_change(world, clusters, change)
+    before = stood_before(world, cluster, record)
+    declared = repository_of(world.settings)
+    subject = look({cluster: world.clients[cluster]}, [cluster], record.connector, declared)
+    if subject.context.live is None and not subject.absent:
+        raise Stalled(f"what has to be acknowledged cannot be told: {subject.unread}")
+    if subject.absent:
+        tell(f"note: {subject.unread}: what has to be acknowledged is told by the plan that creates it")
+    live = live_after(world, cluster, record, subject.context.live or {})
+    if later := later_changes(world, cluster, record):
+        tell(f"note: applied since, and taken back with it: {', '.join(later)}")
+    name = new_name(change, known_names(world, cluster, declared))
+    subject = replace(subject, context=replace(subject.context, live=live))
+    return document_for(name, record, _readable(before, subject), subject, world.settings)
+
+
+def say_what_next(made: ChangeDocument, out: Path | None) -> None:
+    """For whoever has asked, on stderr."""
+    where = f"Wrote {out}" if out is not None else "This is the document"
+    needed = ", ".join(one.value for one in made.acknowledge)
+    acknowledged = f"; it acknowledges {needed}" if needed else ""
+    tell(
+        f"{where}: {made.kind.value}, {len(made.offsets):,} offsets{acknowledged}."
+        " Nothing was changed on the cluster.\n"
+        "Next: commit it to the repository, look at what gitops-connect plan says of it, and apply."
+    )
+
+
+def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
+    """The change of that name. Raises Stalled where there is none, UsageError where several clusters have it."""
+    from gitops_connect.model.suggestions import did_you_mean
+
+    known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
+    found = [(one, record) for one, record in known if record.name == name]
+    if len(found) > 1:
+        raise UsageError(f"{name} was applied to {' and '.join(one for one, _ in found)}: name one with --cluster")
+    if not found:
+        meant = did_you_mean(name, {record.name for _, record in known})
+        hint = "" if meant else ": gitops-connect ledger show lists those that it knows"
+        raise Stalled(f"the ledger knows no offset change {name!r}{meant}{hint}")
+    return found[0]
+
+
+def stood_before(world: World, cluster: ClusterName, record: OperationRecord) -> Offsets:
+    """The offsets that the change found. Raises Stalled where there is nothing to undo, or nothing was saved."""
+    from gitops_connect.model.operations import OperationState
+
+    name = record.name
+    if record.state in (OperationState.INTENDED, OperationState.FAILED):
+        why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
+        raise Stalled(f"{name} never had an effect{why}, so there is nothing to undo")
+    snapshot = world.ledger.operations.snapshot(cluster, name)
+    if snapshot is None:
+        raise Stalled(
+            f"what stood before {name} is not known: it was not applied with this ledger, which saved nothing"
+        )
+    return snapshot
+
+
+def live_after(world: World, cluster: ClusterName, record: OperationRecord, live: Offsets) -> Offsets:
+    """What stands when the document is applied: one that was begun is finished first."""
+    from gitops_connect.model.offsets import merged
+    from gitops_connect.model.operations import OperationState
+    from gitops_connect.plan.offsets import patch_of
+
+    if record.state is not OperationState.OPEN:
+        return live
+    tell(f"note: {record.name} was begun and is not finished: the next apply finishes it first")
+    operations = world.ledger.operations
+    before = operations.snapshot(cluster, record.name) or {}
+    return merged(live, patch_of(operations.saved(cluster, record.name), before))
+
+
+def _readable(before: Offsets, subject: Subject) -> Offsets:
+    """Without the partitions that no manifest of this connector may name, such as those of a file that it once read."""
+    from dataclasses import replace
+
+    from gitops_connect.checks.entries import EntryJudge
+    from gitops_connect.model.offsets import to_json
+    from gitops_connect.model.operations import OperationKind
+    from gitops_connect.report.offsets import partition_words
+
+    judge = EntryJudge(replace(subject.context, live=None), OperationKind.REPLACE)
+    entries = zip(sorted(before), to_json(before), strict=True)
+    left_out = {
+        partition
+        for partition, entry in entries
+        if any(finding.rule in _NEVER_READ for finding in judge.judge(entry).findings)
+    }
+    if left_out:
+        first = partition_words(min(left_out))
+        count = f"{len(left_out):,} partitions, as {first}" if len(left_out) > 1 else first
+        tell(f"note: left out, as the connector with its config of now never reads it: {count}")
+    return {partition: offset for partition, offset in before.items() if partition not in left_out}
+
+
+def later_changes(world: World, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
+    """Changes of the same connector that were applied since, and are taken back with it."""
+    from gitops_connect.model.operations import OperationState
+
+    return [
+        one.name
+        for one in world.ledger.operations.records(cluster).values()
+        if one.connector == record.connector and one.state is OperationState.SETTLED and one.since > record.since
+    ]
+
+
+def known_names(world: World, cluster: ClusterName, declared: Declared | None) -> Set[OperationName]:
+    """Every name that a change of that cluster has, or had."""
+    written = declared.states[cluster].operations if declared is not None else ()
+    return world.ledger.operations.records(cluster).keys() | {one.name for one in written}
+
+
+def new_name(change: str, taken: Set[OperationName]) -> OperationName:
+    """`undo-CHANGE`, with a number where that is taken; without what a name may not have in it."""
+    from gitops_connect.model.names import OperationName
+
+    stem = "undo-" + re.sub(r"[^A-Za-z0-9._-]", "-", change)
+    endings: Iterator[str] = chain([""], (f"-{number}" for number in count(2)))
+    names = (OperationName(stem[: _LONGEST_NAME - len(ending)] + ending) for ending in endings)
+    return next(name for name in names if name not in taken)
+
+
+def document_for(
+    name: OperationName, record: OperationRecord, before: Offsets, subject: Subject, settings: Settings
+) -> ChangeDocument:
+    """The document that makes `before` stand again, with what it has to acknowledge as things stand now."""
+    from gitops_connect.cli.manifest_checks import missing, review_of
+    from gitops_connect.model.operations import OperationKind
+    from gitops_connect.report.change_document import ChangeDocument
+
+    if subject.cluster is None:
+        raise UsageError("the cluster of the change is not known")
+    kind = OperationKind.REPLACE if before else OperationKind.RESET
+    reviewed = review_of(subject, kind, before, settings)
+    if not reviewed.patch:
+        tell("note: exactly these offsets stand already: the document would change nothing")
+    when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
+    reason = f"puts back what stood before {record.name} ({when}, commit {record.revision[:7]})"
+    return ChangeDocument(name, subject.cluster, record.connector, kind, reason, before, missing(reviewed))
+
+
+def write(document: ChangeDocument, out: Path, *, force: bool) -> list[Path]:
+    """The document, and beside it its manifest where it has many offsets. Raises UsageError; returns the paths."""
+    from dataclasses import replace
+
+    from gitops_connect.report import change_document
+
+    if out.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"{out} is to hold YAML: name it *.yaml")
+    if change_document.fits(document.offsets):
+        write_new(out, change_document.render(document), force=force)
+        return [out]
+    beside = out.with_suffix(".jsonl")
+    document = replace(document, manifest=f"./{beside.name}")
+    texts = {beside: change_document.json_lines(document.offsets), out: change_document.render(document)}
+    for path, text in texts.items():
+        write_new(path, text, force=force)
+    return [out, beside]

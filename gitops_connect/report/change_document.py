@@ -1,0 +1,82 @@
+"""An `OffsetChange` as the text of a file: YAML in which texts are quoted as in JSON, so that each stays what it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.offsets import OffsetPatch, to_json
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.report.printable import escaped
+
+MOST_INLINE = 20
+"""More entries than that are kept in a manifest beside the document."""
+_LONGEST_INLINE = 1000
+"""Characters of an entry: YAML takes no longer keys in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDocument:
+    """What stands in it. `manifest` is the path of the manifest, where the offsets do not stand in the document."""
+
+    name: OperationName
+    cluster: ClusterName
+    connector: ConnectorName
+    kind: OperationKind
+    reason: str
+    offsets: OffsetPatch = field(default_factory=dict, repr=False)
+    acknowledge: tuple[Acknowledgement, ...] = ()
+    manifest: str = ""
+
+
+def fits(offsets: OffsetPatch) -> bool:
+    """Whether they are few and short enough to stand in the document itself."""
+    return len(offsets) <= MOST_INLINE and all(len(_json(entry)) <= _LONGEST_INLINE for entry in to_json(offsets))
+
+
+def render(document: ChangeDocument) -> str:
+    """The file."""
+    lines = [
+        "apiVersion: gitops-connect/v1",
+        "kind: OffsetChange",
+        "metadata:",
+        f"  name: {_text(document.name)}",
+        f"  cluster: {_text(document.cluster)}",
+        "spec:",
+        f"  connector: {_text(document.connector)}",
+        f"  operation: {document.kind.value}",
+    ]
+    if document.manifest:
+        lines.append(f"  manifest: {{path: {_text(document.manifest)}}}")
+    elif document.offsets:
+        lines += ["  offsets:", *(f"    - {_yaml(_json(entry))}" for entry in to_json(document.offsets))]
+    if document.acknowledge:
+        lines.append(f"  acknowledge: [{', '.join(one.value for one in document.acknowledge)}]")
+    lines.append(f"  reason: {_text(document.reason)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def json_lines(offsets: OffsetPatch) -> str:
+    """A manifest with an entry a line."""
+    return "".join(f"{escaped(_json(entry))}\n" for entry in to_json(offsets))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _text(text: str) -> str:
+    return _yaml(_json(text))
+
+
+def _yaml(text: str) -> str:
+    """JSON is YAML, but for characters that do not print: YAML has no surrogate pairs."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escape(ord(one)) for one in text)
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

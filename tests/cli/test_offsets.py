@@ -1,0 +1,449 @@
+"""`offsets get|diff|check|history|undo`, over a cluster that keeps offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+from acceptance.workplace import MIRROR, Ran, Workplace
+from standin.connect import StandIn
+
+pytestmark = pytest.mark.slow
+
+Entries = Mapping[str, int | None]
+
+
+@pytest.fixture
+def stopped(at: Workplace) -> Callable[..., Workplace]:
+    """A stopped mirror `lines` that is declared, with these positions by topic."""
+
+    def make(**positions: int) -> Workplace:
+        at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
+        at.apply()
+        if positions:
+            set_offsets(at, positions)
+        return at
+
+    return make
+
+
+def set_offsets(at: Workplace, positions: Entries) -> None:
+    at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", {"offsets": entries(positions)})
+
+
+def entries(positions: Entries) -> list[dict[str, Any]]:
+    return [
+        {
+            "partition": {"cluster": "a", "partition": 0, "topic": name},
+            "offset": None if position is None else {"offset": position},
+        }
+        for name, position in positions.items()
+    ]
+
+
+def standing(at: Workplace) -> dict[str, int]:
+    found = at.rest("GET", f"/connectors/{at.name('lines')}/offsets")["offsets"]
+    return {one["partition"]["topic"]: one["offset"]["offset"] for one in found}
+
+
+def manifest(at: Workplace, positions: Entries, name: str = "m.json") -> Path:
+    file = at.folder / name
+    file.write_text(json.dumps({"offsets": entries(positions)}))
+    return file
+
+
+def wrong(at: Workplace) -> Path:
+    """A manifest for a mirror of another cluster."""
+    file = at.folder / "wrong.json"
+    file.write_text(json.dumps(entries({"t": 1})).replace('"cluster": "a"', '"cluster": "z"'))
+    return file
+
+
+def apply_change(at: Workplace, name: str, operation: str, positions: Entries, acknowledge: str) -> None:
+    offsets = f"\n  offsets: {json.dumps(entries(positions))}" if positions else ""
+    at.commit(
+        f"{name}.yaml",
+        "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
+        f"metadata: {{name: {name}}}\nspec:\n  connector: {at.name('lines')}\n  operation: {operation}{offsets}\n"
+        f"  acknowledge: [{acknowledge}]\n",
+    )
+    at.apply()
+
+
+# get
+
+
+def test_get_shows_what_stands(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(b=2, a=1)
+    ran = at.run("offsets", "get", at.name("lines"))
+    assert ran.code == 0
+    assert [line.split() for line in ran.out.splitlines()] == [
+        ["PARTITION", "OFFSET"],
+        ['{"cluster":"a","partition":0,"topic":"a"}', '{"offset":1}'],
+        ['{"cluster":"a","partition":0,"topic":"b"}', '{"offset":2}'],
+    ]
+    expected = {"offsets": entries({"a": 1, "b": 2})}
+    assert json.loads(at.run("offsets", "get", at.name("lines"), "-o", "json").out) == expected
+    assert yaml.safe_load(at.run("offsets", "get", at.name("lines"), "-o", "yaml").out) == expected
+
+
+def test_what_get_saves_is_a_valid_manifest_and_no_difference(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(b=2, a=1)
+    file = at.folder / "saved.json"
+    ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
+    assert (ran.code, ran.out) == (0, "")
+    assert json.loads(file.read_text()) == {"offsets": entries({"a": 1, "b": 2})}
+    assert at.run("offsets", "check", str(file), "--connector", at.name("lines")).code == 0
+    assert at.run("offsets", "diff", at.name("lines"), str(file), "--replace").code == 0
+
+
+def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=1)
+    file = at.folder / "saved.json"
+    file.write_text("mine")
+    refused = at.run("offsets", "get", at.name("lines"), "--save", str(file))
+    assert refused.code == 64
+    assert f"{file} is there already" in refused.err
+    assert file.read_text() == "mine"
+    assert at.run("offsets", "get", at.name("lines"), "--save", str(file), "--force").code == 0
+    assert json.loads(file.read_text()) == {"offsets": entries({"a": 1})}
+
+
+def test_get_saves_no_json_under_a_name_that_would_be_read_as_something_else(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=1)
+    ran = at.run("offsets", "get", at.name("lines"), "--save", str(at.folder / "saved.csv"))
+    assert ran.code == 64
+    assert "name it *.json" in ran.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("get", "{}"), ("diff", "{}", "{file}"), ("check", "{file}", "--connector", "{}")],
+)
+def test_a_connector_that_is_not_there_may_be_misspelt(stopped: Callable[..., Workplace], command: Any) -> None:
+    at = stopped(a=1)
+    wrong = at.name("lnies")
+    file = str(manifest(at, {"a": 1}))
+    ran = at.run("offsets", *(part.replace("{file}", file).replace("{}", wrong) for part in command))
+    assert (ran.code, ran.out) == (1, "")
+    assert f"there is no connector '{wrong}' on local; did you mean '{at.name('lines')}'?" in ran.err
+
+
+def test_a_connector_of_two_clusters_needs_one_named(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=1)
+    with StandIn() as twin:
+        at.settings(more=f'[clusters.twin]\nurl = ["{twin.url}"]')
+        body = {"name": at.name("lines"), "config": at.config("lines") | {"name": at.name("lines")}}
+        requests.post(f"{twin.url}/connectors", json=body, timeout=10).raise_for_status()
+        ran = at.run("offsets", "get", at.name("lines"))
+        assert ran.code == 64
+        assert "is on local and twin: name one with --cluster" in ran.err
+        named = at.run("offsets", "get", at.name("lines"), "--cluster", "twin")
+        assert (named.code, named.out.splitlines()[1:]) == (0, [])
+        assert at.run("offsets", "get", at.name("lines"), "--cluster", "twn").code == 64
+
+
+def test_a_cluster_that_is_away_is_told_of(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=1)
+    at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
+    found = at.run("offsets", "get", at.name("lines"))
+    assert found.code == 0
+    assert "note: connect cluster gone: " in found.err
+    lost = at.run("offsets", "get", "nobody")
+    assert lost.code == 1
+    assert "error: connect cluster gone: " in lost.err
+
+
+def test_workers_that_are_too_old(stopped: Callable[..., Workplace], standin: StandIn) -> None:
+    at = stopped(a=1)
+    standin.cluster.version = "3.4.0"
+    ran = at.run("offsets", "get", at.name("lines"))
+    assert ran.code == 1
+    assert "Kafka Connect 3.4.0 cannot show offsets (3.5 can)" in ran.err
+
+
+# diff
+
+
+def test_diff_as_alter_and_as_replace(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100, b=5, c=7)
+    file = str(manifest(at, {"a": 90, "b": 5, "d": 1}))
+    altered = at.run("offsets", "diff", at.name("lines"), file)
+    assert altered.code == 2
+    assert altered.out.splitlines()[0].strip() == "1 rewind (10 records come again), 1 new, 1 same"
+    assert (
+        '< {"cluster":"a","partition":0,"topic":"a"}: {"offset":100} -> {"offset":90}  rewind 10 records' in altered.out
+    )
+    replaced = at.run("offsets", "diff", at.name("lines"), file, "--replace")
+    assert replaced.code == 2
+    assert "1 new, 1 removed, 1 same" in replaced.out
+    value = json.loads(at.run("offsets", "diff", at.name("lines"), file, "--replace", "-o", "json").out)
+    assert value["difference"]["counts"]["removed"] == 1
+    assert value["acknowledge"] == ["rewind", "tombstone"]
+
+
+def test_diff_shows_all_where_that_is_asked_for(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(**{f"f{number}": 100 for number in range(15)})
+    file = str(manifest(at, {f"f{number}": number for number in range(15)}))
+    assert "and 5 more (--all-offsets, or -o json)" in at.run("offsets", "diff", at.name("lines"), file).out
+    assert at.run("offsets", "diff", at.name("lines"), file, "--all-offsets").out.count("rewind") == 16
+
+
+def test_diff_of_a_broken_manifest_names_the_line(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=1)
+    file = at.folder / "m.jsonl"
+    file.write_text('{"partition": {"filename": "a"}, "offset": {"position": 1}}\n{"partition": {"filename": "a"}\n')
+    ran = at.run("offsets", "diff", at.name("lines"), str(file))
+    assert ran.code == 4
+    assert "m.jsonl:2:" in ran.out
+    assert "[manifest/syntax]" in ran.out
+
+
+def test_diff_with_a_connector_that_is_declared_and_not_there(at: Workplace) -> None:
+    at.commit("lines.yaml", at.mirror("lines"))
+    ran = at.run("offsets", "diff", at.name("lines"), str(manifest(at, {"a": 1})))
+    assert ran.code == 1
+    assert "is not on the cluster local" in ran.err
+
+
+# check
+
+
+def check(at: Workplace, file: Path, *more: str) -> Ran:
+    return at.run("offsets", "check", str(file), "--connector", at.name("lines"), *more)
+
+
+def test_check_says_what_is_in_it_and_what_it_would_do(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    set_offsets(at, {"a": 100})
+    ran = check(at, manifest(at, {"a": 90}))
+    assert ran.code == 0
+    assert f"for {at.name('lines')} on local (as declared): 1 entry, 1 partition" in ran.out
+    assert "no problems" in ran.out
+    assert "as alter, from what stands now: 1 rewind (10 records come again)" in ran.out
+    assert "acknowledge: [rewind]" in ran.out
+
+
+def test_check_holds_against_the_declared_config_before_that_of_the_cluster(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    assert check(at, manifest(at, {"a": 1})).code == 0
+    at.commit("lines.yaml", at.mirror("lines", "state: stopped", **{"source.cluster.alias": "elsewhere"}))
+    ran = check(at, manifest(at, {"a": 1}))
+    assert ran.code == 4
+    assert "[manifest/alias]" in ran.out
+    assert "1 error (1 manifest/alias)" in ran.out
+
+
+def test_check_of_an_undeclared_connector_holds_against_that_of_the_cluster(at: Workplace) -> None:
+    config = {"connector.class": MIRROR, "source.cluster.alias": "a", "target.cluster.alias": "b"}
+    at.rest("POST", "/connectors", {"name": at.name("lines"), "config": config})
+    good, bad = check(at, manifest(at, {"t": 1})), check(at, wrong(at))
+    assert good.code == 0
+    assert "(as it is on the cluster)" in good.out
+    assert (bad.code, "[manifest/alias]" in bad.out) == (4, True)
+
+
+def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    file = manifest(at, {"a": 1})
+    at.urls = ("http://127.0.0.1:1",)
+    at.settings()
+    ran = check(at, file, "--offline")
+    assert (ran.code, ran.err) == (0, "")
+    assert "not compared with the offsets that stand: offline" in ran.out
+    online = check(at, file)
+    assert online.code == 0
+    assert "not compared with the offsets that stand: connect cluster local: " in online.out
+
+
+def test_check_without_repository_and_cluster_checks_what_holds_for_all(at: Workplace) -> None:
+    (at.folder / "gitops-connect.toml").write_text("")
+    good = check(at, manifest(at, {"/a": 1}), "--offline")
+    assert good.code == 0
+    assert "only what holds for every connector is checked" in good.out
+    twice = at.folder / "twice.json"
+    twice.write_text(json.dumps(entries({"/a": 1}) + entries({"/a": 2})))
+    assert check(at, twice, "--offline").code == 4
+
+
+def test_check_as_data(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    file = wrong(at)
+    ran = check(at, file, "-o", "json")
+    value = json.loads(ran.out)
+    assert ran.code == 4
+    assert (value["entries"], value["partitions"], value["errors"], value["difference"]) == (1, 1, 1, None)
+    assert value["diagnostics"][0]["rule"] == "manifest/alias"
+    sarif = json.loads(check(at, file, "-o", "sarif").out)
+    assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["manifest/alias"]
+
+
+def test_a_manifest_that_cannot_be_read(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    ran = check(at, at.folder / "nowhere.json")
+    assert ran.code == 64
+    assert "cannot read the manifest" in ran.err
+
+
+# history and undo
+
+
+def test_history_is_the_ledgers_newest_first(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    apply_change(at, "one", "alter", {"a": 90, "b": 1}, "rewind")
+    apply_change(at, "two", "reset", {}, "reset")
+    ran = at.run("offsets", "history", at.name("lines"))
+    rows = [line.split("   ") for line in ran.out.splitlines()]
+    assert ran.code == 0
+    assert [row[1].strip() for row in rows[1:]] == ["two", "one"]
+    values = json.loads(at.run("offsets", "history", at.name("lines"), "-o", "json").out)
+    assert [(one["name"], one["state"], one["offsets"]) for one in values] == [
+        ("two", "settled", {"removed": 2}),
+        ("one", "settled", {"new": 1, "changed": 1}),
+    ]
+
+
+def test_history_of_what_the_ledger_does_not_know(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    assert at.run("offsets", "history", at.name("lines")).out.splitlines()[1:] == []
+    ran = at.run("offsets", "history", at.name("lnies"))
+    assert (ran.code, ran.out) == (1, "")
+    assert f"did you mean '{at.name('lines')}'?" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "declared", "acknowledge"),
+    [
+        ({"a": 100, "b": 2}, "alter", {"a": 90, "c": 1}, "rewind"),
+        ({"a": 100, "b": 2}, "replace", {"c": 1}, "tombstone"),
+        ({"a": 100, "b": 2}, "reset", {}, "reset"),
+        ({}, "alter", {"a": 5}, "skip"),
+    ],
+)
+def test_undo_puts_back_exactly_what_stood(
+    stopped: Callable[..., Workplace], before: dict[str, int], operation: str, declared: Entries, acknowledge: str
+) -> None:
+    at = stopped(**before)
+    apply_change(at, "one", operation, declared, acknowledge)
+    assert standing(at) != before
+    out = at.repository / "undo.yaml"
+    ran = at.run("offsets", "undo", "one", "--out", str(out))
+    assert (ran.code, ran.out) == (0, "")
+    assert "Nothing was changed on the cluster" in ran.err
+    assert standing(at) != before
+    at.git("add", "--all")
+    at.git("commit", "--quiet", "--message", "undo")
+    assert at.run("validate").code == 0
+    at.apply()
+    assert standing(at) == before
+    assert "undo-one" in at.run("plan").out
+
+
+def test_undo_writes_to_stdout_and_numbers_names_that_are_taken(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    apply_change(at, "one", "alter", {"a": 90}, "rewind")
+    apply_change(at, "undo-one", "alter", {"a": 91}, "skip")
+    ran = at.run("offsets", "undo", "one")
+    document = yaml.safe_load(ran.out)
+    assert document["metadata"] == {"name": "undo-one-2", "cluster": "local"}
+    assert document["spec"]["operation"] == "replace"
+    assert document["spec"]["offsets"] == entries({"a": 100})
+    assert "acknowledge" not in document["spec"], "nine bytes forward are no more than max_skip"
+    assert "what stood before one" in document["spec"]["reason"]
+    assert "applied since, and taken back with it: undo-one" in ran.err
+
+
+def test_undo_of_many_offsets_has_a_manifest_beside_it(stopped: Callable[..., Workplace]) -> None:
+    before = {f"/data/ä\u202e{number}": number for number in range(30)}
+    at = stopped(**before)
+    apply_change(at, "one", "reset", {}, "reset")
+    refused = at.run("offsets", "undo", "one")
+    assert (refused.code, refused.out) == (64, "")
+    assert "name a file with --out" in refused.err
+    assert at.run("offsets", "undo", "one", "--out", str(at.repository / "undo.yaml")).code == 0
+    assert len((at.repository / "undo.jsonl").read_text().splitlines()) == 30
+    at.git("add", "--all")
+    at.git("commit", "--quiet", "--message", "undo")
+    at.apply()
+    assert standing(at) == before
+
+
+def test_undo_leaves_out_what_the_connector_does_not_read_any_more(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    foreign = {"partition": {"cluster": "z", "partition": 0, "topic": "t"}, "offset": {"offset": 7}}
+    at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", {"offsets": [foreign]})
+    apply_change(at, "one", "replace", {"a": 90}, "rewind, tombstone")
+    ran = at.run("offsets", "undo", "one")
+    assert yaml.safe_load(ran.out)["spec"]["offsets"] == entries({"a": 100})
+    assert 'never reads it: {"cluster":"z","partition":0,"topic":"t"}' in ran.err
+
+
+def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    apply_change(at, "one", "alter", {"a": 90}, "rewind")
+    at.rest("DELETE", f"/connectors/{at.name('lines')}")
+    ran = at.run("offsets", "undo", "one")
+    assert ran.code == 0
+    assert yaml.safe_load(ran.out)["spec"]["offsets"] == entries({"a": 100})
+    assert "is not on the cluster local" in ran.err
+
+
+def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    apply_change(at, "one", "alter", {"a": 90}, "rewind")
+    at.urls = ("http://127.0.0.1:1",)
+    at.settings()
+    ran = at.run("offsets", "undo", "one")
+    assert (ran.code, ran.out) == (1, "")
+    assert "what has to be acknowledged cannot be told" in ran.err
+
+
+def test_undo_writes_over_nothing_unasked_and_yaml_alone(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    apply_change(at, "one", "alter", {"a": 90}, "rewind")
+    out = at.folder / "undo.yaml"
+    out.write_text("mine")
+    assert at.run("offsets", "undo", "one", "--out", str(out)).code == 64
+    assert out.read_text() == "mine"
+    assert at.run("offsets", "undo", "one", "--out", str(at.folder / "undo.json")).code == 64
+    assert at.run("offsets", "undo", "one", "--out", str(out), "--force").code == 0
+    assert yaml.safe_load(out.read_text())["kind"] == "OffsetChange"
+
+
+def test_there_is_nothing_to_undo_in_what_never_had_an_effect(at: Workplace, standin: StandIn) -> None:
+    at.settings("settle_timeout = 1")
+    at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
+    at.apply()
+    standin.refuse("PATCH", "/connectors/.*/offsets", 500, "Failed to alter", times=1)
+    with pytest.raises(AssertionError, match="Failed to alter"):
+        apply_change(at, "one", "alter", {"a": 90}, "skip")
+    ran = at.run("offsets", "undo", "one")
+    assert (ran.code, ran.out) == (1, "")
+    assert "one never had an effect (it failed: " in ran.err
+
+
+def test_a_change_that_is_not_known_may_be_misspelt(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    misspelt = at.run("offsets", "undo", "oen")
+    assert (misspelt.code, misspelt.out) == (1, "")
+    assert "the ledger knows no offset change 'oen'" in misspelt.err
+    apply_change(at, "one", "alter", {"a": 90}, "rewind")
+    assert "did you mean 'one'?" in at.run("offsets", "undo", "oen").err
+
+
+def test_undo_of_what_was_not_applied_with_this_ledger(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    at.commit(
+        "one.yaml",
+        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: one}\n"
+        f"spec:\n  connector: {at.name('lines')}\n  operation: reset\n  acknowledge: [reset]\n",
+    )
+    assert at.run("ledger", "adopt", "one", "--yes").code == 0
+    ran = at.run("offsets", "undo", "one")
+    assert ran.code == 1
+    assert "what stood before one is not known" in ran.err
