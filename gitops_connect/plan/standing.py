@@ -13,7 +13,7 @@ from typing import assert_never
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ALTER_OFFSETS_SINCE
-from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState
+from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import Standing
 from gitops_connect.plan.situation import Situation
 
@@ -93,6 +93,13 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Stand 
     )
 
 
+def is_cleared(situation: Situation, name: ConnectorName) -> bool:
+    """Whether it was deleted with its offsets, and the ledger was not told before the process died."""
+    record = situation.offsets.records.get(clear_name(name))
+    begun = record is not None and record.state is OperationState.OPEN
+    return begun and name not in situation.observed.connectors.keys() | situation.observed.unknown
+
+
 def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand | None:
     """What the ledger alone tells; None where the operation is still to be done."""
     record = situation.offsets.records.get(operation.name)
@@ -101,6 +108,8 @@ def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand 
     same = record.digest in (None, operation.digest)
     found: Stand | None
     match record.state:
+        case OperationState.SETTLED if operation.kind is OperationKind.SEED and is_cleared(situation, record.connector):
+            found = None
         case OperationState.SETTLED:
             found = _settled(record, same=same)
         case OperationState.OPEN:
@@ -134,7 +143,7 @@ def _open(*, same: bool) -> Stand:
 def _settled(record: OperationRecord, *, same: bool) -> Stand:
     when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC {record.revision[:7]}"
     if same:
-        return Stand(Standing.APPLIED, when)
+        return Stand(Standing.APPLIED, f"{when}; warning: {record.warning}" if record.warning else when)
     return Stand(Standing.WAITING, f"{when}, and rewritten since", "offsets/rewritten")
 
 
