@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).resolve().parent / "repo"
 DATA_OF_EXAMPLES = "/tmp/gitops-connect-demo"  # noqa: S108 - the folder that the example's documents name
 COMMAND = Path(sys.executable).with_name("gitops-connect")
 ORDERS = "order 1: two books\norder 2: a lamp\norder 3: nine screws\n"
+CHANGE_OF_OFFSETS = Path(__file__).resolve().parent / "changes" / "orders-again.yaml"
 AN_ORDER_SOURCE = "clusters/local/orders.yaml"
 
 
@@ -37,7 +38,7 @@ def main() -> int:
 
 
 def demo(work: Path, sandbox: Path) -> None:
-    """The five acts."""
+    """All acts."""
     title("A real one-node Kafka and Connect (the first start downloads them)")
     data = work / "data"
     data.mkdir()
@@ -65,6 +66,25 @@ def demo(work: Path, sandbox: Path) -> None:
     show("apply", "plan.json", cwd=work)
     title("Once more: there is nothing left to do")
     show("plan", "--detailed-exitcode", cwd=work)
+    change_offsets(work, data, repository)
+
+
+def change_offsets(work: Path, data: Path, repository: Path) -> None:
+    """The acts with offsets."""
+    title("Change offsets: the source reads two of its lines again, once")
+    show("offsets", "get", "orders-source", cwd=work)
+    change = repository / CHANGE_OF_OFFSETS.name
+    change.write_text(CHANGE_OF_OFFSETS.read_text().replace(DATA_OF_EXAMPLES, str(data)))
+    print(f"\n$ cat {change.name}\n{change.read_text()}")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", "orders: the last two once more")
+    show("plan", cwd=work)
+    show("apply", "--yes", cwd=work)
+    print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines()) + 2))
+    title("The change is history now: it plans nothing, and can be undone by another")
+    show("plan", "--detailed-exitcode", cwd=work)
+    show("offsets", "history", "orders-source", cwd=work)
+    show("offsets", "undo", "2026-11-21-orders-again", cwd=work)
 
 
 def settings(work: Path, sandbox: Path) -> None:

@@ -208,18 +208,29 @@ class _Change:
     def _hold(self, review: Review) -> Ending:
         """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
         told = "; ".join(refusal.message for refusal in review.refusals)
-        ending = self._fail(_Failed(f"held, as its offsets have moved since the plan: {told}", certain=not self._begun))
-        return replace(ending, harmless=self._may_run())
+        failed = _Failed(f"held, as its offsets have moved since the plan: {told}", certain=not self._begun)
+        return replace(self._write_down(failed), harmless=self._may_run())
 
     def _fail(self, failed: _Failed) -> Ending:
+        return self._write_down(failed if failed.certain else self._stays_open(failed))
+
+    def _write_down(self, failed: _Failed) -> Ending:
         try:
             if failed.certain:
                 self._terms.journal.fail(self._operation, str(failed), final=failed.final)
-            elif self._begun:
+            else:
                 self._terms.journal.note(self._operation, str(failed))
         except GitopsConnectError as error:
             return Ending(Result.FAILED, f"{failed}; and that could not be written down: {error}")
         return Ending(Result.FAILED, str(failed), harmless=failed.certain and self._may_run())
+
+    def _stays_open(self, failed: _Failed) -> _Failed:
+        name = self._operation.name
+        told = (
+            "it may have happened, or still happen: the connector stays stopped, and the next cycle finishes it; to"
+            f" give it up, take the change out of git and run `gitops-connect ledger adopt {name} --pending`"
+        )
+        return _Failed(f"{failed}; {told}", certain=False)
 
     def _may_run(self) -> bool:
         """A connector that was to be seeded before it runs, or to be deleted, does not go on."""
