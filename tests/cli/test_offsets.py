@@ -13,9 +13,12 @@ import yaml
 from acceptance.workplace import MIRROR, Ran, Workplace
 from standin.connect import StandIn
 
+from gitops_connect.sandbox.cluster import Sandbox
+
 pytestmark = pytest.mark.slow
 
 Entries = Mapping[str, int | None]
+NUMBERS = {"topic": "numbers"}
 
 
 @pytest.fixture
@@ -64,14 +67,17 @@ def wrong(at: Workplace) -> Path:
     return file
 
 
-def apply_change(at: Workplace, name: str, operation: str, positions: Entries, acknowledge: str) -> None:
+def change_document(at: Workplace, name: str, operation: str, positions: Entries, acknowledge: str) -> str:
     offsets = f"\n  offsets: {json.dumps(entries(positions))}" if positions else ""
-    at.commit(
-        f"{name}.yaml",
+    return (
         "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
         f"metadata: {{name: {name}}}\nspec:\n  connector: {at.name('lines')}\n  operation: {operation}{offsets}\n"
-        f"  acknowledge: [{acknowledge}]\n",
+        f"  acknowledge: [{acknowledge}]\n"
     )
+
+
+def apply_change(at: Workplace, name: str, operation: str, positions: Entries, acknowledge: str) -> None:
+    at.commit(f"{name}.yaml", change_document(at, name, operation, positions, acknowledge))
     at.apply()
 
 
@@ -308,6 +314,30 @@ def test_history_is_the_ledgers_newest_first(stopped: Callable[..., Workplace]) 
     ]
 
 
+def test_what_connect_warns_of_is_in_every_report(at: Workplace) -> None:
+    warning = "if this connector manages offsets externally"
+    at.commit("lines.yaml", at.document("lines", "org.example.fixtures.NumberSource", "state: stopped", NUMBERS))
+    at.apply()
+    at.commit("one.yaml", change_document(at, "one", "alter", {"a": 1}, "skip"))
+    applied = at.apply()
+    assert warning in applied.err
+    assert "warning" in applied.err
+    assert "Applied, with a warning:" in applied.out
+    assert warning in applied.out
+    assert "1 warning." in applied.out
+    planned = at.run("plan", "-o", "json")
+    (change,) = json.loads(planned.out)["clusters"][0]["offset_changes"]
+    assert (change["standing"], warning in change["message"]) == ("applied", True)
+    at.commit("two.yaml", change_document(at, "two", "alter", {"b": 1}, "skip"))
+    ran = at.run("run", "--once")
+    lines = [json.loads(line) for line in ran.err.splitlines()]
+    (step,) = [line for line in lines if line["event"] == "step"]
+    assert (step["level"], step["offset_change"], warning in step["message"]) == ("warning", "two", True)
+    values = json.loads(at.run("offsets", "history", at.name("lines"), "-o", "json").out)
+    assert [warning in one["warning"] for one in values] == [True, True]
+    assert at.run("offsets", "history", at.name("lines")).out.count("warning: ") == 2
+
+
 def test_history_of_what_the_ledger_does_not_know(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     assert at.run("offsets", "history", at.name("lines")).out.splitlines()[1:] == []
@@ -342,6 +372,29 @@ def test_undo_puts_back_exactly_what_stood(
     at.apply()
     assert standing(at) == before
     assert "undo-one" in at.run("plan").out
+
+
+@pytest.mark.e2e
+def test_what_is_shown_and_undone_is_what_connect_keeps(sandbox: Sandbox, tmp_path: Path) -> None:
+    at = Workplace(tmp_path, sandbox.worker_urls)
+    try:
+        at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
+        at.apply()
+        before = {"a": 100, "b": 2**62, "ä\u202e": 0}
+        set_offsets(at, before)
+        saved = at.folder / "saved.json"
+        assert at.run("offsets", "get", at.name("lines"), "--save", str(saved)).code == 0
+        assert check(at, saved).code == 0
+        apply_change(at, "one", "replace", {"a": 90, "c": 1}, "rewind, tombstone")
+        assert at.run("offsets", "diff", at.name("lines"), str(saved), "--replace").code == 2
+        assert at.run("offsets", "undo", "one", "--out", str(at.repository / "undo.yaml")).code == 0
+        at.commit("nothing.yaml", "")
+        at.apply()
+        assert standing(at) == before
+        assert at.run("offsets", "diff", at.name("lines"), str(saved), "--replace").code == 0
+        assert at.run("offsets", "history", at.name("lines")).out.count("settled") == 2
+    finally:
+        at.clean()
 
 
 def test_undo_writes_to_stdout_and_numbers_names_that_are_taken(stopped: Callable[..., Workplace]) -> None:
