@@ -90,6 +90,8 @@ class Standing(Enum):
     UNKNOWN = "history-unknown"
     """Waiting for somebody who knows whether it was applied before the ledger was begun."""
     APPLIED = "applied"
+    IDLE = "idle"
+    """Has nothing to do, and never will: initial offsets of a connector that was there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,11 @@ class Plan:
 
     `fingerprint` is a keyed digest of what was observed and decided upon; `complete` is False where documents or
     connectors were held out of the plan. `refusals` are the guards that will not let it be applied, each with its way
-    out. `adopted` are declared connectors that stand on the cluster and are not yet
-    recorded as ours; `forgotten` are recorded ones that are neither declared nor there; `unmanaged` are on the cluster
-    and neither declared nor ours. `applied` are the declared offset changes that were done before, the last one first;
-    `strays` are those whose connector is not declared. `diagnostics` are what is wrong with documents that only the
-    cluster or the ledger can tell.
+    out. `adopted` are declared connectors that stand on the cluster and are not yet recorded as ours; `forgotten` are
+    recorded ones that are not there, and not declared or to be absent; `unmanaged` are on the cluster and neither
+    declared nor ours. `applied` are the declared offset changes that were done before, the last one first; `strays` are
+    those whose connector is not declared. `diagnostics` are what is wrong with documents that only the cluster or the
+    ledger can tell.
     """
 
     cluster: ClusterName

@@ -57,6 +57,7 @@ def steady(state: WorkerState) -> TargetState | None:
 def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
     """Every step that brings this connector to its document, and what a reader should know besides."""
     steps, notes = _decide(situation, desired, operations)
+    notes = (*notes, *operations.notes)
     held_back = _held_back(situation, desired)
     return ConnectorPlan(
         desired.name,

@@ -39,6 +39,7 @@ class OperationsPlan:
     diagnostics: tuple[Diagnostic, ...] = ()
     seed: Operation | None = None
     blocked: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def plan_operations(situation: Situation, connector: DesiredConnector) -> OperationsPlan:
@@ -76,6 +77,7 @@ class _Draft:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     seed: Operation | None = None
     blocked: str = ""
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         there = self.connector.name in self.situation.observed.connectors
@@ -89,6 +91,7 @@ class _Draft:
             tuple(self.diagnostics),
             self.seed,
             self.blocked,
+            tuple(self.notes),
         )
 
     def finish(self, unfinished: Unfinished) -> None:
@@ -124,6 +127,8 @@ class _Draft:
         match stood.standing:
             case Standing.APPLIED:
                 self.applied.append(shown)
+            case Standing.IDLE:
+                self.notes.append(stood.message)
             case Standing.WAITING | Standing.UNKNOWN:
                 self._wait(shown, blocks_later=self._holds_later(operation))
                 if operation.kind is OperationKind.SEED and stood.rule == "offsets/failed":

@@ -54,7 +54,7 @@ def stand(situation: Situation, connector: DesiredConnector, operation: DesiredO
         return known
     record = situation.offsets.records.get(operation.name)
     if connector.initial_offsets is operation and connector.name in situation.observed.connectors and record is None:
-        return Stand(Standing.WAITING, "the connector was there before its initialOffsets, which therefore do nothing")
+        return Stand(Standing.IDLE, "the connector was there before its initialOffsets, which therefore do nothing")
     if why := _why_not_now(situation, connector):
         return Stand(Standing.WAITING, why)
     version = situation.observed.version
@@ -167,5 +167,5 @@ def _released(situation: Situation, operation: DesiredOperation, record: Operati
     """A seed whose connector was deleted with its offsets is one that was never done, until somebody else made it."""
     there = operation.connector in situation.observed.connectors
     if record.state is OperationState.RELEASED and there:
-        return Stand(Standing.WAITING, "the connector was there before its initialOffsets, which therefore do nothing")
+        return Stand(Standing.IDLE, "the connector was there before its initialOffsets, which therefore do nothing")
     return None
