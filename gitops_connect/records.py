@@ -6,7 +6,7 @@ recorded is found again by the next cycle, as a declared connector that is alrea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -20,6 +20,7 @@ from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, Plan, PlannedOperation, Standing
 from gitops_connect.plan.ownership import remember
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.standing import is_cleared
 
 
 class Records:
@@ -54,26 +55,27 @@ class Records:
             self._operations.mark(cluster, *(self._unknown(one, now) for one in unknown))
         for name in _withdrawn_seeds(self._situation):
             self._operations.drop(cluster, name)
-        for one in offsets.unfinished.values():
-            clears = one.operation.kind is OperationKind.CLEAR
-            if clears and one.operation.connector not in self._there():
-                self._cleared(one.operation.connector, now)
-
-    def _there(self) -> Set[ConnectorName]:
-        return self._situation.observed.connectors.keys() | self._situation.observed.unknown
+        for name, record in offsets.records.items():
+            if is_cleared(self._situation, record.connector) and name == clear_name(record.connector):
+                self._cleared(record.connector, now)
+            elif record.kind is OperationKind.CLEAR and record.state is OperationState.SETTLED:
+                self._operations.release(cluster, name)
 
     def _unknown(self, one: PlannedOperation, now: datetime) -> OperationRecord:
         state, revision = OperationState.UNKNOWN, self._situation.revision
         return OperationRecord(one.name, one.connector, one.kind, state, one.digest, revision, now)
 
     def _cleared(self, connector: ConnectorName, now: datetime) -> None:
-        """It was deleted with its offsets: a connector of that name would be a new one, to be seeded again."""
+        """It was deleted with its offsets: a connector of that name would be a new one, to be seeded again.
+
+        The deletion itself is released last: as long as it is not, the next cycle does the rest of this.
+        """
         operations, cluster = self._operations, self._situation.desired.cluster
-        operations.settle(cluster, clear_name(connector), {}, "", now)
-        operations.release(cluster, clear_name(connector))
         seed = self._situation.offsets.records.get(seed_name(connector))
         if seed is not None and seed.state is OperationState.SETTLED:
             operations.release(cluster, seed_name(connector))
+        operations.settle(cluster, clear_name(connector), {}, "", now)
+        operations.release(cluster, clear_name(connector))
 
     def after(self, outcome: StepOutcome, now: datetime) -> None:
         """Record a connector when its last step took effect."""

@@ -143,8 +143,11 @@ def _adopted(situation: Situation, planned: list[ConnectorPlan]) -> tuple[Connec
 
 
 def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
+    """What is to be absent and is gone, too: whoever makes a connector of that name now has one that is not ours."""
     there = situation.observed.connectors.keys() | situation.observed.unknown
-    return tuple(name for name in owned_and_undeclared(situation) if name not in there)
+    absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
+    gone = {*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there
+    return tuple(sorted(gone))
 
 
 def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:

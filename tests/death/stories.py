@@ -1,0 +1,149 @@
+"""What is declared, killed and declared then; and what must be so in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from standin.cluster import Cluster
+from standin.connect import Call, Reply, StandIn
+
+from death.trials import LOCAL, Trial
+from gitops_connect.model.offsets import Offsets, offset_text, offsets_digest, partition_text
+from gitops_connect.model.operations import OperationState
+
+SEED, CLEAR = "initialOffsets/lines", "onDelete/lines"
+ELSEWHERE = {"filename": "/elsewhere"}
+CYCLES = 4
+"""Enough for everything after a death: to finish what was begun, then what is declared by now."""
+
+
+class Recorder(StandIn):
+    """A worker that writes down what had an effect: the request, and the offsets that stood before it."""
+
+    def __init__(self) -> None:
+        super().__init__(Cluster())
+        self.done: list[tuple[str, str, Any]] = []
+        self.stood: list[Offsets] = []
+
+    def carry_out(self, call: Call) -> Reply:
+        stood = self.offsets()
+        reply = super().carry_out(call)
+        if call.method != "GET" and reply.status < 300:
+            verb = call.path.rpartition("/")[2]
+            self.done.append((call.method, verb, call.body))
+            if verb == "offsets":
+                self.stood.append(stood)
+        return reply
+
+    def offsets(self) -> Offsets:
+        pairs = self.cluster.stored.sources.get("lines", {}).values()
+        return {partition_text(partition or {}): offset_text(offset) for partition, offset in pairs}
+
+    def state(self) -> str | None:
+        connector = self.cluster.connectors.get("lines")
+        return connector.reported.state if connector and connector.reported else None
+
+    def look(self) -> None:
+        """Time passes for the connector: one that runs reads on."""
+        with self.cluster.lock:
+            self.cluster.pass_time("lines")
+
+    def sent(self) -> list[int]:
+        """The lines that the connector has read, in their order."""
+        return [int(line) for line in self.cluster.stored.topics.get("lines", [])]
+
+    def begin_anew(self) -> None:
+        self.cluster = Cluster()
+        self.done.clear()
+        self.stood.clear()
+
+
+Documents = Callable[[Trial], list[str]]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is declared first; what then, and is killed; and what after that, if something else.
+
+    `settled` are the operations in the order in which they take effect, `goes_on` is the line after the last of them,
+    and `state` how the connector ends. `exact`: it has no other offsets than the one declared.
+    """
+
+    first: Documents
+    then: Documents
+    after: Documents | None = None
+    settled: tuple[str, ...] = ()
+    goes_on: int | None = None
+    state: str | None = "RUNNING"
+    exact: bool = False
+    more: str = ""
+
+
+def running(*changes: tuple[Any, ...], spec: str = "", **config: str) -> Documents:
+    return lambda trial: [trial.connector(spec, **config), *(trial.change(*change) for change in changes)]
+
+
+def seeded(spec: str = "") -> Documents:
+    return lambda trial: [trial.connector(f"initialOffsets: {{offsets: [{_flow(trial.entry(2))}]}}\n{spec}")]
+
+
+def _flow(entry: dict[str, Any]) -> str:
+    return str(entry).replace("'", '"')
+
+
+BACK = ("back", "alter", 2, "rewind")
+STOPPED = "state: stopped"
+Each = Callable[[Story], Iterator[tuple[Trial, bool]]]
+
+
+def finish(trial: Trial, worker: Recorder, story: Story) -> None:
+    """Run it until nothing is to be done any more; meanwhile the connector goes on wherever it runs."""
+    trial.declare(*(story.after or story.then)(trial))
+    for _ in range(CYCLES):
+        worker.look()
+        trial.grow()
+        worker.look()
+        assert trial.cycle()
+        assert not [step for step in trial.told.get("steps", ()) if step[2] != "applied"], trial.told
+        if not trial.told["planned"]:
+            break
+    worker.look()
+
+
+def require_once(worker: Recorder, place: str) -> None:
+    """Offsets are never changed once the connector was started after the first change."""
+    verbs = [verb for method, verb, _ in worker.done]
+    first = verbs.index("offsets")
+    started = [index for index, verb in enumerate(verbs) if index > first and verb in ("resume", "pause")]
+    if started:
+        assert "offsets" not in verbs[started[0] :], f"{place}: {verbs}"
+
+
+def require_settled(trial: Trial, worker: Recorder, story: Story, place: str) -> None:
+    """The ledger has each of them as done, and what really stood before the first one."""
+    records = trial.records()
+    assert [name for name in records if records[name].state is OperationState.SETTLED] == sorted(story.settled), place
+    assert len(records) == len(story.settled), place
+    assert trial.ledger().operations.snapshot(LOCAL, story.settled[0]) == worker.stood[0], place
+    assert records[story.settled[0]].before == offsets_digest(worker.stood[0])
+
+
+def require_position(trial: Trial, worker: Recorder, story: Story, place: str) -> None:
+    """One that does not run has what was declared; one that runs has read each line from there on exactly once."""
+    assert story.goes_on is not None
+    if story.state != "RUNNING":
+        require_offsets(worker, trial.at(story.goes_on), place, exact=story.exact)
+        return
+    require_offsets(worker, trial.at(trial.lines), place, exact=story.exact)
+    sent, again = worker.sent(), list(range(story.goes_on, trial.lines))
+    assert sent[-len(again) :] == again, f"{place}: {sent}"
+    earlier = sent[: -len(again)]
+    assert earlier == list(range(len(earlier))), f"{place}: {sent}"
+
+
+def require_offsets(worker: Recorder, wanted: Offsets, place: str, *, exact: bool) -> None:
+    found = worker.offsets()
+    assert {one: found.get(one) for one in wanted} == wanted, place
+    assert not exact or found == wanted, place

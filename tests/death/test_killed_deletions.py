@@ -1,0 +1,58 @@
+"""Killed anywhere in a deletion that takes the offsets along: there is no half of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from death.stories import CLEAR, Each, Recorder, Story, finish, running, seeded
+from death.trials import LOCAL, Trial
+from gitops_connect.model.operations import OperationState
+
+pytestmark = pytest.mark.slow
+DELETE = "onDelete: {offsets: reset}"
+OTHER = "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: other}\nspec: {class: X, state: absent}\n"
+DELETIONS = {
+    "absent": Story(running(spec=DELETE), running(spec=f"{DELETE}\nstate: absent")),
+    "absent, and it was seeded": Story(seeded(DELETE), seeded(f"{DELETE}\nstate: absent")),
+    "pruned": Story(running(spec=DELETE), lambda _: [OTHER], more="prune = true"),
+}
+
+
+@pytest.mark.parametrize("name", DELETIONS)
+def test_a_deletion_with_offsets_leaves_no_half(name: str, deaths: Each, worker: Recorder) -> None:
+    story = DELETIONS[name]
+    for trial, _ in deaths(story):
+        place = trial.place
+        finish(trial, worker, story)
+        require_gone(trial, worker, place)
+        assert worker.sent()[:5] == list(range(5)) or name != "absent", place
+
+
+def require_gone(trial: Trial, worker: Recorder, place: str) -> None:
+    assert worker.state() is None, place
+    assert worker.offsets() == {}, place
+    assert trial.ledger().ownership(LOCAL) == {}, place
+    records = trial.records()
+    assert {record.state for record in records.values()} == {OperationState.RELEASED}, place
+    assert trial.ledger().operations.snapshot(LOCAL, CLEAR) == worker.stood[-1 if worker.stood[-1] else 0], place
+
+
+@pytest.mark.parametrize("seed", [False, True])
+def test_a_deletion_is_finished_though_git_wants_the_connector_back_and_it_can_be_deleted_again(
+    seed: bool, deaths: Each, worker: Recorder
+) -> None:
+    wanted = seeded if seed else lambda spec: running(spec=spec)
+    gone, back = wanted(f"{DELETE}\nstate: absent"), wanted(DELETE)
+    story, again = Story(back, gone, back), Story(back, gone)
+    for trial, _ in deaths(story):
+        place = trial.place
+        begun = "begin" in trial.events
+        finish(trial, worker, story)
+        assert worker.state() == "RUNNING", place
+        verbs = [(method, verb) for method, verb, _ in worker.done]
+        assert (("DELETE", "lines") in verbs) == begun, place
+        sent = worker.sent()
+        assert sent.count(0) == (0 if seed else 1 + begun), f"{place}: {sent}"
+        assert sent.count(2) == 1 + begun, f"{place}: {sent}"
+        finish(trial, worker, again)
+        require_gone(trial, worker, place)

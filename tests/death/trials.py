@@ -1,0 +1,131 @@
+"""One connector, its file, its documents and its ledger, and a program that works on them until it is killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.model.operations import OperationRecord
+
+LOCAL = ClusterName("local")
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+WIDTH = 4
+"""Bytes of a line: the n-th begins at n times that."""
+
+
+class Program:
+    """`program.py`, waiting for orders."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "death.program"],
+            cwd=Path(__file__).parents[1],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def order(self, folder: Path, die_at: int | None, *, hasty: bool) -> int:
+        """One cycle; its exit code, or the negative number of the signal that it died of."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"folder": str(folder), "die_at": die_at, "hasty": hasty}) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+@contextmanager
+def program() -> Iterator[Program]:
+    started = Program()
+    try:
+        yield started
+    finally:
+        started.end()
+
+
+@dataclass
+class Trial:
+    """A folder of its own. `events` are the steps of all its cycles so far; `place` is where one was killed, in words.
+
+    `told` is what the last cycle that ended told.
+    """
+
+    folder: Path
+    url: str
+    program: Program
+    name: str = "lines"
+    hasty: bool = True
+    more: str = ""
+    events: list[str] = field(default_factory=list)
+    place: str = "not killed"
+    told: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        (self.folder / "repository").mkdir(parents=True)
+        (self.folder / "gitops-connect.toml").write_text(f'[clusters.local]\nurl = ["{self.url}"]\n{self.more}\n')
+        self.lines = 0
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "lines.txt"
+
+    def grow(self, count: int = 1) -> None:
+        """The file gets further lines."""
+        with self.file.open("a") as file:
+            file.writelines(f"{number:0{WIDTH - 1}}\n" for number in range(self.lines, self.lines + count))
+        self.lines += count
+
+    def declare(self, *documents: str) -> None:
+        (self.folder / "repository" / "all.yaml").write_text("---\n".join(documents))
+
+    def connector(self, spec: str = "", **config: str) -> str:
+        lines = "".join(f"    {key}: {value}\n" for key, value in config.items())
+        more = "".join(f"  {line}\n" for line in spec.splitlines())
+        return (
+            f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {self.name}}}\n"
+            f"spec:\n  class: {SOURCE}\n{more}  config:\n    file: {self.file}\n    topic: {self.name}\n{lines}"
+        )
+
+    def change(self, name: str, operation: str, line: int | None = None, acknowledge: str = "") -> str:
+        offsets = f"  offsets: {json.dumps([self.entry(line)])}\n" if line is not None else ""
+        return (
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\n"
+            f"spec:\n  connector: {self.name}\n  operation: {operation}\n{offsets}  acknowledge: [{acknowledge}]\n"
+        )
+
+    def entry(self, line: int) -> dict[str, Any]:
+        return {"partition": {"filename": str(self.file)}, "offset": {"position": line * WIDTH}}
+
+    def at(self, line: int) -> Offsets:
+        """The offsets of a connector that goes on with that line."""
+        entry = self.entry(line)
+        return {partition_text(entry["partition"]): offset_text(entry["offset"])}
+
+    def cycle(self, die_at: int | None = None) -> bool:
+        """Run one; False where it was killed before that step."""
+        code = self.program.order(self.folder, die_at, hasty=self.hasty)
+        self.events += (self.folder / "events").read_text().splitlines()
+        if code == -9:
+            self.place = f"killed before {self.events.pop()!r}, after {self.events}"
+            return False
+        assert code == 0, f"the cycle ended with {code} after {self.events}"
+        self.told = json.loads((self.folder / "told.json").read_text())
+        return True
+
+    def ledger(self) -> Ledger:
+        return Ledger.open("sqlite:///state.db", self.folder, None)
+
+    def records(self) -> dict[str, OperationRecord]:
+        return dict(self.ledger().operations.records(LOCAL))

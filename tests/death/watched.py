@@ -1,0 +1,66 @@
+"""Parts of a world that tell of each step before it is taken: the places to die at.
+
+The moment after a step is the moment before the next one: nothing lasting happens in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, cast
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.world import World
+
+Tell = Callable[[str], None]
+
+LOOKS = frozenset({"info", "names", "connectors", "plugins", "validate", "sensitive_keys", "cluster", "close"})
+LEDGER_LOOKS = frozenset({"ownership", "revisions", "lease", "key", "export", "close"})
+OPERATION_LOOKS = frozenset({"records", "saved", "declared", "snapshot"})
+"""What changes nothing. All else is told of, and the reading of offsets too: so much hangs on it."""
+
+
+class Watched:
+    """Another object; but `tell` hears of each call of a method that is not among `looks`."""
+
+    def __init__(self, part: object, looks: frozenset[str], tell: Tell) -> None:
+        self._part = part
+        self._looks = looks
+        self._tell = tell
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        if name in self._looks or not callable(found):
+            return found
+
+        @wraps(found)
+        def told(*args: Any, **more: Any) -> Any:
+            self._tell(name)
+            return found(*args, **more)
+
+        return told
+
+
+class WatchedOperations(Watched):
+    """Those of a ledger, and those that it gives out under a lease."""
+
+    def __init__(self, part: Operations, tell: Tell) -> None:
+        super().__init__(part, OPERATION_LOOKS, tell)
+
+    def under(self, lease: Any) -> WatchedOperations:
+        return WatchedOperations(self._part.under(lease), self._tell)  # type: ignore[attr-defined]
+
+
+class WatchedLedger(Watched):
+    def __init__(self, part: Ledger, tell: Tell) -> None:
+        super().__init__(part, LEDGER_LOOKS, tell)
+        self.operations = WatchedOperations(part.operations, tell)
+
+
+def watch(world: World, tell: Tell) -> World:
+    """The same world, watched. Some of it happens in threads."""
+    clients = {name: cast(ConnectClient, Watched(client, LOOKS, tell)) for name, client in world.clients.items()}
+    return replace(world, clients=clients, ledger=cast(Ledger, WatchedLedger(world.ledger, tell)))
