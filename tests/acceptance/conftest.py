@@ -9,6 +9,7 @@ import pytest
 from standin.connect import StandIn
 
 from acceptance.workplace import Workplace
+from gitops_connect.sandbox.cluster import Sandbox
 
 
 @pytest.fixture(params=[pytest.param("standin", marks=pytest.mark.slow), pytest.param("real", marks=pytest.mark.e2e)])
@@ -23,5 +24,13 @@ def urls(request: pytest.FixtureRequest) -> Iterator[tuple[str, ...]]:
 @pytest.fixture
 def at(urls: tuple[str, ...], tmp_path: Path) -> Iterator[Workplace]:
     workplace = Workplace(tmp_path, urls)
+    yield workplace
+    workplace.clean()
+
+
+@pytest.fixture
+def real(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
+    """Where records flow: the stand-in has none."""
+    workplace = Workplace(tmp_path, sandbox.worker_urls)
     yield workplace
     workplace.clean()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from acceptance.workplace import SINK, Workplace
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
-from gitops_connect.sandbox.cluster import Sandbox
 from gitops_connect.settings.load import load_settings
 from gitops_connect.world import open_source, open_world
 
@@ -108,14 +106,6 @@ def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines:
     assert "applied" in again.out
     assert at.git("rev-parse", "HEAD")[:7] in again.out
     assert at.run("plan", "--detailed-exitcode").code == 0
-
-
-@pytest.fixture
-def real(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
-    """Where records flow: the stand-in has none."""
-    workplace = Workplace(tmp_path, sandbox.worker_urls)
-    yield workplace
-    workplace.clean()
 
 
 @pytest.mark.e2e

@@ -1,0 +1,133 @@
+"""Offset changes of connectors that answer in each way that `alterOffsets` allows (KIP-875), through a whole apply."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from acceptance.test_offsets import change
+from acceptance.workplace import SINK, Workplace
+
+_PARTITION = {"stream": "a"}
+
+
+class Numbers:
+    """A source that counts to 20, of a class whose name begins with `prefix`."""
+
+    def __init__(self, place: Workplace, prefix: str) -> None:
+        self.place = place
+        self.plugin = f"org.example.fixtures.{prefix}NumberSource"
+
+    def document(self, spec: str = "") -> str:
+        config = {"topic": self.place.name("numbers"), "until": "20", "streams": "a"}
+        return self.place.document("numbers", self.plugin, spec, config)
+
+    def run(self) -> None:
+        self.place.commit("numbers.yaml", self.document())
+        self.place.apply()
+        self.place.await_that(self.position, lambda found: found == 20)
+
+    def position(self) -> int | None:
+        name = self.place.name("numbers")
+        found = self.place.rest("GET", f"/connectors/{name}/offsets")["offsets"]
+        return found[0]["offset"]["position"] if found else None
+
+    def ask(self, name: str, spec: str) -> None:
+        self.place.commit(f"{name}.yaml", change(name, self.place.name("numbers"), spec))
+
+    def ask_for(self, name: str, position: int) -> None:
+        entry = {"partition": _PARTITION, "offset": {"position": position}}
+        self.ask(name, f"operation: alter\noffsets: {json.dumps([entry])}\nacknowledge: [rewind]")
+
+
+def test_offsets_that_the_plugin_sees_to_are_changed_without_a_warning(at: Workplace) -> None:
+    numbers = Numbers(at, "Movable")
+    numbers.run()
+    numbers.ask_for("back", 5)
+    ran = at.apply()
+    assert "externally" not in ran.out + ran.err
+    at.await_that(numbers.position, lambda found: found == 20)
+
+
+@pytest.mark.parametrize("spec", ["alter", "reset"])
+def test_offsets_that_may_be_managed_externally_are_changed_with_a_warning_wherever_one_looks(
+    at: Workplace, spec: str
+) -> None:
+    numbers = Numbers(at, "")
+    numbers.run()
+    if spec == "alter":
+        numbers.ask_for("back", 5)
+    else:
+        numbers.ask("back", "operation: reset\nacknowledge: [reset]")
+    ran = at.apply()
+    warning = "if this connector manages offsets externally"
+    assert warning in ran.err
+    assert warning in ran.out
+    assert warning in at.run("plan").out
+    assert warning in at.run("offsets", "history", at.name("numbers")).out
+    at.await_that(numbers.position, lambda found: found == 20)
+
+
+@pytest.mark.parametrize("spec", ["alter", "reset"])
+def test_a_plugin_that_forbids_it_is_asked_once_and_runs_on(at: Workplace, spec: str) -> None:
+    numbers = Numbers(at, "Fixed")
+    numbers.run()
+    if spec == "alter":
+        numbers.ask_for("back", 5)
+    else:
+        numbers.ask("back", "operation: reset\nacknowledge: [reset]")
+    ran = at.run("apply", "--yes")
+    assert ran.code == 1
+    assert "doesn't support external modification of offsets" in ran.err
+    assert at.states() == {"numbers": "RUNNING"}
+    assert numbers.position() == 20
+
+    again = at.run("apply", "--yes")
+    assert "it failed for good" in again.err
+    assert "stop" not in again.out
+
+
+def test_a_plugin_that_fails_at_it_leaves_everything_as_it_was_and_is_asked_again_later(at: Workplace) -> None:
+    numbers = Numbers(at, "Broken")
+    numbers.run()
+    numbers.ask_for("back", 5)
+    ran = at.run("apply", "--yes")
+    assert ran.code == 1
+    assert "nobody answers there" in ran.err
+    assert at.states() == {"numbers": "RUNNING"}
+    assert numbers.position() == 20
+    assert "is tried again at" in at.run("apply", "--yes").err
+
+    numbers.ask_for("back", 6)
+    mended = at.run("apply", "--yes")
+    assert "~ alter" in mended.out, "another document is another try"
+
+
+@pytest.mark.e2e
+def test_a_poison_pill_is_skipped_by_a_commit(real: Workplace) -> None:
+    at = real
+    given, arrived, topic = at.folder / "given.txt", at.folder / "arrived.txt", at.name("poisoned")
+    given.write_text('{"n": 1}\nno JSON\n{"n": 3}\n')
+    json_only = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": '"false"',
+        "errors.tolerance": "none",
+        "consumer.override.max.poll.records": '"1"',
+    }
+    sink = at.document("sink", SINK, "", {"file": str(arrived), "topics": topic, **json_only})
+    at.commit("connectors.yaml", at.source("source", file=str(given), topic=topic), sink)
+    at.apply()
+    at.await_that(lambda: failed_tasks(at, "sink"), lambda found: found == 1)
+
+    entry = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 2}}
+    spec = f"operation: alter\noffsets: {json.dumps([entry])}\nreason: record 1 is no JSON"
+    at.commit("skip.yaml", change("skip-poison-pill", at.name("sink"), spec))
+    at.apply()
+    at.await_that(lambda: arrived.read_text().splitlines(), lambda found: found[-1:] == ["{n=3}"])
+    assert failed_tasks(at, "sink") == 0
+
+
+def failed_tasks(place: Workplace, stem: str) -> int:
+    status = place.rest("GET", f"/connectors/{place.name(stem)}/status")
+    return sum(task["state"] == "FAILED" for task in status["tasks"])
