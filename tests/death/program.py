@@ -1,20 +1,23 @@
 """What the tests kill: for each order on its input a process that goes through one cycle, and dies before a step of it.
 
 It forks those processes, as each would otherwise take half a second to start. An order is a line of JSON: the `folder`
-with the settings and the repository, `die_at` (or null), and `hasty` where nothing real has to be waited for.
+with the settings and the repository; `hasty` where nothing real has to be waited for; and what is to happen (`Fate`).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NoReturn
 
 from death.watched import watch
 from gitops_connect.errors import GitopsConnectError
@@ -41,29 +44,35 @@ class HastyClock:
         time.sleep(seconds / HASTE)
 
 
-class Mortal:
-    """Counts events and writes each down; at the one that is named, the process kills itself."""
+class Fate:
+    """Tells of each step before it is taken, and lets happen what the order says of its number or its name."""
 
-    def __init__(self, log: Path, die_at: int | None) -> None:
-        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        self._die_at = die_at
+    def __init__(self, order: dict[str, Any], say: Callable[[str, Any], None]) -> None:
+        self._order = order
+        self._say = say
         self._count = 0
         self._lock = Lock()
 
-    def tell(self, event: str) -> None:
+    def tell(self, step: str) -> None:
         with self._lock:
-            os.write(self._log, f"{event}\n".encode())
-            if self._count == self._die_at:
+            self._say("step", step)
+            if self._count == self._order.get("die_at"):
                 os.kill(os.getpid(), signal.SIGKILL)
             self._count += 1
+            if step == self._order.get("full_at"):
+                # No file of this process may grow or be written any more.
+                resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+            if step == self._order.get("lose_at"):
+                for file in Path(self._order["folder"]).glob("state.db*"):
+                    file.unlink()
 
 
-def live(order: dict[str, Any]) -> dict[str, Any]:
+def live(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, Any]:
     folder = Path(order["folder"])
     settings = load_settings(folder / "gitops-connect.toml", {})
-    world = watch(open_world(settings), Mortal(folder / "events", order["die_at"]).tell)
+    world = watch(open_world(settings), Fate(order, say).tell)
     if order["hasty"]:
-        world = type(world)(world.settings, world.ledger, world.clients, world.environment, HastyClock())
+        world = replace(world, clock=HastyClock())
     declared = declare(WorkingTree(folder / "repository"), settings.clusters, Memory())
     try:
         outcome = reconcile(world, declared, LOCAL, Conduct())
@@ -74,21 +83,32 @@ def live(order: dict[str, Any]) -> dict[str, Any]:
     return {"steps": steps, "diagnostics": diagnostics, "planned": len(outcome.plan.steps)}
 
 
+def live_or_die(order: dict[str, Any], pipe: int) -> NoReturn:
+    """In a process of its own; what it has to say goes through the pipe, which no death takes back."""
+
+    def say(kind: str, what: Any) -> None:
+        os.write(pipe, json.dumps([kind, what]).encode() + b"\n")
+
+    try:
+        say("told", live(order, say))
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        os._exit(70)
+    os._exit(0)
+
+
 def main() -> None:
     for line in sys.stdin:
-        order = json.loads(line)
-        told = Path(order["folder"]) / "told.json"
-        told.unlink(missing_ok=True)
+        reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            try:
-                told.write_text(json.dumps(live(order)))
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
-                os._exit(70)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+            os.close(reading)
+            live_or_die(json.loads(line), writing)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            said = [json.loads(one) for one in pipe]
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        sys.stdout.write(json.dumps({"code": code, "said": said}) + "\n")
         sys.stdout.flush()
 
 

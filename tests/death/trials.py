@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,13 +35,13 @@ class Program:
             text=True,
         )
 
-    def order(self, folder: Path, die_at: int | None, *, hasty: bool) -> int:
-        """One cycle; its exit code, or the negative number of the signal that it died of."""
+    def order(self, **order: Any) -> Any:
+        """One cycle; its exit code (or the negative number of the signal that it died of), and what it said."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"folder": str(folder), "die_at": die_at, "hasty": hasty}) + "\n")
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+        return json.loads(self._process.stdout.readline())
 
     def end(self) -> None:
         self._process.communicate()
@@ -113,15 +114,15 @@ class Trial:
         entry = self.entry(line)
         return {partition_text(entry["partition"]): offset_text(entry["offset"])}
 
-    def cycle(self, die_at: int | None = None) -> bool:
-        """Run one; False where it was killed before that step."""
-        code = self.program.order(self.folder, die_at, hasty=self.hasty)
-        self.events += (self.folder / "events").read_text().splitlines()
-        if code == -9:
+    def cycle(self, die_at: int | None = None, **fate: str) -> bool:
+        """Run one; False where it was killed before that step. `fate` is what else happens to it."""
+        answer = self.program.order(folder=str(self.folder), hasty=self.hasty, die_at=die_at, **fate)
+        self.events += [what for kind, what in answer["said"] if kind == "step"]
+        if answer["code"] == -signal.SIGKILL:
             self.place = f"killed before {self.events.pop()!r}, after {self.events}"
             return False
-        assert code == 0, f"the cycle ended with {code} after {self.events}"
-        self.told = json.loads((self.folder / "told.json").read_text())
+        assert answer["code"] == 0, f"the cycle ended with {answer['code']} after {self.events}"
+        self.told = answer["said"][-1][1]
         return True
 
     def ledger(self) -> Ledger:

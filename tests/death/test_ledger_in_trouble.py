@@ -1,0 +1,88 @@
+"""A ledger that cannot be written any more, or that is gone, just when it matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from death.stories import BACK, STOPPED, Recorder, Story, finish, require_once, require_settled, running
+from death.trials import Program, Trial
+from gitops_connect.model.operations import OperationState
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def trial(orders: Program, worker: Recorder, tmp_path: Path) -> Trial:
+    """One whose connector has read its file, and that is about to be moved back."""
+    worker.begin_anew()
+    trial = Trial(tmp_path / "trial", worker.url, orders)
+    trial.grow(5)
+    trial.declare(*running()(trial))
+    assert trial.cycle()
+    worker.look()
+    worker.done.clear()
+    trial.declare(*running(BACK)(trial))
+    return trial
+
+
+STORY = Story(running(), running(BACK), None, ("back",), 2)
+
+
+def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder) -> None:
+    """It was not written down, so it is not done; and the connector goes on as before."""
+    assert trial.cycle(full_at="begin")
+    assert "LedgerUnusable" in trial.told["error"]
+    assert "state.db" in trial.told["error"]
+    assert [verb for _, verb, _ in worker.done] == ["stop", "resume"]
+    assert worker.state() == "RUNNING"
+    assert trial.records() == {}
+    finish(trial, worker, STORY)
+    require_once(worker, "")
+    require_settled(trial, worker, STORY, "")
+
+
+def test_a_disk_that_is_full_when_a_change_is_settled(trial: Trial, worker: Recorder) -> None:
+    """It took effect, and nobody may start the connector before that is written down."""
+    assert trial.cycle(full_at="settle")
+    assert "LedgerUnusable" in trial.told["error"]
+    assert worker.state() == "STOPPED"
+    assert trial.records()["back"].state is OperationState.OPEN
+    finish(trial, worker, STORY)
+    assert worker.state() == "RUNNING"
+    assert [verb for _, verb, _ in worker.done] == ["stop", "offsets", "resume"]
+    require_settled(trial, worker, STORY, "")
+
+
+@pytest.mark.parametrize("step", ["stop", "begin", "alter_offsets", "settle", "resume"])
+def test_a_ledger_that_is_deleted_in_the_middle_of_a_cycle(trial: Trial, worker: Recorder, step: str) -> None:
+    """Nothing is done without it; and a new one does not take for new what the repository has held all along."""
+    assert trial.cycle(lose_at=step)
+    assert "LedgerUnusable" in trial.told["error"], trial.told
+    changed = [verb for _, verb, _ in worker.done].count("offsets")
+    assert changed == (step in ("alter_offsets", "settle", "resume"))
+    for _ in range(3):
+        trial.grow()
+        worker.look()
+        assert trial.cycle()
+    assert any("offsets/history-unknown" in one for one in trial.told["diagnostics"])
+    assert trial.records()["back"].state is OperationState.UNKNOWN
+    assert [verb for _, verb, _ in worker.done].count("offsets") == changed
+    assert worker.state() == "RUNNING"
+
+
+def test_a_ledger_that_is_deleted_between_two_cycles(trial: Trial, worker: Recorder) -> None:
+    assert trial.cycle()
+    for file in trial.folder.glob("state.db*"):
+        file.unlink()
+    trial.declare(*running(BACK, ("forth", "alter", 3, "skip"), spec=STOPPED)(trial))
+    for _ in range(3):
+        worker.look()
+        assert trial.cycle()
+    assert [verb for _, verb, _ in worker.done].count("offsets") == 1
+    assert {name: one.state for name, one in trial.records().items()} == {
+        "back": OperationState.UNKNOWN,
+        "forth": OperationState.UNKNOWN,
+    }
+    assert worker.state() == "STOPPED"

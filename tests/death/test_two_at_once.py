@@ -1,0 +1,97 @@
+"""Two reconcilers on one ledger: one does what is to be done, the other is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+from acceptance.workplace import Workplace
+from standin.connect import Call, Reply, StandIn
+
+pytestmark = pytest.mark.slow
+ENTRY = '{partition: {filename: "%s"}, offset: {position: 4}}'
+BUSY = 5
+
+
+class Slow(StandIn):
+    """A worker that takes its time over offsets: until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go_on = Event(), Event()
+
+    def carry_out(self, call: Call) -> Reply:
+        if call.method == "PATCH":
+            self.asked.set()
+            assert self.go_on.wait(60)
+        return super().carry_out(call)
+
+
+@pytest.fixture
+def worker() -> Iterator[Slow]:
+    with Slow() as slow:
+        yield slow
+        slow.go_on.set()
+
+
+@pytest.fixture
+def at(worker: Slow, tmp_path: Path) -> Iterator[Workplace]:
+    workplace = Workplace(tmp_path, (worker.url,))
+    (tmp_path / "in.txt").write_text("one\ntwo\nthree\n")
+    workplace.commit("lines.yaml", workplace.source("lines"))
+    workplace.apply()
+    workplace.states()
+    entry = ENTRY % (tmp_path / "in.txt")
+    workplace.commit(
+        "c.yaml",
+        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: back}\nspec:\n"
+        f"  connector: {workplace.name('lines')}\n  operation: alter\n  offsets: [{entry}]\n  acknowledge: [rewind]\n",
+    )
+    yield workplace
+    workplace.session.close()
+
+
+def begin_apply(at: Workplace) -> subprocess.Popen[str]:
+    settings = str(at.folder / "gitops-connect.toml")
+    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def require_once(at: Workplace, worker: Slow) -> None:
+    """The lines from the second on came twice, and no more often."""
+    at.states()
+    assert worker.cluster.stored.topics["lines"] == ["one", "two", "three", "two", "three"]
+    assert worker.count("PATCH") == 1
+    assert at.states() == {"lines": "RUNNING"}
+    assert "No changes." in at.apply().out
+
+
+def test_the_second_is_told_who_works_on_it_while_the_change_is_under_way(at: Workplace, worker: Slow) -> None:
+    with begin_apply(at) as first:
+        assert worker.asked.wait(60)
+        with begin_apply(at) as second:
+            out, _ = second.communicate(timeout=60)
+        assert second.returncode == BUSY, out
+        assert f"cluster local is being worked on by process {first.pid}" in out
+        worker.go_on.set()
+        out, _ = first.communicate(timeout=60)
+    assert first.returncode == 0, out
+    require_once(at, worker)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_two_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt: int) -> None:
+    """Whoever comes second is refused, or plans anew, or finds that there is nothing left to do."""
+    worker.go_on.set()
+    with begin_apply(at) as one, begin_apply(at) as other:
+        ended = [(process.communicate(timeout=60)[0], process.returncode) for process in (one, other)]
+    codes = [code for _, code in ended]
+    assert 0 in codes, ended
+    for out, code in ended:
+        told = "is being worked on by" in out or "was changed after the plan was shown" in out
+        assert code == 0 or told, (code, out)
+    require_once(at, worker)
