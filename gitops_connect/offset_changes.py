@@ -21,7 +21,7 @@ from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVe
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.observed import OFFSETS_SINCE
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Operation, OperationKind, OperationState
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
 from gitops_connect.model.shapes import Shape, schema_of, shape_of
 from gitops_connect.observed import observe_offsets
 from gitops_connect.plan.offsets import review, review_unfinished
@@ -84,7 +84,7 @@ def check_manifests(checkout: Checkout, desired: DesiredState) -> Diagnostics:
         connector = connectors.get(operation.connector)
         context = ManifestContext(operation.connector)
         if connector is not None:
-            context = context_of(connector, None, own.schemas)
+            context = context_of(connector, None, own.schemas, operation.acknowledged)
         diagnostics += small.check(manifest, context, operation.kind).diagnostics
     return diagnostics
 
@@ -120,14 +120,20 @@ def _check(
         manifest = read_manifest(checkout, operation)
         if manifest is not None:
             live = situation.offsets.live.get(operation.connector)
-            context = context_of(connectors[operation.connector], live, schemas)
+            context = context_of(connectors[operation.connector], live, schemas, operation.acknowledged)
             verdicts[operation.name] = small.check(manifest, context, operation.kind)
     return verdicts
 
 
-def context_of(connector: DesiredConnector, live: Offsets | None, schemas: Schemas) -> ManifestContext:
+def context_of(
+    connector: DesiredConnector,
+    live: Offsets | None,
+    schemas: Schemas,
+    acknowledged: frozenset[Acknowledgement] = frozenset(),
+) -> ManifestContext:
     """What a manifest of that connector is held against. `schemas` are those of the repository."""
-    return ManifestContext(connector.name, connector.config, live, schema_of(connector.config, schemas))
+    schema = schema_of(connector.config, schemas)
+    return ManifestContext(connector.name, connector.config, live, schema, acknowledged)
 
 
 class LedgerJournal:

@@ -11,10 +11,11 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestEntry, ManifestVerdict, OffsetSchema
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 FILE = "offsets/orders.jsonl"
 ORDERS = ConnectorName("orders")
+UNREAD = frozenset({Acknowledgement.UNREAD})
 
 MIRROR = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 SINK = {"connector.class": "com.example.MySink", "topics": "orders, invoices"}
@@ -55,10 +56,12 @@ def verdict(
     entries: Iterable[Any],
     config: Mapping[str, str] | None = None,
     live: Offsets | None = None,
+    *,
     kind: OperationKind = OperationKind.ALTER,
     schema: OffsetSchema | None = None,
+    acknowledged: frozenset[Acknowledgement] = frozenset(),
 ) -> ManifestVerdict:
-    return check(manifest(entries), ManifestContext(ORDERS, config, live, schema), kind)
+    return check(manifest(entries), ManifestContext(ORDERS, config, live, schema, acknowledged), kind)
 
 
 def rules(found: ManifestVerdict) -> list[tuple[int, str]]:

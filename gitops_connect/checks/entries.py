@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gitops_connect.checks.field_types import describe, show
 from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.own_schemas import SchemaCheck
 from gitops_connect.checks.part_shapes import PartShape, fits, quick_checks
-from gitops_connect.checks.rules import Finding
+from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.ties import ties_of
+from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.shape_fields import Demand
 from gitops_connect.model.shapes import shape_of
 
 _KEYS = frozenset({"partition", "offset"})
@@ -39,8 +41,9 @@ class EntryJudge:
         shape = shape_of(context.config or {}, context.schema)
         known = shape if shape is not None and shape.partitions else None
         self._kind = kind
-        self._live = context.live
-        self._types = LiveTypes(context.live or {})
+        self._live = context.live or {}
+        self._live_is_known = context.live is not None
+        self._types = LiveTypes(self._live)
         self._ties = ties_of(known, context.config)
         self._schema = SchemaCheck(context.schema) if context.schema is not None else None
         self._quick = quick_checks(known) if self._schema is None else None
@@ -48,7 +51,7 @@ class EntryJudge:
             self._partition, self._offset = PartShape("partition", self._types), PartShape("offset", self._types)
         else:
             name, lenient = known.name, known.lenient
-            self._partition = PartShape("partition", self._types, name, known.partitions, lenient)
+            self._partition = PartShape("partition", self._types, name, known.partitions, lenient, known.demand)
             self._offset = PartShape("offset", self._types, name, (known.offset,), lenient)
 
     def judge(self, value: Any) -> Judged:
@@ -65,8 +68,13 @@ class EntryJudge:
             return Judged((*_unknown_keys(value), *faults))
         partition, offset = value["partition"], value["offset"]
         name = partition_text(self._partition.kept(partition))
-        findings = (*_unknown_keys(value), *self._findings(name, partition, offset))
-        return Judged(findings, name, None if offset is None else offset_text(self._offset.kept(offset)))
+        text = None if offset is None else offset_text(self._offset.kept(offset))
+        findings = [*self._findings(name, partition, offset)]
+        if any(map(_is_refused, findings)):
+            findings = [finding._replace(unread=False) for finding in findings]
+        elif text is not None and name in self._live:
+            findings = [*self._of_what_stands(findings, same=self._live[name] == text)]
+        return Judged((*_unknown_keys(value), *findings), name, text)
 
     def _is_well(self, value: Any) -> bool:
         """The short way for the entries that are as nearly all are; True only where the long way finds nothing."""
@@ -105,6 +113,14 @@ class EntryJudge:
         if self._schema is not None:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
+    def _of_what_stands(self, findings: Iterable[Finding], *, same: bool) -> Iterator[Finding]:
+        """Of a partition that stands: whoever set it, its offset may be set again, and exactly the `same` entry stands
+        whatever is wrong with it, unless Connect refuses it."""
+        for finding in findings:
+            harmless = same and self._partition.demand is Demand.NOTHING
+            if not finding.unread and not (harmless and severity_of(finding) is Severity.ERROR):
+                yield finding
+
     def _of_tombstone(self, name: PartitionText, partition: Mapping[str, Any]) -> Iterator[Finding]:
         """A source takes a tombstone for any partition: that is how one is cleared away which nothing reads."""
         if self._kind in _NULLS:
@@ -112,8 +128,14 @@ class EntryJudge:
             yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})
         elif self._partition.lenient:
             yield from self._partition.findings(partition)
-        if self._kind not in _NULLS and self._live is not None and name not in self._live:
+        if self._kind not in _NULLS and self._live_is_known and name not in self._live:
             yield Finding("manifest/nothing-to-remove", "partition", {})
+
+
+def _is_refused(finding: Finding) -> bool:
+    """Of the partition, and such that Connect does not take it: there is nothing to acknowledge."""
+    is_of_partition = finding.field.split(".", 1)[0] == "partition"
+    return is_of_partition and not finding.unread and severity_of(finding) is Severity.ERROR
 
 
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ class LiveTypes:
             expected = first.get(name) or others.get(name)
             if expected and type(value) in _WORDS and type(value) not in expected:
                 words = {"found": describe(value), "expected": _list(expected)}
-                yield Finding("manifest/live-type", f"{where}.{name}", words)
+                yield Finding("manifest/live-type", f"{where}.{name}", words, unread=where == "partition")
 
     def has(self, where: str, name: str) -> bool:
         """True where that field stands in any of the offsets."""

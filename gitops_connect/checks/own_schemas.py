@@ -68,7 +68,8 @@ class SchemaCheck:
         except RecursionError:
             found = [("the entry", "the schema refers to itself without end")]
         for place, message in sorted(found):
-            yield Finding("manifest/own-schema", place, {"path": self._path, "found": _shorten(message)})
+            words = {"path": self._path, "found": _shorten(message)}
+            yield Finding("manifest/own-schema", place, words, unread=place.split(".")[0] == "partition")
 
 
 class _BrokenError(Exception):

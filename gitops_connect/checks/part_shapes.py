@@ -9,7 +9,7 @@ from typing import Any
 from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, show
 from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.rules import Finding
-from gitops_connect.model.shape_fields import Fields, FieldType, Shape
+from gitops_connect.model.shape_fields import Demand, Fields, FieldType, Shape
 from gitops_connect.model.suggestions import closest
 
 _ANYTHING = Fields()
@@ -17,13 +17,17 @@ _ANYTHING = Fields()
 
 @dataclass(frozen=True, slots=True)
 class PartShape:
-    """What the partition, or the offset, may be. No `alternatives`: any mapping of plain values."""
+    """What the partition, or the offset, may be. No `alternatives`: any mapping of plain values.
+
+    `demand` is what is asked of a partition; what meets it and is wrong all the same is a partition that is not read.
+    """
 
     where: str
     live: LiveTypes
     shape: str = "the connector"
     alternatives: tuple[Fields, ...] = ()
     lenient: bool = False
+    demand: Demand = Demand.NOTHING
 
     @property
     def is_known(self) -> bool:
@@ -69,7 +73,7 @@ class PartShape:
         for name, value in part.items():
             kind = types.get(name)
             if kind is not None and not ACCEPTS[kind](value) and not (value is None and name in fields.nullable):
-                yield mismatch(f"{self.where}.{name}", kind, value)
+                yield mismatch(f"{self.where}.{name}", kind, value)._replace(unread=self._is_unread(Demand.TYPES))
 
     def _missing_and_unknown(self, fields: Fields, part: Mapping[str, Any]) -> Iterator[Finding]:
         missing = [name for name in fields.required if name not in part]
@@ -80,26 +84,33 @@ class PartShape:
             meant = closest(name, missing)
             if meant is not None:
                 missing.remove(meant)
-                yield self._broken(f"has a field {show(name)} where {show(meant)} is expected", name)
+                yield self._incomplete(f"has a field {show(name)} where {show(meant)} is expected", name)
             else:
                 yield self._unknown(fields, name)
         for name in missing:
-            yield self._broken(f"has no field {name}", name)
+            yield self._incomplete(f"has no field {name}", name)
 
     def _unknown(self, fields: Fields, name: str) -> Finding:
         if self.lenient:
             return self._unknown_warning(name, "it is left out, as Connect would")
         if self.where == "partition":
-            return self._broken(f"has a field {show(name)} that is not looked for", name)
+            return self._broken(f"has a field {show(name)} that is not looked for", name, unread=True)
         meant = closest(name, fields.types)
         return self._unknown_warning(name, f"is {meant!r} meant?" if meant else "it is sent as it is")
 
     def _unknown_warning(self, name: str, hint: str) -> Finding:
         return Finding("manifest/unknown-field", f"{self.where}.{name}", {"shape": self.shape, "hint": hint})
 
-    def _broken(self, found: str, name: str) -> Finding:
+    def _incomplete(self, found: str, name: str) -> Finding:
+        return self._broken(found, name, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
+
+    def _broken(self, found: str, name: str, *, unread: bool) -> Finding:
         words = {"where": self.where, "found": found, "shape": self.shape, "expected": self._expected()}
-        return Finding("manifest/shape", f"{self.where}.{name}", words)
+        return Finding("manifest/shape", f"{self.where}.{name}", words, unread)
+
+    def _is_unread(self, *refused_by: Demand) -> bool:
+        """True where Connect takes such a partition, and the connector never looks for it."""
+        return self.where == "partition" and self.demand not in refused_by
 
     def _expected(self) -> str:
         return " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)

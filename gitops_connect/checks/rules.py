@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.operations import Acknowledgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,16 @@ class Rule:
 
 
 class Finding(NamedTuple):
-    """A rule that is broken: by which field (`partition.topic`; empty: by the whole entry), and what to say of it."""
+    """A rule that is broken: by which field (`partition.topic`; empty: by the whole entry), and what to say of it.
+
+    `unread`: the partition is one that Connect takes and the connector does not read. Where the document acknowledges
+    that (`Acknowledgement.UNREAD`), the finding is a warning.
+    """
 
     rule: str
     field: str
     words: Mapping[str, str]
+    unread: bool = False
 
 
 def _error(name: str, message: str, hint: str = "") -> Rule:
@@ -43,6 +49,7 @@ def _warning(name: str, message: str, hint: str = "") -> Rule:
 
 _FORM = 'write {{"partition": {{...}}, "offset": {{...}}}}'
 _NEVER_READ = "nothing would ever read this offset, though Connect takes it"
+_TO_ACKNOWLEDGE = f"if that is meant, add `acknowledge: [{Acknowledgement.UNREAD.value}]`"
 
 _UNREADABLE = (
     _error("encoding", "the manifest is not UTF-8: {found}", "save it as UTF-8"),
@@ -89,15 +96,24 @@ RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in (*_UNREA
 """Every rule by its id."""
 
 
-def diagnose(finding: Finding, location: Location, connector: ConnectorName | None) -> Diagnostic:
-    """The finding in words, at its place."""
+def diagnose(
+    finding: Finding,
+    location: Location,
+    connector: ConnectorName | None,
+    acknowledged: frozenset[Acknowledgement] = frozenset(),
+) -> Diagnostic:
+    """The finding in words, at its place; the hint names the acknowledgement that would make a warning of it."""
     rule = RULES[finding.rule]
     words = {"field": finding.field, **finding.words}
-    return Diagnostic(
-        rule.severity, rule.id, rule.message.format_map(words), location, rule.hint.format_map(words), connector
-    )
+    severity = severity_of(finding, acknowledged)
+    hint = rule.hint.format_map(words)
+    if finding.unread and severity is Severity.ERROR:
+        hint = f"{hint}; {_TO_ACKNOWLEDGE}" if hint else _TO_ACKNOWLEDGE
+    return Diagnostic(severity, rule.id, rule.message.format_map(words), location, hint, connector)
 
 
-def is_error(finding: Finding) -> bool:
-    """True where the manifest cannot be used because of it."""
-    return RULES[finding.rule].severity is Severity.ERROR
+def severity_of(finding: Finding, acknowledged: frozenset[Acknowledgement] = frozenset()) -> Severity:
+    """How grave it is, where the document acknowledges that: an error is what the manifest cannot be used with."""
+    if finding.unread and Acknowledgement.UNREAD in acknowledged:
+        return Severity.WARNING
+    return RULES[finding.rule].severity

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.field_types import shorten
-from gitops_connect.checks.rules import RULES, Finding, diagnose, is_error
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
+from gitops_connect.checks.rules import Finding, diagnose, severity_of
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault, ManifestVerdict
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 SHOWN = 20
 """So many offenders of a rule are named, each with its place; of the rest it is said how many they are."""
@@ -22,7 +24,7 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
 
     Which offsets come out does not depend on the order of the entries.
     """
-    problems = _Problems(context.connector)
+    problems = _Problems(context.connector, context.acknowledged)
     for fault in manifest.faults:
         problems.add_fault(fault)
     if not manifest.entries and not manifest.faults:
@@ -30,10 +32,12 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
     judge = EntryJudge(context, kind)
     offsets: dict[PartitionText, OffsetText | None] = {}
     places: dict[PartitionText, Location] = {}
+    unread = 0
     for entry in manifest.entries:
         findings, partition, offset = judge.judge(entry.value)
-        for finding in findings:
-            problems.add(finding, entry.location)
+        if findings:
+            problems.add_all(findings, entry.location)
+            unread += any(finding.unread for finding in findings)
         if partition is None:
             continue
         if partition in offsets:
@@ -42,7 +46,13 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
         else:
             offsets[partition] = offset
             places[partition] = entry.location
-    return ManifestVerdict(None if problems.errors else offsets, problems.diagnostics(manifest.location))
+    return ManifestVerdict(
+        offsets=None if problems.errors else offsets,
+        diagnostics=problems.diagnostics(manifest.location),
+        counts=problems.counts_by_rule(),
+        errors=problems.errors,
+        unread=unread,
+    )
 
 
 def _repeated(offset: OffsetText | None, other: OffsetText | None, first: Location, second: Location) -> Finding:
@@ -56,33 +66,46 @@ def _repeated(offset: OffsetText | None, other: OffsetText | None, first: Locati
 
 @dataclass(slots=True)
 class _Problems:
-    """All that was found: the first of each rule in words, the rest as a number."""
+    """All that was found: the first of each rule in words, the rest as a number. Errors never hide behind warnings."""
 
     connector: ConnectorName
-    errors: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
+    acknowledged: frozenset[Acknowledgement]
+    found: Counter[tuple[str, Severity]] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
     shown: list[Diagnostic] = field(default_factory=list)
 
     def add(self, finding: Finding, location: Location) -> None:
-        count = self.counts[finding.rule] = self.counts.get(finding.rule, 0) + 1
-        self.errors += is_error(finding)
-        if count <= SHOWN:
-            self.shown.append(diagnose(finding, location, self.connector))
+        key = (finding.rule, severity_of(finding, self.acknowledged))
+        self.found[key] += 1
+        if self.found[key] <= SHOWN:
+            self.shown.append(diagnose(finding, location, self.connector, self.acknowledged))
+
+    def add_all(self, findings: Iterable[Finding], location: Location) -> None:
+        for finding in findings:
+            self.add(finding, location)
 
     def add_fault(self, fault: ManifestFault) -> None:
         """The reader has named a few and counted the rest already."""
-        finding = Finding(fault.rule, "", {"found": fault.found})
-        self.errors += is_error(finding)
-        self.shown.append(diagnose(finding, fault.location, self.connector))
+        self.unreadable[fault.rule] += fault.count
+        self.shown.append(diagnose(Finding(fault.rule, "", {"found": fault.found}), fault.location, self.connector))
+
+    @property
+    def errors(self) -> int:
+        found = sum(count for (_, severity), count in self.found.items() if severity is Severity.ERROR)
+        return found + self.unreadable.total()
+
+    def counts_by_rule(self) -> Mapping[str, int]:
+        counts = Counter(self.unreadable)
+        for (rule, _), count in self.found.items():
+            counts[rule] += count
+        return dict(counts)
 
     def diagnostics(self, location: Location) -> Diagnostics:
-        return Diagnostics.of([*self.shown, *(self._rest(rule, location) for rule in self.counts if self._more(rule))])
+        more = (self._rest(*key, location) for key, count in self.found.items() if count > SHOWN)
+        return Diagnostics.of([*self.shown, *more])
 
-    def _more(self, rule: str) -> int:
-        return max(self.counts[rule] - SHOWN, 0)
-
-    def _rest(self, rule: str, location: Location) -> Diagnostic:
-        count = self._more(rule)
-        summary = f"{count:,} more of this rule, {self.counts[rule]:,} in all"
+    def _rest(self, rule: str, severity: Severity, location: Location) -> Diagnostic:
+        count = self.found[rule, severity]
+        summary = f"{count - SHOWN:,} more of this rule, {count:,} in all"
         hint = "mend the ones that are named, and check again"
-        return Diagnostic(RULES[rule].severity, rule, summary, location, hint, self.connector)
+        return Diagnostic(severity, rule, summary, location, hint if severity is Severity.ERROR else "", self.connector)

@@ -46,11 +46,11 @@ class Ties:
             found = partition.get(one.field)
             if isinstance(found, str) and found != one.value:
                 words = {"found": show(found), "key": one.key, "expected": show(one.value)}
-                yield Finding(one.rule, f"partition.{one.field}", words)
+                yield Finding(one.rule, f"partition.{one.field}", words, unread=True)
         topic = partition.get(_TOPIC)
         if self.topics is not None and isinstance(topic, str) and not self.topics.reads(topic):
             words = {"found": show(topic), "key": self.topics.key, "expected": show(self.topics.value)}
-            yield Finding("manifest/topic", f"partition.{_TOPIC}", words)
+            yield Finding("manifest/topic", f"partition.{_TOPIC}", words, unread=True)
 
 
 def ties_of(shape: Shape | None, config: Mapping[str, str] | None) -> Ties:

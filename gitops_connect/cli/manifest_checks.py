@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gitops_connect.cli.subject import Subject
     from gitops_connect.model.differences import Review
     from gitops_connect.model.documents import Blob
-    from gitops_connect.model.manifests import Manifest, ManifestContext
+    from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
     from gitops_connect.model.offsets import OffsetPatch
     from gitops_connect.model.operations import Acknowledgement, OperationKind
     from gitops_connect.report.manifests import CheckedManifest
@@ -38,8 +38,10 @@ def check_file(file: Path, subject: Subject, kind: OperationKind, settings: Sett
         entries=len(manifest.entries),
         partitions=_partitions(manifest) if verdict.offsets is None else len(verdict.offsets),
         diagnostics=verdict.diagnostics,
+        counts=verdict.counts,
+        errors=verdict.errors,
         difference=reviewed.difference if reviewed is not None else None,
-        acknowledge=missing(reviewed) if reviewed is not None else (),
+        acknowledge=needed(reviewed, verdict) if verdict.offsets is not None else (),
         why_not=subject.unread,
     )
 
@@ -59,9 +61,13 @@ def review_of(subject: Subject, kind: OperationKind, offsets: OffsetPatch, setti
     return review(operation, context.live or {}, shape, max_skip)
 
 
-def missing(reviewed: Review) -> tuple[Acknowledgement, ...]:
-    """What a document has to acknowledge, in a fixed order."""
-    found = {one.missing for one in reviewed.refusals if one.missing is not None}
+def needed(reviewed: Review | None, *verdicts: ManifestVerdict) -> tuple[Acknowledgement, ...]:
+    """What a document has to acknowledge, in a fixed order: for what it does, and for what its offsets are."""
+    from gitops_connect.model.operations import Acknowledgement
+
+    refusals = reviewed.refusals if reviewed is not None else ()
+    found = {one.missing for one in refusals if one.missing is not None}
+    found |= {Acknowledgement.UNREAD for one in verdicts if one.unread}
     return tuple(sorted(found, key=lambda one: one.value))
 
 

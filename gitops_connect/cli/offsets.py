@@ -22,6 +22,7 @@ from gitops_connect.cli.options import (
     TextOutput,
 )
 from gitops_connect.errors import ConnectRefused, UsageError
+from gitops_connect.model.operations import Acknowledgement
 
 if TYPE_CHECKING:
     from gitops_connect.cli.subject import Subject
@@ -41,6 +42,12 @@ Manifest = Annotated[
 ]
 Replace = Annotated[
     bool, typer.Option("--replace", help="As operation: replace: what the manifest does not list is taken away.")
+]
+Acknowledge = Annotated[
+    list[Acknowledgement] | None,
+    typer.Option(
+        help="As in the document; may be given several times. Of these words, unread lets more manifests pass."
+    ),
 ]
 
 
@@ -109,14 +116,17 @@ def diff(
     file: Manifest,
     cluster: Cluster = None,
     replace: Replace = False,
+    acknowledge: Acknowledge = None,
     all_offsets: AllOffsets = False,
     output: Annotated[TextOutput, typer.Option("-o", "--output", help="Format of the output.")] = TextOutput.TEXT,
 ) -> int:
     """Show what a manifest would change. Exits with 2 where that is anything, with 0 where it is nothing."""
+    from gitops_connect.cli.manifest_checks import check_file
     from gitops_connect.report import manifests
 
     settings = session.settings_of(context)
-    checked = _checked(settings, connector, file, cluster, _kind(replace), offline=False)
+    subject = _subject(settings, connector, cluster, acknowledge)
+    checked = check_file(file, subject, _kind(replace), settings)
     if checked.diagnostics.errors:
         emit(manifests.as_json(checked) if output is TextOutput.JSON else _problems(checked))
         return ExitCode.INVALID
@@ -150,14 +160,17 @@ def check(
     connector: Annotated[str, typer.Option("--connector", metavar="NAME", help="The connector that it is for.")],
     cluster: Cluster = None,
     replace: Replace = False,
+    acknowledge: Acknowledge = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the Connect clusters.")] = False,
     output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Format of the output.")] = ProblemOutput.TEXT,
 ) -> int:
     """Check a manifest against its connector: as the repository declares it, else as it is on the cluster."""
+    from gitops_connect.cli.manifest_checks import check_file
     from gitops_connect.report import manifests, sarif
 
     settings = session.settings_of(context)
-    checked = _checked(settings, connector, file, cluster, _kind(replace), offline=offline)
+    subject = _subject(settings, connector, cluster, acknowledge, offline=offline)
+    checked = check_file(file, subject, _kind(replace), settings)
     match output:
         case ProblemOutput.TEXT:
             emit(_problems(checked))
@@ -170,15 +183,14 @@ def check(
     return ExitCode.INVALID if checked.diagnostics.errors else ExitCode.DONE
 
 
-def _checked(
-    settings: Settings, connector: str, file: Path, cluster: str | None, kind: OperationKind, *, offline: bool
-) -> CheckedManifest:
-    from gitops_connect.cli.manifest_checks import check_file
-
-    return check_file(file, _subject(settings, connector, cluster, offline=offline), kind, settings)
-
-
-def _subject(settings: Settings, connector: str, cluster: str | None, *, offline: bool) -> Subject:
+def _subject(
+    settings: Settings,
+    connector: str,
+    cluster: str | None,
+    acknowledged: list[Acknowledgement] | None,
+    *,
+    offline: bool = False,
+) -> Subject:
     from gitops_connect.cli.subject import clients_of, look, repository_of
     from gitops_connect.model.names import ConnectorName
 
@@ -189,7 +201,8 @@ def _subject(settings: Settings, connector: str, cluster: str | None, *, offline
     else:
         clusters = _clusters(settings, cluster)
     with clients_of(settings, () if offline else clusters) as clients:
-        return look(clients, clusters, ConnectorName(connector), declared)
+        found = look(clients, clusters, ConnectorName(connector), declared)
+    return found.acknowledging(frozenset(acknowledged or ()))
 
 
 def _problems(checked: CheckedManifest) -> str:

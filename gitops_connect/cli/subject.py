@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli import session
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.manifests import ManifestContext, OffsetSchema
     from gitops_connect.model.names import ClusterName, ConnectorName
     from gitops_connect.model.offsets import Offsets
+    from gitops_connect.model.operations import Acknowledgement
     from gitops_connect.reconcile import Declared
     from gitops_connect.settings.sections import Settings
 
@@ -36,6 +37,10 @@ class Subject:
     unread: str = ""
     absent: bool = False
     """The cluster answered, and has no such connector."""
+
+    def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> Subject:
+        """The same for a document that acknowledges this."""
+        return replace(self, context=replace(self.context, acknowledged=acknowledged))
 
 
 @dataclass(slots=True)

@@ -14,17 +14,16 @@ from gitops_connect.errors import Stalled, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.cli.subject import Subject
+    from gitops_connect.model.manifests import ManifestVerdict
     from gitops_connect.model.names import ClusterName, OperationName
     from gitops_connect.model.offsets import Offsets
-    from gitops_connect.model.operations import OperationRecord
+    from gitops_connect.model.operations import OperationKind, OperationRecord
     from gitops_connect.reconcile import Declared
     from gitops_connect.report.change_document import ChangeDocument
     from gitops_connect.settings.sections import Settings
     from gitops_connect.world import World
 
 _LONGEST_NAME = 253
-_NEVER_READ = {"manifest/alias", "manifest/file", "manifest/server", "manifest/topic"}
-"""Rules that a partition breaks which stood there, and which the connector, as it is configured now, never reads."""
 
 
 def prepare(world: World, clusters: Sequence[ClusterName], change: str) -> ChangeDocument:
@@ -50,7 +49,7 @@ def prepare(world: World, clusters: Sequence[ClusterName], change: str) -> Chang
         tell(f"note: applied since, and taken back with it: {', '.join(later)}")
     name = new_name(change, known_names(world, cluster, declared))
     subject = replace(subject, context=replace(subject.context, live=live))
-    return document_for(name, record, _readable(before, subject), subject, world.settings)
+    return document_for(name, record, before, subject, world.settings)
 
 
 def say_what_next(made: ChangeDocument, out: Path | None) -> None:
@@ -58,8 +57,9 @@ def say_what_next(made: ChangeDocument, out: Path | None) -> None:
     where = f"Wrote {out}" if out is not None else "This is the document"
     needed = ", ".join(one.value for one in made.acknowledge)
     acknowledged = f"; it acknowledges {needed}" if needed else ""
+    offsets = "1 offset" if len(made.offsets) == 1 else f"{len(made.offsets):,} offsets"
     tell(
-        f"{where}: {made.kind.value}, {len(made.offsets):,} offsets{acknowledged}."
+        f"{where}: {made.kind.value}, {offsets}{acknowledged}."
         " Nothing was changed on the cluster.\n"
         "Next: commit it to the repository, look at what gitops-connect plan says of it, and apply."
     )
@@ -110,29 +110,6 @@ def live_after(world: World, cluster: ClusterName, record: OperationRecord, live
     return merged(live, patch_of(operations.saved(cluster, record.name), before))
 
 
-def _readable(before: Offsets, subject: Subject) -> Offsets:
-    """Without the partitions that no manifest of this connector may name, such as those of a file that it once read."""
-    from dataclasses import replace
-
-    from gitops_connect.checks.entries import EntryJudge
-    from gitops_connect.model.offsets import to_json
-    from gitops_connect.model.operations import OperationKind
-    from gitops_connect.report.offsets import partition_words
-
-    judge = EntryJudge(replace(subject.context, live=None), OperationKind.REPLACE)
-    entries = zip(sorted(before), to_json(before), strict=True)
-    left_out = {
-        partition
-        for partition, entry in entries
-        if any(finding.rule in _NEVER_READ for finding in judge.judge(entry).findings)
-    }
-    if left_out:
-        first = partition_words(min(left_out))
-        count = f"{len(left_out):,} partitions, as {first}" if len(left_out) > 1 else first
-        tell(f"note: left out, as the connector with its config of now never reads it: {count}")
-    return {partition: offset for partition, offset in before.items() if partition not in left_out}
-
-
 def later_changes(world: World, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
     """Changes of the same connector that were applied since, and are taken back with it."""
     from gitops_connect.model.operations import OperationState
@@ -164,7 +141,7 @@ def document_for(
     name: OperationName, record: OperationRecord, before: Offsets, subject: Subject, settings: Settings
 ) -> ChangeDocument:
     """The document that makes `before` stand again, with what it has to acknowledge as things stand now."""
-    from gitops_connect.cli.manifest_checks import missing, review_of
+    from gitops_connect.cli.manifest_checks import needed, review_of
     from gitops_connect.model.operations import OperationKind
     from gitops_connect.report.change_document import ChangeDocument
 
@@ -176,7 +153,29 @@ def document_for(
         tell("note: exactly these offsets stand already: the document would change nothing")
     when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
     reason = f"puts back what stood before {record.name} ({when}, commit {record.revision[:7]})"
-    return ChangeDocument(name, subject.cluster, record.connector, kind, reason, before, missing(reviewed))
+    acknowledge = needed(reviewed, *_verdicts(kind, before, subject))
+    return ChangeDocument(name, subject.cluster, record.connector, kind, reason, before, acknowledge)
+
+
+def _verdicts(kind: OperationKind, before: Offsets, subject: Subject) -> list[ManifestVerdict]:
+    """What the rules say of the offsets: as `validate` will see them, and as the plan, which knows what stands."""
+    from dataclasses import replace
+
+    from gitops_connect.checks import small
+    from gitops_connect.model.diagnostics import Location
+    from gitops_connect.model.manifests import Manifest, ManifestEntry
+    from gitops_connect.model.offsets import to_json
+    from gitops_connect.model.operations import Acknowledgement
+
+    if not before:
+        return []
+    place = Location("the document")
+    manifest = Manifest(place, tuple(ManifestEntry(entry, place) for entry in to_json(before)))
+    planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
+    verdicts = [small.check(manifest, context, kind) for context in (planned, replace(planned, live=None))]
+    if wrong := next((one.diagnostics.errors for one in verdicts if one.errors), ()):
+        tell(f"note: the rules will hold the document up: {wrong[0].summary} [{wrong[0].rule}]")
+    return verdicts
 
 
 def write(document: ChangeDocument, out: Path, *, force: bool) -> list[Path]:

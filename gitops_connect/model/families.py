@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gitops_connect.model.shape_fields import Fields, FieldType, Shape, Tie, Tied
+from gitops_connect.model.shape_fields import Demand, Fields, FieldType, Shape, Tie, Tied
 
 _TEXT, _NUMBER, _SMALL, _SIGNED = FieldType.TEXT, FieldType.NUMBER, FieldType.SMALL, FieldType.SIGNED
 _LSN, _DIGITS, _ZERO, _FLAG, _ANY = FieldType.LSN, FieldType.DIGITS, FieldType.ZERO, FieldType.FLAG, FieldType.ANY
@@ -21,6 +21,7 @@ SINK = Shape(
     unit="records",
     measured=("kafka_offset",),
     lenient=True,
+    demand=Demand.TYPES,
 )
 """`SinkUtils.parseSinkConnectorOffsets`. It takes numbers in quotes too, but gives them back without."""
 
@@ -32,6 +33,7 @@ MIRROR_SOURCE = Shape(
     unit="records",
     measured=("offset",),
     tied=(Tied("cluster", Tie.ALIAS, ("source.cluster.alias",)),),
+    demand=Demand.TYPES,
 )
 """`MirrorUtils.wrapPartition`, `MirrorSourceConnector.alterOffsets`; `MirrorConnectorConfig` has no default here."""
 
@@ -40,6 +42,7 @@ MIRROR_CHECKPOINT = Shape(
     (Fields({"group": _TEXT, "topic": _TEXT, "partition": _SMALL}),),
     Fields({"offset": _ZERO}),
     ("offset",),
+    demand=Demand.TYPES,
 )
 """`Checkpoint.connectPartition`, `MirrorUtils.validateSourceOffset` with `onlyOffsetZero`."""
 
@@ -52,6 +55,7 @@ MIRROR_HEARTBEAT = Shape(
         Tied("sourceClusterAlias", Tie.ALIAS, ("source.cluster.alias",)),
         Tied("targetClusterAlias", Tie.ALIAS, ("target.cluster.alias",), "target"),
     ),
+    demand=Demand.TYPES,
 )
 """`Heartbeat.connectPartition`; its offset likewise. `MirrorConnectorConfig` has a default for the target alone."""
 
@@ -63,6 +67,7 @@ FILE_SOURCE = Shape(
     unit="bytes",
     measured=("position",),
     tied=(Tied("filename", Tie.FILE, ("file",)),),
+    demand=Demand.FIELDS,
 )
 """`FileStreamSourceConnector.alterOffsets`, `FileStreamSourceTask`."""
 

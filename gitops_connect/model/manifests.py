@@ -9,6 +9,7 @@ from typing import Any
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.operations import Acknowledgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,15 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFault:
-    """A place where no entry could be read: the id of the rule (`checks.rules`), and what was found."""
+    """A place where no entry could be read: the id of the rule (`checks.rules`), and what was found.
+
+    `count` is more than 1 where it stands for several places.
+    """
 
     rule: str
     found: str
     location: Location
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +64,28 @@ class OffsetSchema:
 class ManifestContext:
     """What a manifest is held against: its connector's config, and the offsets that stand. None: not known.
 
-    `schema` is the repository's own for the class of the connector, if there is one.
+    `schema` is the repository's own for the class of the connector, if there is one. `acknowledged` is what the
+    document that names the manifest does on purpose.
     """
 
     connector: ConnectorName
     config: Mapping[str, str] | None = field(default=None, repr=False)
     live: Offsets | None = field(default=None, repr=False)
     schema: OffsetSchema | None = None
+    acknowledged: frozenset[Acknowledgement] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerdict:
-    """The checked offsets, None where there is an error; and everything that is wrong, each with its place."""
+    """The checked offsets, None where there is an error; and what is wrong, each with its place.
+
+    Of many offenders some are in `diagnostics` and the others a number there; `counts` has all of them by rule, and
+    `errors` those that hold the manifest up. `unread` are the entries that need `Acknowledgement.UNREAD`, whether they
+    have it or not.
+    """
 
     offsets: OffsetPatch | None
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    errors: int = 0
+    unread: int = 0

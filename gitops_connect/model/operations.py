@@ -44,6 +44,8 @@ class Acknowledgement(Enum):
     """Offsets of single partitions are taken away."""
     RESET = "reset"
     """All offsets are taken away."""
+    UNREAD = "unread"
+    """Offsets are set for partitions that the connector, as it is configured, does not read."""
 
 
 class OperationState(Enum):

@@ -49,6 +49,16 @@ class Fields:
         return {**self.required, **self.optional}
 
 
+class Demand(Enum):
+    """What is asked of a partition before its offset is set, by Connect or by the class itself (`alterOffsets`)."""
+
+    NOTHING = "nothing"
+    FIELDS = "fields"
+    """That its fields are there, whatever is in them."""
+    TYPES = "types"
+    """That they are there, each of its type."""
+
+
 class Tie(Enum):
     """What a field of the partition has to be the same as."""
 
@@ -78,7 +88,8 @@ class Shape:
     far it is, the most significant first. `frame` are those that have to be equal for that to be comparable. `unit` is
     what the difference of two positions counts, where one of the fields `measured` decides; else it is empty. `skipped`
     are fields that count as 0 where they are missing. `lenient`: Connect leaves out the fields that it does not know
-    (of sinks); otherwise it keeps them, and a partition with one more is another partition.
+    (of sinks); otherwise it keeps them, and a partition with one more is another partition. A partition that does not
+    meet the `demand` is refused; every other one is kept, though nothing may ever read its offset.
     """
 
     name: str
@@ -91,3 +102,4 @@ class Shape:
     skipped: tuple[str, ...] = ()
     tied: tuple[Tied, ...] = ()
     lenient: bool = False
+    demand: Demand = Demand.NOTHING

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference
@@ -13,7 +14,7 @@ from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report import offsets
 from gitops_connect.report.offsets_json import difference_value
 from gitops_connect.report.printable import one_line
-from gitops_connect.report.problems import problems_value, summary_line
+from gitops_connect.report.problems import problems_value, totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class CheckedManifest:
 
     `basis` says where the connector's config comes from, and is empty where none is known. `difference` is None where
     the manifest has errors, or (`why_not`) the offsets that stand are not known; `acknowledge` is what a document that
-    does this has to say.
+    does this has to say. `counts` are the offenders of each rule, and `errors` those that are errors: all of them, also
+    where `diagnostics` names some and has the rest as a number.
     """
 
     file: str
@@ -33,20 +35,27 @@ class CheckedManifest:
     entries: int
     partitions: int
     diagnostics: Diagnostics
+    counts: Mapping[str, int] = field(default_factory=dict)
+    errors: int = 0
     difference: Difference | None = None
     acknowledge: tuple[Acknowledgement, ...] = ()
     why_not: str = ""
 
+    @property
+    def warnings(self) -> int:
+        """All offenders that are no errors."""
+        return sum(self.counts.values()) - self.errors
+
 
 def summary(checked: CheckedManifest) -> str:
     """A few lines for a person, after the problems themselves."""
-    lines = [_what(checked), _problems(checked.diagnostics)]
+    lines = [_what(checked), _problems(checked)]
     if checked.difference is not None:
         lines.append(f"as {checked.kind.value}, from what stands now: {offsets.counts(checked.difference)}")
-        needed = ", ".join(one.value for one in checked.acknowledge)
-        lines += [f"a document that does this says `acknowledge: [{needed}]`"] if needed else []
     elif checked.why_not:
         lines.append(f"not compared with the offsets that stand: {one_line(checked.why_not)}")
+    needed = ", ".join(one.value for one in checked.acknowledge)
+    lines += [f"a document that does this says `acknowledge: [{needed}]`"] if needed else []
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -58,10 +67,10 @@ def _what(checked: CheckedManifest) -> str:
     return f"{one_line(checked.file)} for {checked.connector}{where} ({basis}): {entries}, {partitions}"
 
 
-def _problems(diagnostics: Diagnostics) -> str:
-    by_rule = Counter(item.rule for item in diagnostics)
-    told = ", ".join(f"{count} {rule}" for rule, count in by_rule.most_common())
-    return f"{summary_line(diagnostics)} ({told})" if told else summary_line(diagnostics)
+def _problems(checked: CheckedManifest) -> str:
+    found = totals(checked.errors, checked.warnings)
+    told = ", ".join(f"{count:,} {rule}" for rule, count in Counter(checked.counts).most_common())
+    return f"{found} ({told})" if told else found
 
 
 def as_json(checked: CheckedManifest) -> str:
@@ -73,8 +82,9 @@ def as_json(checked: CheckedManifest) -> str:
         "operation": checked.kind.value,
         "entries": checked.entries,
         "partitions": checked.partitions,
-        "errors": len(checked.diagnostics.errors),
-        "warnings": len(checked.diagnostics.warnings),
+        "errors": checked.errors,
+        "warnings": checked.warnings,
+        "rules": dict(sorted(checked.counts.items())),
         "difference": None if checked.difference is None else difference_value(checked.difference),
         "acknowledge": [one.value for one in checked.acknowledge],
         "diagnostics": problems_value(checked.diagnostics),

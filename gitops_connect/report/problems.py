@@ -27,11 +27,15 @@ def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
 
 def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
     """As in `2 errors, 1 warning in 14 documents`."""
-    errors, warnings = len(diagnostics.errors), len(diagnostics.warnings)
+    found = totals(len(diagnostics.errors), len(diagnostics.warnings))
+    return f"{found} in {_count(documents, 'document')}" if documents is not None else found
+
+
+def totals(errors: int, warnings: int) -> str:
+    """As in `2 errors, 1 warning`."""
     counts = [_count(errors, "error")] if errors else []
     counts += [_count(warnings, "warning")] if warnings else []
-    found = ", ".join(counts) or "no problems"
-    return f"{found} in {_count(documents, 'document')}" if documents is not None else found
+    return ", ".join(counts) or "no problems"
 
 
 def problems_json(diagnostics: Diagnostics, *, documents: int) -> str:
@@ -80,4 +84,4 @@ def _colour(severity: Severity) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from manifests import OTHER, declared, entry, mirrored, rules, verdict
+from manifests import OTHER, UNREAD, declared, entry, mirrored, offsets, rules, verdict
 
 from gitops_connect.checks import own_schemas
 from gitops_connect.model.manifests import OffsetSchema
@@ -144,3 +144,19 @@ def test_a_schema_that_never_ends_is_a_problem_of_the_entry() -> None:
 
 def test_without_a_schema_anything_plain_goes() -> None:
     assert declared(verdict([entry({"shard": 1}, {"count": "5"})], OTHER)) == [({"shard": 1}, {"count": "5"})]
+
+
+def test_a_partition_that_the_schema_does_not_know_can_be_acknowledged_and_an_offset_cannot() -> None:
+    schema = load(COUNTER)
+    foreign, wrong = entry({"filename": "/a"}, {"count": 1}), entry({"shard": 1}, {"count": -1})
+    assert verdict([foreign], OTHER, schema=schema).offsets is None
+    taken = verdict([foreign], OTHER, schema=schema, acknowledged=UNREAD)
+    assert (rules(taken), taken.offsets) == ([(1, "own-schema")], offsets(foreign))
+    assert verdict([wrong], OTHER, schema=schema, acknowledged=UNREAD).offsets is None
+
+
+def test_what_stands_passes_though_the_schema_came_later() -> None:
+    schema = load(COUNTER)
+    saved, moved = entry({"filename": "/a"}, {"sum": 1}), entry({"filename": "/a"}, {"sum": 2})
+    assert rules(verdict([saved], OTHER, offsets(saved), schema=schema)) == []
+    assert verdict([moved], OTHER, offsets(saved), schema=schema).offsets is None

@@ -14,6 +14,7 @@ from manifests import (
     MIRROR,
     OTHER,
     SINK,
+    UNREAD,
     declared,
     entry,
     mirrored,
@@ -268,8 +269,8 @@ def test_numbers_as_they_stand_where_the_class_takes_both() -> None:
 @pytest.mark.parametrize("kind", [OperationKind.REPLACE, OperationKind.SEED])
 def test_null_offsets_say_nothing_in_a_replace_and_a_seed(kind: OperationKind) -> None:
     tombstone = entry(mirrored()["partition"], None)
-    assert rules(verdict([mirrored(1), tombstone], MIRROR, {}, kind)) == [(2, "tombstone")]
-    assert rules(verdict([mirrored(1)], MIRROR, {}, kind)) == []
+    assert rules(verdict([mirrored(1), tombstone], MIRROR, {}, kind=kind)) == [(2, "tombstone")]
+    assert rules(verdict([mirrored(1)], MIRROR, {}, kind=kind)) == []
 
 
 def test_a_tombstone_for_nothing_is_mentioned() -> None:
@@ -303,6 +304,61 @@ def test_a_partition_stands_once(first: Any, second: Any, rule: str, words: str)
 def test_the_order_of_keys_makes_no_other_partition() -> None:
     turned = entry(dict(reversed(mirrored()["partition"].items())), {"offset": 5})
     assert rules(verdict([mirrored(), turned], MIRROR)) == [(2, "duplicate")]
+
+
+NEVER_READ: list[tuple[str, Mapping[str, str], Any]] = [
+    ("alias", MIRROR, mirrored(cluster="WRONG")),
+    ("shape", MIRROR, mirrored(zone="a")),
+    ("file", FILE_SOURCE, read("/data/other.txt")),
+    ("type", FILE_SOURCE, read(5)),
+    ("server", MYSQL, entry({"server": "other"}, BINLOG)),
+    ("shape", MYSQL, entry({"filename": "/data/orders.txt"}, BINLOG)),
+    ("type", MYSQL, entry({"server": 5}, BINLOG)),
+    ("topic", SINK, sunk("other")),
+    ("live-type", OTHER, entry({"shard": "1"}, {"n": 5})),
+]
+
+
+@pytest.mark.parametrize(("rule", "config", "value"), NEVER_READ)
+def test_a_partition_that_is_not_read_has_to_be_acknowledged(rule: str, config: Mapping[str, str], value: Any) -> None:
+    refused, taken = (verdict([value], config, LIVE, acknowledged=one) for one in (frozenset(), UNREAD))
+    for item in refused.diagnostics:
+        assert (item.rule, item.severity) == (f"manifest/{rule}", Severity.ERROR)
+        assert "if that is meant, add `acknowledge: [unread]`" in item.hint
+    assert (refused.offsets, refused.unread) == (None, 1)
+    assert [item.summary for item in taken.diagnostics] == [item.summary for item in refused.diagnostics]
+    assert {item.severity for item in taken.diagnostics} == {Severity.WARNING}
+    assert (taken.offsets, taken.errors) == (offsets(value), 0)
+
+
+@pytest.mark.parametrize(("rule", "config", "value"), NEVER_READ)
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+def test_a_partition_that_stands_may_be_set_whether_it_is_read_or_not(
+    rule: str, config: Mapping[str, str], value: Any, kind: OperationKind
+) -> None:
+    """Also with another offset than the one that stands."""
+    live = {**LIVE, **offsets(entry(value["partition"], {"n": 7}))}
+    found = verdict([value], config, live, kind=kind)
+    assert (found.offsets, rules(found), found.unread) == (offsets(value), [], 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "value"),
+    [
+        (MIRROR, entry({"cluster": "WRONG", "topic": "orders", "zone": "a"}, {"offset": 5})),
+        (MIRROR, mirrored("0", cluster="WRONG")),
+        (FILE_SOURCE, entry({"cluster": "source"}, {"position": 5})),
+        (SINK, sunk("other", "0")),
+        (MIRROR, mirrored(0, -1)),
+        (OTHER, entry({"shard": 1}, {"seq": 8})),
+        (OTHER, entry({"shard": {}}, {"seq": 8})),
+    ],
+)
+def test_what_connect_refuses_or_is_read_wrongly_is_not_acknowledged(config: Mapping[str, str], value: Any) -> None:
+    """Connect does not take it, or the connector reads the partition and its offset would be wrong."""
+    found = verdict([value], config, LIVE, acknowledged=UNREAD)
+    assert (found.offsets, found.unread) == (None, 0)
+    assert "acknowledge" not in "".join(item.hint for item in found.diagnostics)
 
 
 def test_hints_say_what_to_write() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import requests
-from manifests import MIRROR, declared, entry, mirrored, rules, sunk, verdict
+from manifests import MIRROR, UNREAD, declared, entry, mirrored, offsets, rules, sunk, verdict
 
 from gitops_connect.sandbox.cluster import Sandbox
 
@@ -42,6 +42,9 @@ CASES: list[Case] = [
     (CHECKPOINT, entry(GROUP, {"offset": 7}), ["range"], REFUSED),
     (FILE, entry({"filename": "/data/other.txt"}, {"position": 5}), ["file"], TAKEN),
     (FILE, entry({"filename": 5}, {"position": 5}), ["type"], TAKEN),
+    (FILE, entry({"filename": "/data/other.txt", "zone": "a"}, {"position": 5}), ["file", "shape"], TAKEN),
+    (FILE, entry({"zone": "a"}, {"position": 5}), ["shape", "shape"], REFUSED),
+    (MIRROR, entry({"cluster": "WRONG", "topic": "orders"}, {"offset": 5}), ["alias", "shape"], REFUSED),
     (FILE, entry(NAMED, {"position": 5}), [], TAKEN),
     (FILE, entry(NAMED, {"position": 5, "more": [1]}), ["type"], REFUSED),
     (SINK, sunk("invoices", 0, -1), ["negative"], REFUSED),
@@ -53,8 +56,13 @@ CASES: list[Case] = [
 def test_what_connect_makes_of_it(sandbox: Sandbox, connector_name: Callable[[str], str], case: Case) -> None:
     config, value, expected, answer = case
     assert [rule for _, rule in rules(verdict([value], config))] == expected
-    status, _ = alter(sandbox, connector_name("rules"), config, [value])
+    status, standing = alter(sandbox, connector_name("rules"), config, [value])
     assert status == answer
+    acknowledged = verdict([value], config, acknowledged=UNREAD)
+    # Nothing here tells whether a topic is there.
+    if acknowledged.unread and expected != ["topic"]:
+        assert answer == TAKEN, "to acknowledge it would not help"
+        assert acknowledged.offsets == offsets(*standing)
 
 
 def test_what_passes_the_rules_stands_afterwards(sandbox: Sandbox, connector_name: Callable[[str], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from manifests import (
     ORDERS,
     OTHER,
     SINK,
+    UNREAD,
     declared,
     entry,
     manifest,
@@ -29,12 +31,15 @@ from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.rules import RULES
 from gitops_connect.checks.small import SHOWN, check
 from gitops_connect.desired.manifests import faults as reader
+from gitops_connect.desired.manifests import parse
 from gitops_connect.model.diagnostics import Location, Severity
+from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault
-from gitops_connect.model.offsets import partition_text
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offsets import partition_text, to_json
+from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 CONTEXT = ManifestContext(ORDERS, MIRROR)
+JDBC = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}
 
 
 def test_what_is_right_comes_out_canonical() -> None:
@@ -62,6 +67,17 @@ def test_twenty_are_named_and_the_rest_is_counted() -> None:
     assert rest.summary == "1,235 more of this rule, 1,255 in all"
     assert (rest.location, rest.severity, rest.connector) == (Location(FILE), Severity.ERROR, ORDERS)
     assert [item.location.line for item in found.diagnostics if item.rule == "manifest/alias"] == [len(entries)]
+    assert found.counts == {"manifest/negative": SHOWN + 1235, "manifest/alias": 1}
+    assert (found.errors, found.unread) == (SHOWN + 1236, 1)
+
+
+def test_an_error_is_not_hidden_behind_many_warnings_of_its_rule() -> None:
+    entries = [mirrored(number, zone="a") for number in range(SHOWN + 5)] + [entry({"cluster": "z"}, {"offset": 1})]
+    found = verdict(entries, MIRROR, acknowledged=UNREAD)
+    assert [item.location.line for item in found.diagnostics.errors] == [len(entries)] * 3
+    (rest,) = [item for item in found.diagnostics.warnings if "more of this rule" in item.summary]
+    assert (rest.summary, rest.hint) == (f"5 more of this rule, {SHOWN + 5} in all", "")
+    assert (found.errors, found.unread, found.offsets) == (3, SHOWN + 5, None)
 
 
 def test_twenty_exactly_leave_no_rest() -> None:
@@ -95,6 +111,14 @@ def test_a_fault_that_counts_others_is_shown_too() -> None:
     assert f"fault {SHOWN + 1}" in found.diagnostics.items[-1].summary
 
 
+def test_what_the_reader_counted_is_counted() -> None:
+    lines = "\n".join(["{"] * (SHOWN + 30))
+    broken = parse(Blob("m.jsonl", "", lines.encode()))
+    found = check(broken, CONTEXT, OperationKind.ALTER)
+    assert len(found.diagnostics) == SHOWN + 1
+    assert (found.counts, found.errors) == ({"manifest/syntax": SHOWN + 30}, SHOWN + 30)
+
+
 @pytest.mark.parametrize("name", ["ENCODING", "COMPRESSION", "SYNTAX", "DUPLICATE_KEY", "NUMBER", "FORMAT", "EMPTY"])
 def test_what_the_reader_finds_has_its_rule(name: str) -> None:
     assert RULES[getattr(reader, name)].severity is Severity.ERROR
@@ -102,7 +126,7 @@ def test_what_the_reader_finds_has_its_rule(name: str) -> None:
 
 
 # Faults are planted on known lines; what was planted is what must be found. Each leaves its partition another than
-# those of the other lines.
+# those of the other lines. "unread": Connect takes it, and it is a warning where that is acknowledged.
 PLANTS: dict[str, list[Any]] = {
     "mirror": [
         ("negative", lambda one: one["offset"].update(offset=-1)),
@@ -112,9 +136,9 @@ PLANTS: dict[str, list[Any]] = {
         ("type", lambda one: one["offset"].update(offset=True)),
         ("type", lambda one: one["partition"].update(topic={})),
         ("type", lambda one: one.update(offset=[])),
-        ("alias", lambda one: one["partition"].update(cluster="elsewhere")),
+        ("alias", lambda one: one["partition"].update(cluster="elsewhere"), "unread"),
         ("shape", lambda one: one["partition"].pop("topic")),
-        ("shape", lambda one: one["partition"].update(unheard=1)),
+        ("shape", lambda one: one["partition"].update(unheard=1), "unread"),
         ("shape", lambda one: one["offset"].clear()),
         ("no-offset", lambda one: one.pop("offset")),
         ("no-partition", lambda one: one.pop("partition")),
@@ -124,7 +148,7 @@ PLANTS: dict[str, list[Any]] = {
         ("unknown-field", lambda one: one.update(unheard=1)),
     ],
     "sink": [
-        ("topic", lambda one: one["partition"].update(kafka_topic="elsewhere")),
+        ("topic", lambda one: one["partition"].update(kafka_topic="elsewhere"), "unread"),
         ("negative", lambda one: one["partition"].update(kafka_partition=-one["partition"]["kafka_partition"])),
         ("type", lambda one: one["offset"].update(kafka_offset="5")),
         ("type", lambda one: one["offset"].update(kafka_offset=5.0)),
@@ -133,7 +157,7 @@ PLANTS: dict[str, list[Any]] = {
     ],
     "other": [
         ("live-type", lambda one: one["offset"].update(seq="5")),
-        ("live-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"]))),
+        ("live-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"])), "unread"),
         ("type", lambda one: one["partition"].update(shard=[])),
         ("range", lambda one: one["offset"].update(seq=-(2**70))),
         ("no-partition", lambda one: one.update(partition=None)),
@@ -146,17 +170,20 @@ MAKERS: dict[str, Any] = {
 }
 
 
-@given(st.sampled_from(sorted(PLANTS)), st.data())
-def test_exactly_what_was_planted_is_found(family: str, data: st.DataObject) -> None:
+@given(st.sampled_from(sorted(PLANTS)), st.sampled_from([frozenset(), UNREAD]), st.data())
+def test_exactly_what_was_planted_is_found(
+    family: str, acknowledged: frozenset[Acknowledgement], data: st.DataObject
+) -> None:
     config, make, live = MAKERS[family]
     chosen = data.draw(st.lists(st.none() | st.integers(0, len(PLANTS[family]) - 1), min_size=1, max_size=40))
-    entries, planted = [], []
+    entries, planted, unread = [], [], []
     for line, choice in enumerate(chosen, 1):
         entries.append(make(line))
         if choice is not None:
-            rule, spoil = PLANTS[family][choice]
+            rule, spoil, *marks = PLANTS[family][choice]
             spoil(entries[-1])
             planted.append((line, rule))
+            unread += [line] if marks else []
     sound = [line for line, choice in enumerate(chosen, 1) if choice is None]
     for line in data.draw(st.lists(st.sampled_from(sound), unique=True, max_size=3)) if sound else ():
         again = make(line)
@@ -165,11 +192,22 @@ def test_exactly_what_was_planted_is_found(family: str, data: st.DataObject) -> 
             again["offset"] = dict.fromkeys(again["offset"], 999)
         entries.append(again)
         planted.append((len(entries), "conflict" if differs else "duplicate"))
-    found = verdict(entries, config, live)
+    found = verdict(entries, config, live, acknowledged=acknowledged)
     many = {rule for _, rule in planted if sum(rule == other for _, other in planted) > SHOWN}
     assert [one for one in rules(found) if one[1] not in many] == sorted(one for one in planted if one[1] not in many)
-    errors = [rule for _, rule in planted if RULES[f"manifest/{rule}"].severity is Severity.ERROR]
+    errors = [
+        (line, rule)
+        for line, rule in planted
+        if RULES[f"manifest/{rule}"].severity is Severity.ERROR and not (acknowledged and line in unread)
+    ]
+    assert {name.removeprefix("manifest/"): count for name, count in found.counts.items()} == Counter(
+        rule for _, rule in planted
+    )
+    assert (found.errors, found.unread) == (len(errors), len(unread))
     assert (found.offsets is None) == bool(errors)
+    for item in found.diagnostics.errors:
+        if item.rule.removeprefix("manifest/") not in many:
+            assert (item.location.line, item.rule.removeprefix("manifest/")) in errors
     if not errors:
         assert len(found.offsets or ()) == len(entries)
 
@@ -205,9 +243,52 @@ def test_nothing_that_stands_in_a_file_is_a_crash(entries: list[Any], config: An
         assert len(item.summary) < 500
 
 
-@given(entries_of_all_kinds, configs)
-def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any) -> None:
-    quick, thorough = (EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER) for _ in range(2))
+lives = st.sampled_from([None, offsets(mirrored(), sunk(), mirrored(cluster="elsewhere"), sunk("other"))])
+
+
+@given(st.lists(entries_of_all_kinds, max_size=3), configs, lives)
+def test_an_acknowledgement_changes_how_grave_a_thing_is_and_not_what_is_found(
+    entries: list[Any], config: Any, live: Any
+) -> None:
+    refused, taken = (verdict(entries, config, live, acknowledged=one) for one in (frozenset(), UNREAD))
+    assert [(item.location, item.rule, item.summary) for item in refused.diagnostics] == [
+        (item.location, item.rule, item.summary) for item in taken.diagnostics
+    ]
+    assert (refused.counts, refused.unread) == (taken.counts, taken.unread)
+    pairs = list(zip(refused.diagnostics, taken.diagnostics, strict=True))
+    eased = [one for one, other in pairs if one.severity is not other.severity]
+    assert all("acknowledge: [unread]" in item.hint and item.severity is Severity.ERROR for item in eased)
+    assert not any("acknowledge" in item.hint for item in taken.diagnostics)
+    assert bool(eased) == bool(taken.unread)
+    if refused.offsets is not None:
+        assert refused.offsets == taken.offsets
+
+
+offsets_of_all_kinds = st.dictionaries(
+    names | st.text(max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 2**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3),
+    max_size=3,
+)
+
+
+@given(st.lists(st.tuples(offsets_of_all_kinds, offsets_of_all_kinds), max_size=6), st.data())
+def test_what_stands_may_be_written_as_it_stands(pairs: list[Any], data: st.DataObject) -> None:
+    """Whatever a class keeps that does not look at its partitions is what was saved, and passes as it is."""
+    live = offsets(*(entry(partition, offset) for partition, offset in pairs))
+    saved = list(to_json(live))
+    kept = [one for one in saved if data.draw(st.booleans())] or [mirrored()]
+    for config in (OTHER, JDBC):
+        assert rules(verdict(saved, config, live)) == ([] if saved else [(1, "empty")])
+    assert not verdict(kept, FILE_SOURCE, live).unread or kept == [mirrored()]
+
+
+@given(entries_of_all_kinds, configs, lives)
+def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, live: Any) -> None:
+    quick, thorough = (EntryJudge(ManifestContext(ORDERS, config, live), OperationKind.ALTER) for _ in range(2))
     thorough._quick = None
     assert quick.judge(value) == thorough.judge(value)
 

@@ -296,6 +296,46 @@ def test_a_manifest_that_cannot_be_read(stopped: Callable[..., Workplace]) -> No
     assert "cannot read the manifest" in ran.err
 
 
+def test_what_get_saves_passes_with_all_that_nothing_reads(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    add_what_nothing_reads(at)
+    file = at.folder / "saved.json"
+    assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 0
+    ran = check(at, file, "--replace")
+    assert (ran.code, "no problems" in ran.out) == (0, True)
+    assert check(at, file, "--offline").code == 4, "offline, nobody can say that it stands"
+
+
+def test_check_and_diff_of_what_nothing_reads(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(t=5)
+    file = str(wrong(at))
+    refused = check(at, wrong(at))
+    assert refused.code == 4
+    assert "if that is meant, add `acknowledge: [unread]`" in refused.out
+    for ran in (
+        check(at, wrong(at), "--acknowledge", "unread"),
+        check(at, wrong(at), "--acknowledge=unread", "--offline"),
+    ):
+        assert ran.code == 0
+        assert "1 warning (1 manifest/alias)" in ran.out
+        assert "a document that does this says `acknowledge: [unread]`" in ran.out
+    assert at.run("offsets", "diff", at.name("lines"), file).code == 4
+    assert at.run("offsets", "diff", at.name("lines"), file, "--acknowledge", "unread").code == 2
+    replaced = check(at, wrong(at), "--acknowledge", "unread", "--replace")
+    assert "acknowledge: [tombstone, unread]" in replaced.out
+    assert check(at, wrong(at), "--acknowledge", "everything").code == 64
+
+
+def test_check_counts_every_offender(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    file = manifest(at, {f"t{number}": -1 for number in range(1234)})
+    ran = check(at, file)
+    assert (ran.code, ran.out.count("error: ")) == (4, 21)
+    assert "1,234 errors (1,234 manifest/negative)" in ran.out
+    value = json.loads(check(at, file, "-o", "json").out)
+    assert (value["errors"], value["warnings"], value["rules"]) == (1234, 0, {"manifest/negative": 1234})
+
+
 # history and undo
 
 
@@ -426,14 +466,63 @@ def test_undo_of_many_offsets_has_a_manifest_beside_it(stopped: Callable[..., Wo
     assert standing(at) == before
 
 
-def test_undo_leaves_out_what_the_connector_does_not_read_any_more(stopped: Callable[..., Workplace]) -> None:
+FOREIGN = {"partition": {"cluster": "z", "partition": 0, "topic": "t"}, "offset": {"offset": 7}}
+ODD = {"partition": {"cluster": "a", "partition": 0, "topic": "a", "zone": "x"}, "offset": {"offset": 3}}
+
+
+def everything(at: Workplace) -> list[Any]:
+    """All that stands, whoever reads it."""
+    return sorted(at.rest("GET", f"/connectors/{at.name('lines')}/offsets")["offsets"], key=str)
+
+
+def add_what_nothing_reads(at: Workplace) -> list[Any]:
+    at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", {"offsets": [FOREIGN, ODD]})
+    return everything(at)
+
+
+@pytest.mark.parametrize(
+    ("operation", "declared", "acknowledge"), [("replace", {"a": 90}, "rewind, tombstone"), ("reset", {}, "reset")]
+)
+def test_undo_puts_back_what_nothing_reads_too(
+    stopped: Callable[..., Workplace], operation: str, declared: Entries, acknowledge: str
+) -> None:
     at = stopped(a=100)
-    foreign = {"partition": {"cluster": "z", "partition": 0, "topic": "t"}, "offset": {"offset": 7}}
-    at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", {"offsets": [foreign]})
-    apply_change(at, "one", "replace", {"a": 90}, "rewind, tombstone")
+    before = add_what_nothing_reads(at)
+    apply_change(at, "one", operation, declared, acknowledge)
+    assert everything(at) != before
+    out = at.repository / "undo.yaml"
+    ran = at.run("offsets", "undo", "one", "--out", str(out))
+    assert (ran.code, "unread" in ran.err, "3 offsets" in ran.err) == (0, True, True)
+    assert "unread" in yaml.safe_load(out.read_text())["spec"]["acknowledge"]
+    at.git("add", "--all")
+    at.git("commit", "--quiet", "--message", "undo")
+    validated = at.run("validate")
+    assert (validated.code, "[manifest/alias]" in validated.out, "warning" in validated.out) == (0, True, True)
+    at.apply()
+    assert everything(at) == before
+
+
+def test_undo_acknowledges_what_is_not_read_only_where_there_is_some(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(a=100)
+    apply_change(at, "one", "alter", {"a": 90}, "rewind")
     ran = at.run("offsets", "undo", "one")
-    assert yaml.safe_load(ran.out)["spec"]["offsets"] == entries({"a": 100})
-    assert 'never reads it: {"cluster":"z","partition":0,"topic":"t"}' in ran.err
+    assert "acknowledge" not in yaml.safe_load(ran.out)["spec"]
+    assert "This is the document: replace, 1 offset. Nothing was changed" in ran.err
+
+
+def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> None:
+    """The class keeps its numbers otherwise by now: to put the old ones back is no matter of partitions."""
+    text = {"partition": {"shard": 1}, "offset": {"seq": "5"}}
+    at.commit("lines.yaml", at.document("lines", "org.example.fixtures.NumberSource", "state: stopped", NUMBERS))
+    at.apply()
+    path = f"/connectors/{at.name('lines')}/offsets"
+    at.rest("PATCH", path, {"offsets": [text]})
+    apply_change(at, "one", "reset", {}, "reset")
+    at.rest("PATCH", path, {"offsets": [{**text, "offset": {"seq": 5}}]})
+    ran = at.run("offsets", "undo", "one")
+    assert ran.code == 0
+    assert "note: the rules will hold the document up: offset.seq is the text" in ran.err
+    assert "[manifest/live-type]" in ran.err
 
 
 def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workplace]) -> None:

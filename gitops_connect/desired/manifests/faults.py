@@ -80,7 +80,7 @@ class Faults:
             found = (
                 f"more than {left_out - 1} further places, and the rest is not read; the first of them: {first.found}"
             )
-        return (*self._shown, ManifestFault(first.rule, found, first.location))
+        return (*self._shown, ManifestFault(first.rule, found, first.location, left_out))
 
 
 def shown(text: str) -> str:
