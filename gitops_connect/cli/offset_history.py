@@ -84,7 +84,7 @@ def _counts(world: World, cluster: ClusterName, record: OperationRecord) -> Mapp
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.differences import Direction
     from gitops_connect.model.operations import Operation
-    from gitops_connect.plan.offsets import find_difference, patch_of
+    from gitops_connect.plan.offsets import find_difference, effect_of
 
     before = world.ledger.operations.snapshot(cluster, record.name)
     declared = world.ledger.operations.declared(cluster, record.name)
@@ -93,5 +93,5 @@ def _counts(world: World, cluster: ClusterName, record: OperationRecord) -> Mapp
     operation = Operation(
         record.name, record.connector, record.kind, record.digest or digest([]), record.revision, declared
     )
-    counted = find_difference(before, patch_of(operation, before), None).counts
+    counted = find_difference(before, effect_of(operation, before), None).counts
     return {one: counted[one] for one in Direction if counted.get(one)}

@@ -100,14 +100,14 @@ def live_after(world: World, cluster: ClusterName, record: OperationRecord, live
     """What stands when the document is applied: one that was begun is finished first."""
     from gitops_connect.model.offsets import merged
     from gitops_connect.model.operations import OperationState
-    from gitops_connect.plan.offsets import patch_of
+    from gitops_connect.plan.offsets import effect_of
 
     if record.state is not OperationState.OPEN:
         return live
     tell(f"note: {record.name} was begun and is not finished: the next apply finishes it first")
     operations = world.ledger.operations
     before = operations.snapshot(cluster, record.name) or {}
-    return merged(live, patch_of(operations.saved(cluster, record.name), before))
+    return merged(live, effect_of(operations.saved(cluster, record.name), before))
 
 
 def later_changes(world: World, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:

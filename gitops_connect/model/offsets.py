@@ -57,17 +57,11 @@ def merged(before: Offsets, patch: OffsetPatch) -> Offsets:
     return {partition: offset for partition, offset in after.items() if offset is not None}
 
 
-def exact_patch(before: Offsets, declared: Offsets) -> OffsetPatch:
-    """The patch after which exactly the declared offsets stand: KIP-875's "full overwrite".
+def patch_between(current: Offsets, wanted: Offsets) -> OffsetPatch:
+    """The smallest patch that leads from one set to the other: KIP-875's "full overwrite".
 
     One request with tombstones, and not a reset and an alter: there is no moment in which the connector has no offsets.
     """
-    removed: dict[PartitionText, OffsetText | None] = dict.fromkeys(before.keys() - declared.keys())
-    return {**declared, **removed}
-
-
-def patch_between(current: Offsets, wanted: Offsets) -> OffsetPatch:
-    """The smallest patch that leads from one set to the other."""
     return {one: wanted.get(one) for one in {*current, *wanted} if current.get(one) != wanted.get(one)}
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
-from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, exact_patch, merged
+from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.shapes import Shape, compare
 
@@ -19,8 +19,9 @@ _ORDER = {Direction.REWIND: 0, Direction.CHANGED: 1, Direction.REMOVED: 2, Direc
 
 def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: int) -> Review:
     """An operation that was not begun yet. `max_skip`: how far offsets may be moved forward unacknowledged."""
-    patch = patch_of(operation, live)
-    difference = find_difference(live, patch, shape)
+    effect = effect_of(operation, live)
+    difference = find_difference(live, effect, shape)
+    patch = patch_between(live, merged(live, effect)) if operation.kind is OperationKind.REPLACE else effect
     return Review(patch, difference, tuple(_refusals(operation, difference, max_skip)), live)
 
 
@@ -30,7 +31,7 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
     Where each partition is as it was before or as it must become, nobody has gone on from there, and sending it again
     is harmless. Otherwise the connector ran in between, and would be thrown back a second time.
     """
-    patch = patch_of(operation, before)
+    patch = effect_of(operation, before)
     after = merged(before, patch)
     moved = [one for one in {*before, *after, *live} if live.get(one) not in (before.get(one), after.get(one))]
     left = {one: offset for one, offset in patch.items() if live.get(one) != offset}
@@ -46,14 +47,18 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
     return Review(left, difference, (Refusal(message),), before, partial)
 
 
-def patch_of(operation: Operation, live: Offsets) -> OffsetPatch:
-    """What has to be sent, so that the operation has its effect on these offsets; the tombstones of a reset, too."""
+def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
+    """Every partition that the operation speaks of, with what it must have; those that are taken away, too.
+
+    What an ALTER lists is sent even where it stands already, as a connector may keep it elsewhere besides. A REPLACE
+    sends only what differs: it speaks of the whole set, which may be large, and hold what Connect would not take again.
+    """
     match operation.kind:
         case OperationKind.ALTER | OperationKind.SEED:
             return {one: offset for one, offset in operation.offsets.items() if offset is not None or one in live}
         case OperationKind.REPLACE:
             declared = {one: offset for one, offset in operation.offsets.items() if offset is not None}
-            return exact_patch(live, declared)
+            return {**declared, **dict.fromkeys(live.keys() - declared.keys())}
         case OperationKind.RESET | OperationKind.CLEAR:
             return dict.fromkeys(live)
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.model.offsets import (
-    exact_patch,
     merged,
     offset_text,
     offsets_digest,
@@ -19,11 +18,6 @@ from gitops_connect.model.offsets import (
 keys = st.sampled_from([partition_text({"filename": name}) for name in "abcde"])
 values = st.integers(0, 3).map(lambda position: offset_text({"position": position}))
 sets = st.dictionaries(keys, values)
-
-
-@given(sets, sets)
-def test_an_exact_patch_leaves_exactly_what_is_declared(before, declared) -> None:
-    assert merged(before, exact_patch(before, declared)) == declared
 
 
 @given(sets, sets)
