@@ -84,7 +84,7 @@ def _counts(world: World, cluster: ClusterName, record: OperationRecord) -> Mapp
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.differences import Direction
     from gitops_connect.model.operations import Operation
-    from gitops_connect.plan.offsets import find_difference, effect_of
+    from gitops_connect.plan.offsets import effect_of, find_difference
 
     before = world.ledger.operations.snapshot(cluster, record.name)
     declared = world.ledger.operations.declared(cluster, record.name)
