@@ -90,6 +90,7 @@ class _Run:
         self._tickets = count()
         self._pace = Pace(self._clock.monotonic())
         self._halted = ""
+        self._takes_back = False
         self._error: BaseException | None = None
         self._checked = self._clock.monotonic()
 
@@ -123,25 +124,39 @@ class _Run:
             except Exception as error:  # a bug: raised when the steps in hand have ended
                 self._fail(error)
             if self._options.interrupted():
-                self._halt("interrupted")
+                self._halt("interrupted", takes_back=True)
         return not self._halted
 
-    def _halt(self, reason: str) -> None:
+    def _may_take_back(self) -> bool:
+        """After an interrupt, connectors that were only stopped for their offsets are started again, and no more."""
+        if self._takes_back:
+            try:
+                self._options.before_effect()
+            except GitopsConnectError as error:
+                self._takes_back = False
+                for lane in [self._ready.popleft() for _ in range(len(self._ready))]:
+                    self._end(lane, Ending(Result.SKIPPED, f"not begun: {error}"))
+        return self._takes_back
+
+    def _halt(self, reason: str, *, takes_back: bool = False) -> None:
         """Begin nothing more: every lane that has no request or effect under way is over."""
         if self._halted:
             return
-        self._halted = reason
+        self._halted, self._takes_back = reason, takes_back
         idle = [*self._ready, *(lane for _, _, lane in self._later)]
         self._ready.clear()
         self._later.clear()
         for lane in idle:
-            self._stop(lane)
+            if takes_back and lane.goes_back:
+                self._ready.append(lane)
+            else:
+                self._stop(lane)
 
     def _send(self, pool: ThreadPoolExecutor) -> None:
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
-        while self._ready and self._has_room() and self._may_go_on():
+        while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             lane = self._ready.popleft()
             attempt = lane.in_hand(self._clock.monotonic())
             self._sending[pool.submit(carry_out, attempt.step, lane.plan, self._terms)] = lane
@@ -220,7 +235,7 @@ class _Run:
             case Ending():
                 self._end(lane, move)
             case SendAgain(at):
-                if self._halted:
+                if self._halted and not (self._takes_back and lane.goes_back):
                     self._stop(lane)
                 else:
                     heapq.heappush(self._later, (at, next(self._tickets), lane))
@@ -234,7 +249,8 @@ class _Run:
         self._report(lane.end(ending, seconds, self._clock.now()))
         if lane.is_over:
             return
-        why_not = lane.why_not() or (self._halted and f"not begun: {self._halted}")
+        halted = self._halted and not (self._takes_back and lane.goes_back)
+        why_not = lane.why_not() or (f"not begun: {self._halted}" if halted else "")
         if why_not:
             self._end(lane, Ending(Result.SKIPPED, why_not))
         else:

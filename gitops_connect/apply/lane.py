@@ -46,6 +46,13 @@ class Lane:
         """True where every step has ended."""
         return len(self.outcomes) == len(self.plan.steps)
 
+    @property
+    def goes_back(self) -> bool:
+        """True where the next step brings a connector back that was only stopped for its offsets, none in doubt."""
+        was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
+        for_offsets = any(step.operation is not None for step in self.plan.steps)
+        return was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
+
     def in_hand(self, now: float) -> Attempt:
         """The step in hand; where there is none, the next one is taken in hand now (monotonic seconds)."""
         if self.attempt is None:
@@ -66,14 +73,14 @@ class Lane:
     def why_not(self) -> str:
         """Why the next step is not begun after those that have ended, or nothing.
 
-        Where offsets could not be changed and certainly are as they were, the connector goes on as before.
+        Where offsets were not changed and certainly are as they were, the connector goes on as before.
         """
-        if self.failed is not None and not (self.harmless and self.step.action in _GO_ON):
+        if self.harmless and self.step.action in _GO_ON and (self.failed is not None or self.goes_back):
+            return ""
+        if self.failed is not None:
             return f"not begun: {self.failed.action.value} did not succeed before it"
         last = self.outcomes[-1]
-        if last.result is Result.SKIPPED and self.failed is None:
-            return last.message
-        return ""
+        return last.message if last.result is Result.SKIPPED else ""
 
     def _secrets(self) -> frozenset[str]:
         return frozenset().union(*(_secrets(step) for step in self.plan.steps))

@@ -293,6 +293,50 @@ class TestLostAnswers:
         assert journal.settled["c"] == (A30, "")
 
 
+class TestInterrupts:
+    def test_a_connector_that_was_only_stopped_for_its_offsets_is_started_again(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
+        assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
+        assert (cluster.changed, state(cluster)) == ([], RUNNING)
+        assert journal.told == []
+
+    def test_a_refusal_for_the_moment_is_waited_out_then_too(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        cluster.faults["resume", "a"].append(Fault(RebalanceInProgress("wait")))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
+        assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
+
+    def test_a_change_that_is_under_way_is_finished(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+        interrupted = lambda: bool(journal.told)  # noqa: E731
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=interrupted)
+        assert results(outcomes) == [APPLIED, APPLIED, APPLIED]
+
+    def test_nothing_is_started_whose_state_was_to_change(self) -> None:
+        cluster, journal = world(state=STOPPED), MemoryJournal()
+        outcomes = run(cluster, journal, *steps(operation("alter", A30))[1:], interrupted=lambda: True)
+        assert results(outcomes) == [SKIPPED, SKIPPED]
+
+    def test_a_lost_lease_leaves_all_to_whoever_has_it_now(self) -> None:
+        cluster, journal = world(), MemoryJournal()
+
+        def check() -> None:
+            if cluster.calls:
+                raise LedgerBusy("lost")
+
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)), before_effect=check)
+        assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
+        both = run(
+            world_ := world(),
+            MemoryJournal(),
+            *steps(operation("alter", A30)),
+            interrupted=lambda: bool(world_.calls),
+            before_effect=lambda: (_ for _ in ()).throw(LedgerBusy("lost")) if world_.calls else None,
+        )
+        assert results(both) == [APPLIED, SKIPPED, SKIPPED]
+
+
 class TestLedger:
     @pytest.mark.parametrize("error", [LedgerUnusable("disk full"), LedgerBusy("lease lost")])
     def test_what_cannot_be_begun_is_not_done(self, error: Exception) -> None:
