@@ -62,7 +62,11 @@ class Records:
                 self._operations.release(cluster, name)
 
     def _unknown(self, one: PlannedOperation, now: datetime) -> OperationRecord:
+        """What was begun keeps what the ledger has of it, for whoever has to find out."""
         state, revision = OperationState.UNKNOWN, self._situation.revision
+        begun = self._situation.offsets.records.get(one.name)
+        if begun is not None:
+            return replace(begun, state=state, since=now, message=one.message)
         return OperationRecord(one.name, one.connector, one.kind, state, one.digest, revision, now)
 
     def _cleared(self, connector: ConnectorName, now: datetime) -> None:

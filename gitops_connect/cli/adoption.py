@@ -39,7 +39,7 @@ class Candidate:
 
     def settled(self) -> OperationRecord:
         """With the digest of what was begun, else of what the repository declares now."""
-        begun = self.record.state is OperationState.OPEN
+        begun = self.record.state is OperationState.OPEN or self.record.before is not None
         digest = self.record.digest if begun or self.declared is None else self.declared
         known = replace(self.record, state=OperationState.SETTLED, digest=digest, message=ADOPTED)
         return replace(known, failures=0, final=False)

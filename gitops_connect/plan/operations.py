@@ -14,7 +14,7 @@ from gitops_connect.model.operations import Operation, OperationKind, OperationS
 from gitops_connect.model.plans import Action, PlannedOperation, Standing, Step
 from gitops_connect.plan.offsets import find_difference, review, review_unfinished
 from gitops_connect.plan.situation import Situation, Unfinished
-from gitops_connect.plan.standing import Stand, declared_operations, history_unknown, stand
+from gitops_connect.plan.standing import Stand, declared_operations, history_unknown, stand, started_since
 
 _HINTS = {
     "offsets/rewritten": "put back what it said, and write what you want now as a change of another name",
@@ -111,6 +111,10 @@ class _Draft:
         if self.live is None:
             self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
             self._block(f"the offset change {operation.name} was begun and has to be finished first")
+            return
+        if started := started_since(self.situation, operation):
+            self._wait(replace(shown, standing=Standing.UNKNOWN, message=started))
+            self._report(declared, "offsets/unfinished", f"offset change {operation.name}: {started}", "")
             return
         # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
         there = self.connector.name in self.situation.observed.connectors

@@ -30,7 +30,7 @@ def plan(situation: Situation) -> Plan:
         if one.name not in done
     ]
     pruned, warnings = _prune(situation, done)
-    strays = plan_strays(situation)
+    strays = plan_strays(situation, done | {one.name for one in pruned})
     everything = sorted([*declared, *pruned, *finished, *strays.connectors], key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations)
     diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))

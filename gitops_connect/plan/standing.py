@@ -11,15 +11,16 @@ from datetime import timedelta
 from typing import assert_never
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ALTER_OFFSETS_SINCE
-from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState, clear_name
+from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.observed import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import Standing
 from gitops_connect.plan.situation import Situation
 
 FIRST_BACK_OFF = timedelta(minutes=1)
 LONGEST_BACK_OFF = timedelta(hours=1)
 """Each try stops the connector for a moment."""
+_STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,25 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Stand 
     )
 
 
+def started_since(situation: Situation, operation: Operation) -> str:
+    """Why an operation that was begun and never settled is not finished; empty where it may be.
+
+    The connector was stopped when it was begun. If it is not any more, somebody has started it: it may have come back
+    to exactly where it was before, and sent again the operation would throw it back a second time.
+    """
+    observed = situation.observed.connectors.get(operation.connector)
+    if observed is None or observed.state not in _STARTED:
+        return ""
+    return f"it was begun and never finished, and its connector was started since: {_ask(operation.name)}"
+
+
+def _ask(name: OperationName) -> str:
+    return (
+        f"whether it took effect cannot be known; say that it did with `gitops-connect ledger adopt {name}`, or with"
+        " --pending that it did not"
+    )
+
+
 def is_cleared(situation: Situation, name: ConnectorName) -> bool:
     """Whether it was deleted with its offsets, and the ledger was not told before the process died."""
     record = situation.offsets.records.get(clear_name(name))
@@ -115,7 +135,7 @@ def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand 
         case OperationState.OPEN:
             found = _open(same=same)
         case OperationState.UNKNOWN:
-            found = _unknown(operation)
+            found = _unknown(operation, record)
         case OperationState.FAILED:
             found = _failed(situation, record) if same else None
         case OperationState.INTENDED | OperationState.RELEASED:
@@ -125,13 +145,13 @@ def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand 
     return found
 
 
-def _unknown(operation: DesiredOperation) -> Stand:
-    return Stand(
-        Standing.WAITING,
+def _unknown(operation: DesiredOperation, record: OperationRecord) -> Stand:
+    """For what reason, the record says where it is not that the ledger was new."""
+    new = (
         "whether it was applied before this ledger was begun is not known; say that it was with"
-        f" `gitops-connect ledger adopt {operation.name}`, or with --pending that it was not",
-        "offsets/history-unknown",
+        f" `gitops-connect ledger adopt {operation.name}`, or with --pending that it was not"
     )
+    return Stand(Standing.WAITING, record.message or new, "offsets/history-unknown")
 
 
 def _open(*, same: bool) -> Stand:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import WorkerState
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, PlannedOperation, Standing, Step
@@ -13,7 +15,7 @@ from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.plan.offsets import review_unfinished
 from gitops_connect.plan.operations import action_of, show
 from gitops_connect.plan.situation import Situation, Unfinished
-from gitops_connect.plan.standing import Stand, history_unknown, stand_by_record
+from gitops_connect.plan.standing import Stand, history_unknown, stand_by_record, started_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,8 @@ class Strays:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def plan_strays(situation: Situation) -> Strays:
-    """All of one cluster."""
+def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
+    """All of one cluster. On connectors that are `leaving` nothing is finished: what is deleted needs no offsets."""
     declared = {connector.name for connector in situation.desired.connectors}
     stood = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]
     shown = [show(one, how) for one, how in stood]
@@ -35,7 +37,7 @@ def plan_strays(situation: Situation) -> Strays:
         tuple(
             plan
             for _, one in sorted(situation.offsets.unfinished.items())
-            if one.operation.connector not in declared and (plan := _finish(situation, one)) is not None
+            if one.operation.connector not in declared | leaving and (plan := _finish(situation, one)) is not None
         ),
         tuple(one for one in shown if one.standing is not Standing.APPLIED),
         tuple(one for one in shown if one.standing is Standing.APPLIED),
@@ -78,6 +80,9 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
     shown = PlannedOperation(
         operation.name, operation.connector, operation.kind, Standing.WAITING, digest=operation.digest
     )
+    if started := started_since(situation, operation):
+        unknown = replace(shown, standing=Standing.UNKNOWN, message=started)
+        return ConnectorPlan(operation.connector, operations=(unknown,))
     if observed.state is not WorkerState.STOPPED or live is None:
         why = "begun and never finished; its connector is declared no more, and is not stopped"
         return ConnectorPlan(operation.connector, notes=(f"offset change {operation.name}: {why}",))

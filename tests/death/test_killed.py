@@ -6,6 +6,7 @@ Each change takes effect once, none is lost, the connector ends in its desired s
 from __future__ import annotations
 
 import pytest
+from standin.connect import Call
 
 from death.stories import (
     BACK,
@@ -21,7 +22,8 @@ from death.stories import (
     running,
     seeded,
 )
-from death.trials import Trial
+from death.trials import LOCAL, Trial
+from gitops_connect.model.names import OperationName
 from gitops_connect.model.operations import OperationState
 
 pytestmark = pytest.mark.slow
@@ -85,6 +87,30 @@ def test_what_was_begun_is_finished_though_it_was_withdrawn_and_nothing_else_is(
             assert trial.records() == {}, place
             assert worker.sent() == list(range(trial.lines)), place
     assert set(finished) == {False, True}
+
+
+def test_what_somebody_started_after_the_death_is_never_thrown_back(deaths: Each, worker: Recorder) -> None:
+    """It reads on to exactly where it was before, so that its offsets do not tell whether the change took effect."""
+    story = Story(running(), running(BACK), None, ("back",), 2)
+    found = 0
+    for trial, lived in deaths(story):
+        begun = not lived and "begin" in trial.events and worker.state() == "STOPPED"
+        settled = begun and trial.records()["back"].state is OperationState.SETTLED
+        if not begun or settled:
+            continue
+        worker.carry_out(Call("PUT", "/connectors/lines/resume"))
+        worker.look()
+        assert worker.offsets().items() >= trial.at(5).items()
+        changed = [verb for _, verb, _ in worker.done].count("offsets")
+        for _ in range(2):
+            assert trial.cycle(), trial.place
+            assert [verb for _, verb, _ in worker.done].count("offsets") == changed, trial.place
+        assert trial.records()["back"].state is OperationState.UNKNOWN, trial.place
+        assert any("ledger adopt back" in one for one in trial.told["diagnostics"]), trial.place
+        assert trial.ledger().operations.snapshot(LOCAL, OperationName("back")) is not None
+        assert worker.state() == "RUNNING"
+        found += 1
+    assert found >= 3, "before it was sent, before it was looked at, before it was settled"
 
 
 def test_a_new_ledger_that_dies_replays_nothing(deaths: Each, worker: Recorder) -> None:

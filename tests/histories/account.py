@@ -1,0 +1,150 @@
+"""What was done to offsets, on whose behalf, and during which standstill: what must hold is looked at as it happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
+
+MAX_SKIP = 50
+_ALL = (OperationKind.RESET, OperationKind.CLEAR)
+
+
+def at(places: Mapping[str, int]) -> Offsets:
+    """Offsets of a class that counts: how far each stream is."""
+    return {partition_text({"s": stream}): offset_text({"n": n}) for stream, n in places.items()}
+
+
+def positions(offsets: OffsetPatch) -> dict[str, int]:
+    """The reverse."""
+    return {json.loads(one)["s"]: json.loads(offset)["n"] for one, offset in offsets.items() if offset is not None}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One change of offsets that was carried out, and during which standstill of the connector."""
+
+    before: Offsets
+    after: Offsets
+    standstill: int
+
+
+class Standing(Protocol):
+    """What the account asks of the cluster."""
+
+    standstill: int
+    stored: dict[ConnectorName, Offsets]
+    on_change: Any
+
+
+class Account:
+    """Follows what the ledger is told, and what the cluster does."""
+
+    def __init__(self, cluster: Standing) -> None:
+        self._cluster = cluster
+        self._in_hand: Operation | None = None
+        self.begun: dict[OperationName, tuple[Operation, Offsets]] = {}
+        self.effects: dict[OperationName, list[Effect]] = {}
+        self.settled: set[OperationName] = set()
+        cluster.on_change = self._changed
+
+    def began(self, operation: Operation, before: Offsets) -> None:
+        self._in_hand = operation
+        if operation.name not in self.begun:
+            self.begun[operation.name] = (operation, before)
+
+    def forget(self, name: OperationName) -> None:
+        """It counts as never done."""
+        self.settled.discard(name)
+        self.begun.pop(name, None)
+        self.effects.pop(name, None)
+
+    def took_effect(self, name: OperationName) -> bool:
+        return bool(self.effects.get(name))
+
+    def failed(self, operation: Operation) -> None:
+        """What is said to be without effect has none: nothing was sent, or it was put back."""
+        if effects := self.effects.get(operation.name):
+            assert effects[-1].after == effects[0].before, f"{operation.name} is said to have failed: {effects}"
+        self.forget(operation.name)
+
+    def settle(self, name: OperationName, stands: Offsets) -> None:
+        operation, before = self.begun[name]
+        effects = self.effects.get(name, [])
+        once = len({effect.standstill for effect in effects}) <= 1
+        # What is to be deleted has nowhere to go on from: whoever starts it meanwhile only makes more to be reset.
+        assert once or operation.kind is OperationKind.CLEAR, f"{name} took effect twice: {effects}"
+        assert not effects or effects[0].before == before, f"{name}: {before} was saved, and {effects} happened"
+        declared = operation.offsets
+        match operation.kind:
+            case OperationKind.ALTER | OperationKind.SEED:
+                assert {one: stands.get(one) for one in declared} == declared
+            case OperationKind.REPLACE:
+                assert stands == declared
+            case OperationKind.RESET | OperationKind.CLEAR:
+                assert stands == {}
+        self.settled.add(name)
+
+    def _changed(self, before: Offsets, after: Offsets) -> None:
+        operation = self._in_hand
+        assert operation is not None, "offsets were changed before the ledger knew of it"
+        assert operation.name not in self.settled, f"{operation.name} was settled, and is sent again"
+        effects = self.effects.setdefault(operation.name, [])
+        if not effects or after != effects[0].before:  # otherwise it is put back
+            missing = _needed(operation, positions(before), positions(after)) - operation.acknowledged
+            assert not missing, f"{operation.name} did {missing} unacknowledged: {before} became {after}"
+        effects.append(Effect(before, after, self._cluster.standstill))
+
+
+def _needed(operation: Operation, before: Mapping[str, int], after: Mapping[str, int]) -> set[Acknowledgement]:
+    if operation.kind in _ALL:
+        return {Acknowledgement.RESET} if operation.kind is OperationKind.RESET else set()
+    both = before.keys() & after.keys()
+    needed = {Acknowledgement.REWIND} if any(after[one] < before[one] for one in both) else set()
+    if before.keys() - after.keys():
+        needed.add(Acknowledgement.TOMBSTONE)
+    if sum(max(0, after[one] - before[one]) for one in both) > MAX_SKIP:
+        needed.add(Acknowledgement.SKIP)
+    return needed
+
+
+class Accounted(Operations):
+    """The ledger's operations, which tell the account what was written."""
+
+    def __init__(self, database: Database, account: Account, lease: Lease | None = None) -> None:
+        super().__init__(database, lease)
+        self._account = account
+
+    def under(self, lease: Lease) -> Operations:
+        return Accounted(self._database, self._account, lease)
+
+    def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
+        super().begin(cluster, operation, before, at)
+        self._account.began(operation, before)
+
+    def settle(self, cluster: ClusterName, name: OperationName, after: Offsets, warning: str, at: datetime) -> None:
+        super().settle(cluster, name, after, warning, at)
+        self._account.settle(name, after)
+
+    def fail(self, cluster: ClusterName, operation: Operation, message: str, *, final: bool, at: datetime) -> None:
+        super().fail(cluster, operation, message, final=final, at=at)
+        self._account.failed(operation)
+
+    def release(self, cluster: ClusterName, name: OperationName) -> None:
+        was = self.records(cluster)[name].state
+        super().release(cluster, name)
+        if was is OperationState.SETTLED:
+            self._account.forget(name)
+
+    def drop(self, cluster: ClusterName, name: OperationName) -> None:
+        super().drop(cluster, name)
+        self._account.forget(name)

@@ -1,0 +1,172 @@
+"""A repository, a cluster and a ledger on one clock, with the cycles of the product."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from death.watched import watch
+from manual_clock import ManualClock
+from memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
+from sqlalchemy import Engine, event
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.entries import Entry
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.observed import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
+from gitops_connect.settings.durations import Duration
+from gitops_connect.settings.sections import ClusterSettings, Settings
+from gitops_connect.source.checkout import Checkout
+from gitops_connect.world import World
+from histories.account import MAX_SKIP, Account, Accounted, at, positions
+
+LOCAL = ClusterName("local")
+NAME = ConnectorName("numbers")
+CLASS = "org.example.Numbers"
+SCHEMA = "offset-schemas/org.example.Numbers.schema.json"
+OTHER = "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: other}\nspec: {class: X, state: absent}\n"
+"""A repository that declares nothing at all prunes nothing."""
+
+
+class Killed(Exception):
+    """The process is gone: from then on it writes nothing and asks nothing."""
+
+
+class Numbers(MemoryCluster):
+    """One that keeps account. `end` is how far its connector can go; it counts on from wherever it is told to."""
+
+    cluster = LOCAL
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__(clock)
+        self.end = 20
+        self.standstill = 0
+        self.on_change: Callable[[Offsets, Offsets], None] = lambda before, after: None
+        self.progress[NAME] = lambda stands: at({s: max(n, self.end) for s, n in {"a": 0, **positions(stands)}.items()})
+
+    def info(self) -> ClusterInfo:
+        return ClusterInfo(ConnectVersion(4, 3, 1), "4.3.1", "commit", "kafka")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _put(self, one: ObservedConnector) -> None:
+        super()._put(one)
+        if one.state is not STOPPED:
+            self.standstill += 1
+
+    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
+        before = self.stored.get(name, {})
+        super()._change(name, patch)
+        self.on_change(before, self.stored[name])
+
+    def state(self) -> WorkerState | None:
+        self._catch_up()
+        return self.present[NAME].state if NAME in self.present else None
+
+    def go_on(self) -> None:
+        """What was accepted shows, and a connector that runs counts on."""
+        self._catch_up()
+        self._move_on(NAME)
+
+    def by_hand(self, verb: str) -> None:
+        """Somebody else's request, which no fault meets."""
+        if verb == "delete":
+            self.present.pop(NAME)
+            self.listed.discard(NAME)
+            return
+        self._become(NAME, {"resume": RUNNING, "pause": PAUSED, "stop": STOPPED}[verb])
+
+
+@dataclass
+class Repository:
+    """Files in memory, as a `Source` and as what reads from it."""
+
+    files: dict[str, str] = field(
+        default_factory=lambda: {SCHEMA: '{"x-position": ["n"], "x-unit": "numbers"}', "other.yaml": OTHER}
+    )
+    commits: int = 0
+    last_good: Checkout | None = None
+
+    def write(self, path: str, text: str | None) -> None:
+        self.commits += 1
+        if text is None:
+            self.files.pop(path, None)
+        else:
+            self.files[path] = text
+
+    def fetch(self) -> Checkout:
+        entries = tuple(Entry(path, f"{hash(text)}", len(text)) for path, text in sorted(self.files.items()))
+        return Checkout(Revision(f"{self.commits:040}"), entries, Diagnostics(), self)
+
+    def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
+        return (self.files[entry.path].encode()[:at_most] for entry in entries)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Stage:
+    """Everything that a history happens to."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.clock = ManualClock()
+        self.cluster = Numbers(self.clock)
+        self.account = Account(self.cluster)
+        self.repository = Repository()
+        self.ledger = Ledger.open("sqlite:///state.db", Path(self._folder.name), b"k" * 32)
+        self.ledger.operations = Accounted(self.ledger._database, self.account)
+        settings = ClusterSettings(
+            LOCAL,
+            ("http://127.0.0.1:1",),
+            prune=True,
+            connect_validate=False,
+            max_skip=MAX_SKIP,
+            settle_timeout=Duration(20),
+        )
+        clients = {LOCAL: cast(ConnectClient, self.cluster)}
+        known = Settings(Path(self._folder.name), clusters={LOCAL: settings})
+        self._world = World(known, self.ledger, clients, {}, self.clock)
+        event.listen(Engine, "connect", _hasty)
+
+    def close(self) -> None:
+        event.remove(Engine, "connect", _hasty)
+        self.ledger.close()
+        self._folder.cleanup()
+
+    def cycle(self, die_before: str | None = None) -> CycleOutcome | GitopsConnectError | None:
+        """One, from git to the ledger; None where it died before that step. Connectors outlive that, ledgers too."""
+        dead = False
+
+        def tell(step: str) -> None:
+            nonlocal dead
+            dead = dead or step == die_before
+            if dead:
+                raise Killed(step)
+
+        try:
+            declared = declare(self.repository, [LOCAL], Memory())
+            return reconcile(watch(self._world, tell), declared, LOCAL, Conduct())
+        except Killed:
+            return None
+        except GitopsConnectError as error:
+            return error
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.seconds += seconds
+        self.cluster.go_on()
+
+
+def _hasty(connection: Any, _record: object) -> None:
+    """What is killed here is no machine: nothing has to reach the disk."""
+    connection.execute("PRAGMA synchronous = OFF")

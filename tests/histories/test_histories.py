@@ -1,0 +1,248 @@
+"""Histories of commits, cycles, deaths, faults and hands: what is settled is never sent again, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from hypothesis import HealthCheck, event, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from memory_cluster import Fault
+
+from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
+from gitops_connect.model.names import OperationName
+from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.outcomes import CycleOutcome
+from histories.account import positions
+from histories.stage import CLASS, LOCAL, NAME, Stage
+
+ALL = ("rewind", "skip", "tombstone", "reset")
+VERBS = ("stop", "offsets", "alter", "reset", "resume", "create", "delete")
+FAULTS = (
+    Fault(OutcomeUnknown("no answer")),
+    Fault(OutcomeUnknown("no answer"), happens=True),
+    Fault(ConnectUnavailable("nobody")),
+    Fault(RebalanceInProgress("rebalancing")),
+    Fault(OffsetsNotChanged("no")),
+    Fault(OffsetsNotChanged("by halves"), happens=True),
+    Fault(NotStopped("not yet")),
+)
+READ_FAULTS = (ConnectUnavailable, RebalanceInProgress)
+DEATHS = ("begin", "alter_offsets", "reset_offsets", "settle", "resume", "stop", "record", "record_applied", "delete")
+deaths = st.none() | st.sampled_from((*DEATHS, "create", "intend", "release", "forget", "fail", "note"))
+states = st.sampled_from(["running", "running", "running", "stopped", "paused", "absent", "gone"])
+places = st.dictionaries(st.sampled_from("axy"), st.integers(0, 100), min_size=1)
+
+
+@dataclass(frozen=True)
+class Change:
+    operation: str
+    places: tuple[tuple[str, int | None], ...]
+    acknowledged: tuple[str, ...]
+
+    def document(self, name: str) -> str:
+        entries = [{"partition": {"s": s}, "offset": None if n is None else {"n": n}} for s, n in self.places]
+        lines = [f"  offsets: {json.dumps(entries)}"] if self.operation != "reset" else []
+        return "\n".join(
+            [
+                f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:",
+                f"  connector: {NAME}\n  operation: {self.operation}",
+                *lines,
+                f"  acknowledge: [{', '.join(self.acknowledged)}]\n",
+            ]
+        )
+
+
+def _pairs(found: dict[str, int | None]) -> tuple[tuple[str, int | None], ...]:
+    return tuple(sorted(found.items()))
+
+
+acknowledged = st.just(ALL) | st.lists(st.sampled_from(ALL), unique=True).map(tuple)
+changes = (
+    st.builds(
+        Change,
+        st.just("alter"),
+        st.dictionaries(st.sampled_from("axy"), st.none() | st.integers(0, 100), min_size=1).map(_pairs),
+        acknowledged,
+    )
+    | st.builds(Change, st.just("replace"), places.map(_pairs), acknowledged)
+    | st.builds(Change, st.just("reset"), st.just(()), acknowledged)
+)
+
+
+class Histories(RuleBasedStateMachine):
+    """One connector and its offset changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stage = Stage()
+        self.declared: dict[str, Change] = {}
+        self.state = "running"
+        self.spec = ""
+        self.count = 0
+        self.last: object = None
+
+    def teardown(self) -> None:
+        try:
+            self.come_to_rest()
+        finally:
+            self.stage.close()
+
+    @initialize(seed=st.none() | places, on_delete=st.sampled_from(["keep", "reset"]))
+    def begin(self, seed: dict[str, int] | None, on_delete: str) -> None:
+        self.spec = f"  onDelete: {{offsets: {on_delete}}}\n"
+        if seed:
+            entries = [{"partition": {"s": s}, "offset": {"n": n}} for s, n in seed.items()]
+            self.spec += f"  initialOffsets: {{offsets: {json.dumps(entries)}}}\n"
+        self.set_state("running")
+        self.cycle(None)
+
+    @rule(state=states, die_before=deaths)
+    def move(self, state: str, die_before: str | None) -> None:
+        """Another state is declared."""
+        self.set_state(state)
+        self.cycle(die_before)
+
+    def set_state(self, state: str) -> None:
+        """`gone`: its document is removed, and it is pruned."""
+        self.state = state
+        document = (
+            f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {NAME}}}\nspec:\n  class: {CLASS}\n"
+            f"  state: {state}\n{self.spec}"
+        )
+        self.stage.repository.write("connector.yaml", document if state != "gone" else None)
+
+    @rule(change=changes, die_before=deaths.filter(bool), verb=st.sampled_from(["resume", "pause"]))
+    def meddle(self, change: Change, die_before: str | None, verb: str) -> None:
+        """Somebody finds the connector stopped by a process that has died, and starts it."""
+        self.change(change, die_before)
+        if self.last is None and self.stage.cluster.state() is not None:
+            self.by_hand(verb)
+            self.cycle(None)
+
+    @rule(change=changes, die_before=deaths)
+    def change(self, change: Change, die_before: str | None) -> None:
+        """What this is all about."""
+        self.count += 1
+        self.commit(f"n{self.count:03}", change)
+        self.cycle(die_before)
+
+    @rule(data=st.data(), change=changes)
+    def rewrite(self, data: st.DataObject, change: Change) -> None:
+        if self.declared:
+            self.commit(data.draw(st.sampled_from(sorted(self.declared))), change)
+
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        if self.declared:
+            self.commit(data.draw(st.sampled_from(sorted(self.declared))), None)
+
+    @rule(data=st.data(), die_before=deaths)
+    def rename(self, data: st.DataObject, die_before: str | None) -> None:
+        """To one that does the same once more."""
+        if self.declared:
+            name = data.draw(st.sampled_from(sorted(self.declared)))
+            change = self.declared[name]
+            self.commit(name, None)
+            self.change(change, die_before)
+
+    @rule(data=st.data(), die_before=deaths)
+    def undo(self, data: st.DataObject, die_before: str | None) -> None:
+        """As `offsets undo` writes it: what stood before, and nothing else; that it stands is seen as it is settled."""
+        settled = sorted(name for name, one in self.records().items() if one.state is OperationState.SETTLED)
+        if not settled:
+            return
+        stood = self.stage.ledger.operations.snapshot(LOCAL, data.draw(st.sampled_from(settled)))
+        assert stood is not None
+        found = _pairs({**positions(stood)})
+        self.change(Change("replace" if found else "reset", found, ALL), die_before)
+
+    @rule(die_before=deaths)
+    def go_on(self, die_before: str | None) -> None:
+        self.cycle(die_before)
+
+    def cycle(self, die_before: str | None) -> None:
+        self.last = self.stage.cycle(die_before)
+
+    def commit(self, name: str, change: Change | None) -> None:
+        if change is None:
+            self.declared.pop(name)
+        else:
+            self.declared[name] = change
+        self.stage.repository.write(f"changes/{name}.yaml", change.document(name) if change else None)
+
+    @rule(more=st.integers(1, 40))
+    def progress(self, more: int) -> None:
+        self.stage.cluster.end += more
+        self.stage.pass_time(2)
+
+    @rule(verb=st.sampled_from(VERBS), fault=st.sampled_from(FAULTS))
+    def fault(self, verb: str, fault: Fault) -> None:
+        if isinstance(fault.error, OffsetsNotChanged | NotStopped) and verb not in ("alter", "reset"):
+            return
+        if verb == "offsets" and not isinstance(fault.error, READ_FAULTS):
+            return
+        self.stage.cluster.faults[verb, NAME].append(fault)
+
+    @precondition(lambda self: NAME in self.stage.cluster.present)
+    @rule(verb=st.sampled_from(["resume", "stop", "pause", "delete"]))
+    def by_hand(self, verb: str) -> None:
+        """Past git. Who starts a connector in the middle of a change, and stops it again, leaves no trace."""
+        cluster = self.stage.cluster
+        if verb == "stop" and self.open() and cluster.state() is not WorkerState.STOPPED:
+            return
+        cluster.by_hand(verb)
+        self.stage.pass_time(2)
+
+    @rule()
+    def wait(self) -> None:
+        """Until what has failed is tried again."""
+        self.stage.pass_time(3601)
+
+    @rule()
+    def adopt(self) -> None:
+        """Somebody looked, and says what is true."""
+        operations, account = self.stage.ledger.operations, self.stage.account
+        for name, record in self.records().items():
+            if record.state is OperationState.UNKNOWN or (record.state is OperationState.OPEN and record.message):
+                if account.took_effect(name):
+                    operations.mark(LOCAL, replace(record, state=OperationState.SETTLED))
+                    account.settled.add(name)
+                else:
+                    operations.drop(LOCAL, name)
+
+    def records(self) -> dict[OperationName, OperationRecord]:
+        return dict(self.stage.ledger.operations.records(LOCAL))
+
+    def open(self) -> bool:
+        return any(record.state is OperationState.OPEN for record in self.records().values())
+
+    def come_to_rest(self) -> None:
+        """Without further faults, everything that may be done is done, and the connector is as it should be."""
+        event(f"settled {len(self.stage.account.settled)}")
+        self.stage.cluster.faults.clear()
+        for _ in range(6):
+            self.wait()
+            self.cycle(None)
+            self.adopt()
+        outcome = self.last
+        assert isinstance(outcome, CycleOutcome), outcome
+        if any(diagnostic.rule.startswith("offsets/") for diagnostic in outcome.diagnostics):
+            return
+        assert outcome.plan.is_empty, outcome.plan
+        state = self.stage.cluster.state()
+        assert state is (None if self.state in ("absent", "gone") else WorkerState[self.state.upper()])
+        if state is not None:
+            records = self.records()
+            assert all(records[OperationName(name)].state is OperationState.SETTLED for name in self.declared)
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(
+    # A history takes a quarter of a second: a few of them in `make check`.
+    max_examples=max(10, settings().max_examples // 4),
+    stateful_step_count=10,
+    suppress_health_check=[HealthCheck.too_slow],
+)

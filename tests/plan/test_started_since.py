@@ -1,0 +1,64 @@
+"""What was begun on a connector that does not stand still any more, or that is about to go, is not finished."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from situations import CLASS, REVISION, change, record, seen, situation, stands, wanted
+
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.operations import Operation
+from gitops_connect.model.plans import Plan, Standing
+from gitops_connect.model.shapes import shape_of
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
+
+ORDERS = ConnectorName("orders")
+BACK = change("back", "orders", acknowledge=["rewind"])
+BEGUN = Operation(BACK.name, ORDERS, BACK.kind, BACK.digest, REVISION, stands(a=4), BACK.acknowledged)
+
+
+def planned(state: str, *, declared: bool = True, at: int = 20, **more: Any) -> Plan:
+    """One change was begun when the connector stood at 20."""
+    shape = shape_of({"connector.class": CLASS})
+    assert shape is not None
+    offsets = OffsetSituation(
+        records={BACK.name: record(BACK, "open")},
+        unfinished={BACK.name: Unfinished(BEGUN, stands(a=20))},
+        live={ORDERS: stands(a=at)},
+        shapes={ORDERS: shape},
+    )
+    desired = [wanted("orders")] if declared else [wanted("other", "absent")]
+    return plan(situation(desired, [seen("orders", state)], owned=["orders"], offsets=offsets, **more))
+
+
+def test_a_connector_that_stands_still_is_finished() -> None:
+    made = planned("STOPPED", changes=[BACK])
+    assert [step.action.value for step in made.steps] == ["alter", "resume"]
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "FAILED", "RESTARTING"])
+@pytest.mark.parametrize("at", [20, 4, 12])
+def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) -> None:
+    """Even where its offsets are as before, or as they were to become: it may have moved there by itself."""
+    made = planned(state, changes=[BACK], at=at)
+    assert "alter" not in [step.action.value for step in made.steps]
+    (waits,) = made.operations
+    assert waits.standing is Standing.UNKNOWN
+    assert "started since" in waits.message
+    assert "gitops-connect ledger adopt back" in waits.message
+    assert [item.rule for item in made.diagnostics] == ["offsets/unfinished"]
+
+
+def test_so_does_one_that_is_declared_no_more() -> None:
+    made = planned("RUNNING", declared=False)
+    assert made.steps == ()
+    assert [one.standing for one in made.operations] == [Standing.UNKNOWN]
+
+
+def test_one_that_is_pruned_is_only_deleted() -> None:
+    """Deleting it and finishing the change side by side would be a race."""
+    made = planned("STOPPED", declared=False, policy=Policy(prune=True))
+    assert [step.action.value for step in made.steps] == ["delete"]
+    assert len([one for one in made.connectors if one.name == ORDERS]) == 1
