@@ -13,6 +13,7 @@ the answer off the type:
         OutcomeUnknown              a request was sent and its answer never came: read back before sending again
         NotSettled                  the cluster accepted a step, and did not get there by the deadline
         LedgerBusy                  somebody else holds the lease of this cluster
+        SparkFailed                 large manifests could not be checked on Spark
       Stalled                       only a new revision or a human helps
         UsageError                  the command line or the settings are wrong
         SourceRefused               the repository answered, and what it holds cannot be used
@@ -74,6 +75,10 @@ class NotSettled(Waiting):
 
 class LedgerBusy(Waiting):
     """Another process holds the lease of this cluster, or a lock on the ledger."""
+
+
+class SparkFailed(Waiting):
+    """Spark did not start, was lost, or could not do its work; the next cycle tries it again."""
 
 
 class Stalled(GitopsConnectError):

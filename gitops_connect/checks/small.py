@@ -101,11 +101,12 @@ class _Problems:
         return dict(counts)
 
     def diagnostics(self, location: Location) -> Diagnostics:
-        more = (self._rest(*key, location) for key, count in self.found.items() if count > SHOWN)
+        more = (rest(*key, count, (location, self.connector)) for key, count in self.found.items() if count > SHOWN)
         return Diagnostics.of([*self.shown, *more])
 
-    def _rest(self, rule: str, severity: Severity, location: Location) -> Diagnostic:
-        count = self.found[rule, severity]
-        summary = f"{count - SHOWN:,} more of this rule, {count:,} in all"
-        hint = "mend the ones that are named, and check again"
-        return Diagnostic(severity, rule, summary, location, hint if severity is Severity.ERROR else "", self.connector)
+
+def rest(rule: str, severity: Severity, count: int, subject: tuple[Location, ConnectorName]) -> Diagnostic:
+    """Of so many offenders, those that are not named: a number, said of the manifest of that connector."""
+    summary = f"{count - SHOWN:,} more of this rule, {count:,} in all"
+    hint = "mend the ones that are named, and check again"
+    return Diagnostic(severity, rule, summary, subject[0], hint if severity is Severity.ERROR else "", subject[1])

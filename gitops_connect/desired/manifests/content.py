@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from mmap import mmap
 from typing import Protocol
 
 import zstandard
@@ -30,6 +31,10 @@ _MAX_WINDOW = 128 * 1024 * 1024
 """Bytes that zstd may look back: what its own command allows."""
 
 
+Content = bytes | mmap
+"""All of a file, whether it was read or lies where it is."""
+
+
 class _Decompressor(Protocol):
     @property
     def eof(self) -> bool: ...
@@ -42,11 +47,18 @@ def text_of(content: bytes, compression: str) -> str:
     """The text of a file whose name says that it is compressed so (`.gz`, `.zst`, or empty). Raises Unreadable."""
     if len(content) > MAX_SIZE:
         raise _too_large("the file has")
-    if content.startswith(_LFS):
-        raise Unreadable(FORMAT, "a pointer of Git LFS in place of the file, whose content is not in the repository")
-    plain = _decompress(content, compression) if compression else _uncompressed(content)
+    plain = bytearray()
+    for piece in unpack(content, compression):
+        plain += piece
+        if len(plain) > MAX_SIZE:
+            raise _too_large("the file has, decompressed,")
+    return decode(bytes(plain))
+
+
+def decode(content: bytes) -> str:
+    """The text that is in these bytes. Raises Unreadable."""
     try:
-        text = encoding.decode(plain)
+        text = encoding.decode(content)
     except Refused as refused:
         found = refused.summary.partition(": ")[2] or refused.summary
         raise Unreadable(ENCODING, found, refused.place) from refused
@@ -55,29 +67,34 @@ def text_of(content: bytes, compression: str) -> str:
     return text
 
 
-def _uncompressed(content: bytes) -> bytes:
+def unpack(content: Content, compression: str) -> Iterator[bytes]:
+    """What is in a file, piece by piece; each has a few MiB at most. Raises Unreadable."""
+    if content[: len(_LFS)] == _LFS:
+        raise Unreadable(FORMAT, "a pointer of Git LFS in place of the file, whose content is not in the repository")
+    if not compression:
+        refuse_compressed(content)
+        yield content[:]
+        return
+    if not _MAGIC[compression].match(content):
+        found = "nothing" if not len(content) else f"bytes that do not begin as a {compression} file does"
+        raise Unreadable(COMPRESSION, found)
+    done = 0
+    try:
+        for piece in _pieces(content, compression):
+            done += len(piece)
+            yield piece
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise Unreadable(COMPRESSION, f"damage after {done} bytes of content ({error})") from error
+
+
+def refuse_compressed(content: Content) -> None:
+    """Raise Unreadable where a file that has no such name begins as a compressed one."""
     for suffix, magic in _MAGIC.items():
         if magic.match(content):
             raise Unreadable(COMPRESSION, f"compressed content, though the file's name does not end in {suffix}")
-    return content
 
 
-def _decompress(content: bytes, compression: str) -> bytes:
-    if not _MAGIC[compression].match(content):
-        found = "nothing" if not content else f"bytes that do not begin as a {compression} file does"
-        raise Unreadable(COMPRESSION, found)
-    plain = bytearray()
-    try:
-        for piece in _pieces(content, compression):
-            plain += piece
-            if len(plain) > MAX_SIZE:
-                raise _too_large("the file has, decompressed,")
-    except (zlib.error, zstandard.ZstdError) as error:
-        raise Unreadable(COMPRESSION, f"damage after {len(plain)} bytes of content ({error})") from error
-    return bytes(plain)
-
-
-def _pieces(content: bytes, compression: str) -> Iterator[bytes]:
+def _pieces(content: Content, compression: str) -> Iterator[bytes]:
     start = _start_gzip if compression == ".gz" else _start_zstd
     member, members, at = start(), 1, 0
     while at < len(content):

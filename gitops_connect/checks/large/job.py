@@ -1,0 +1,119 @@
+"""The job of one or several manifests as a value that goes to the executors, and the half that needs the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.large.keys import Secret
+from gitops_connect.checks.large.parsing import Parser
+from gitops_connect.checks.large.reading import Reader, Unit, pieces
+from gitops_connect.checks.large.rows import Rows
+from gitops_connect.checks.large.standing import Standing
+from gitops_connect.checks.large.tally import Tally, dumped
+from gitops_connect.checks.large.templates import Template, counted_field
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.shapes import Shape, shape_of
+
+ROWS = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("unit", pa.int32()),
+        ("base", pa.int64()),
+        *((name, pa.binary()) for name in ("h1", "h2", "value", "line", "form", "texts", "tally")),
+    ]
+)
+"""A row for each piece and bucket, with the columns of all its entries as they lie in memory."""
+FOUND = pa.schema([("found", pa.binary())])
+"""What the second half says: a text in JSON, each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One manifest, as executors know it. `examples` are offsets that stand in for all that stand; None: not known.
+
+    `is_mixed`: among them is a field of several types, so that each entry is judged by what stands for its partition.
+    """
+
+    context: ManifestContext
+    kind: OperationKind
+    template: Template | None
+    live_template: Template | None
+    examples: Offsets | None
+    is_mixed: bool
+
+    @property
+    def shape(self) -> Shape | None:
+        """That of its connector."""
+        return shape_of(self.context.config or {}, self.context.schema)
+
+    def judge(self) -> tuple[EntryJudge, Standing | None]:
+        """The rule function, and where to tell it what stands for a partition."""
+        standing = None if self.examples is None else Standing(self.examples)
+        return EntryJudge(replace(self.context, live=standing), self.kind), standing
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything that an executor needs; the methods are what Spark runs."""
+
+    units: tuple[Unit, ...]
+    subjects: tuple[Subject, ...]
+    reader: Reader
+    seed: bytes
+    buckets: int
+
+    def read(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Numbers of units -> rows, each for the bucket that its hash names."""
+        pa.set_cpu_count(1)
+        secret = Secret(self.seed)
+        parsers: dict[tuple[int, bool], Parser] = {}
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                unit = self.units[number]
+                key = unit.manifest, unit.is_live
+                parser = parsers.get(key) or parsers.setdefault(key, self._parser(unit, secret))
+                for piece in pieces(unit, self.reader):
+                    rows, tally, lines = parser.parse(piece, number)
+                    found = dumped([number, piece.base + lines, tally.to_json()])
+                    yield _batch(number, piece.base, list(rows.buckets(self.buckets)), found)
+
+    def _parser(self, unit: Unit, secret: Secret) -> Parser:
+        subject = self.subjects[unit.manifest]
+        counted = counted_field(subject.shape)
+        salt = secret.salt(unit.manifest)
+        if unit.is_live:
+            return Parser(self.reader, secret, salt, subject.live_template, counted, None)
+        judge, standing = subject.judge()
+        tally = Tally(subject.context.acknowledged)
+        template, defers = subject.template, standing is not None
+        mixed = defers and subject.is_mixed
+        return Parser(self.reader, secret, salt, None if mixed else template, counted, judge, tally, defers, mixed)
+
+
+def _batch(unit: int, base: int, buckets: list[Rows], found: bytes) -> Any:
+    columns = {
+        "bucket": range(len(buckets)),
+        "unit": [unit] * len(buckets),
+        "base": [base] * len(buckets),
+        "h1": [one.h1 for one in buckets],
+        "h2": [one.h2 for one in buckets],
+        "value": [one.value for one in buckets],
+        "line": [one.line for one in buckets],
+        "form": [one.form for one in buckets],
+        "texts": [dumped(one.texts) for one in buckets],
+        "tally": [found, *[b""] * (len(buckets) - 1)],
+    }
+    arrays = [pa.array([_bytes(one) for one in columns[field.name]], field.type) for field in ROWS]
+    return pa.RecordBatch.from_arrays(arrays, schema=ROWS)
+
+
+def _bytes(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,98 @@
+"""Texts in a buffer -> numbers, all at once: 128 bits for each text, and the value of decimal digits."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.uint64]
+Positions = NDArray[np.int64]
+
+PAD: Final = 64
+"""Zero bytes that a buffer has to have before and behind its texts, so that eight can be read at once anywhere."""
+_LONGEST = 512
+"""Bytes; longer texts are hashed one by one."""
+_WORDS = _LONGEST // 8
+_SHIFT = np.uint64(32)
+_FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+"""The mask for the first n of eight bytes."""
+_LAST = ~_FIRST[::-1]
+"""The mask for the last n of eight bytes."""
+
+
+class Secret:
+    """The random numbers of one job: nobody can make texts beforehand that fall together."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        random = np.random.Generator(np.random.Philox(key=np.frombuffer(seed[:16], np.uint64)))
+        drawn = random.integers(0, 2**64, size=2 * _WORDS + 3, dtype=np.uint64) | np.uint64(1)
+        self.mixer, self.starts, self.factors = drawn[0], drawn[1:3], drawn[3:].reshape(2, _WORDS)
+
+    def salt(self, manifest: int) -> int:
+        """What keeps the partitions of that manifest apart from those of others."""
+        return self.of_long(f"manifest {manifest}".encode())[0] if manifest else 0
+
+    def of_long(self, text: bytes) -> tuple[int, int]:
+        """The hash of one text of any length."""
+        digest = hashlib.blake2b(text, digest_size=16, key=self._seed).digest()
+        return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
+
+
+def padded(content: bytes) -> NDArray[np.uint8]:
+    """The bytes with zeros around them; texts begin at `PAD`."""
+    return np.frombuffer(b"".join((b"\0" * PAD, content, b"\0" * PAD)), np.uint8)
+
+
+def words_of(buffer: NDArray[np.uint8]) -> Numbers:
+    """Eight bytes from each position of the buffer, as one number."""
+    return np.lib.stride_tricks.as_strided(buffer[:8].view(np.uint64), shape=(len(buffer) - 8,), strides=(1,))
+
+
+def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions, secret: Secret) -> list[Numbers]:
+    """Two numbers for each text. Different texts have different ones, but for a chance of 2^-80 or less for each pair:
+
+    every eight bytes are mixed, so that each bit of them decides all lower ones, multiplied by a secret odd number, and
+    summed up.
+    """
+    words = words_of(buffer)
+    hashes = [np.full(len(starts), start, np.uint64) for start in secret.starts]
+    if not len(starts):
+        return hashes
+    at, left = starts.copy(), lengths.copy()
+    longest, shortest = min(int(lengths.max()), _LONGEST), int(lengths.min())
+    for number in range(-(-longest // 8)):
+        word = words[np.minimum(at, len(words) - 1)] if longest > PAD else words[at]
+        if 8 * (number + 1) > shortest:
+            word &= _FIRST[np.clip(left, 0, 8)]
+        word *= secret.mixer
+        word ^= word >> _SHIFT
+        hashes[0] += word * secret.factors[0, number]
+        hashes[1] += word * secret.factors[1, number]
+        at += 8
+        left -= 8
+    for row in np.flatnonzero(lengths > _LONGEST):
+        text = buffer[starts[row] : starts[row] + lengths[row]].tobytes()
+        hashes[0][row], hashes[1][row] = secret.of_long(text)
+    return hashes
+
+
+def numbers_of(buffer: NDArray[np.uint8], ends: Positions, lengths: Positions) -> NDArray[np.int64]:
+    """The values of decimal digits that end there; at most 18 of them, and nothing else."""
+    words = words_of(buffer)
+    value = np.zeros(len(ends), np.uint64)
+    for number in range(-(-int(lengths.max(initial=0)) // 8)):
+        word = words[ends - 8 * (number + 1)] & _LAST[np.clip(lengths - 8 * number, 0, 8)]
+        value += _eight_digits(word) * np.uint64(10 ** (8 * number))
+    return value.view(np.int64)
+
+
+def _eight_digits(word: Numbers) -> Numbers:
+    """Eight decimal digits, the first in the lowest byte: pairs, then fours, then all (a zero byte is a zero)."""
+    word = word & np.uint64(0x0F0F0F0F0F0F0F0F)
+    word = (word * np.uint64(2561)) >> np.uint64(8)
+    word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
+    return ((word & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)

@@ -1,0 +1,68 @@
+"""Which way the offsets of one manifest move, as numbers; and of each direction the largest moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gitops_connect.checks.large.tally import Spot
+from gitops_connect.checks.small import SHOWN
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.offsets import OffsetText
+
+
+class Far(NamedTuple):
+    """One of the largest moves. `spot` is where its partition can be read: in the manifest, or where it stands."""
+
+    spot: Spot
+    current: OffsetText | None
+    declared: OffsetText | None
+    distance: int | None = None
+
+
+@dataclass(slots=True)
+class Moves:
+    """Of a part of the partitions, or of all. `distances` sums up what can be told."""
+
+    partitions: int = 0
+    counts: Counter[Direction] = field(default_factory=Counter)
+    distances: Counter[Direction] = field(default_factory=Counter)
+    largest: dict[Direction, list[Far]] = field(default_factory=dict)
+
+    def add(self, direction: Direction, far: Far) -> None:
+        """One move."""
+        self.add_many(direction, 1, far.distance or 0, [far])
+
+    def add_many(self, direction: Direction, count: int, distance: int, largest: list[Far]) -> None:
+        """So many moves of one direction, how far they are in all, and the largest of them."""
+        if count:
+            self.counts[direction] += count
+            self.distances[direction] += distance
+            if direction is not Direction.SAME:
+                both = (*self.largest.get(direction, ()), *largest)
+                self.largest[direction] = sorted(both, key=lambda far: (-(far.distance or 0), far.spot))[:SHOWN]
+
+    def add_all(self, other: Moves) -> None:
+        """Those of another part."""
+        self.partitions += other.partitions
+        for direction, count in other.counts.items():
+            self.add_many(direction, count, other.distances[direction], other.largest.get(direction, []))
+
+    def to_json(self) -> Any:
+        """For `from_json`, in another process."""
+        parts = [
+            [direction.value, count, self.distances[direction], self.largest.get(direction, [])]
+            for direction, count in self.counts.items()
+        ]
+        return [self.partitions, parts]
+
+    @staticmethod
+    def from_json(value: Any) -> Moves:
+        """What `to_json` has made, read back."""
+        partitions, parts = value
+        moves = Moves(partitions)
+        for direction, count, distance, largest in parts:
+            fars = [Far(Spot(*spot), current, declared, far) for spot, current, declared, far in largest]
+            moves.add_many(Direction(direction), count, distance, fars)
+        return moves

@@ -1,0 +1,76 @@
+"""What has to be known before the job: its units, the form of lines, and of what types the offsets are that stand."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pyarrow.compute as pc
+
+from gitops_connect.checks.large.job import Job, Subject
+from gitops_connect.checks.large.parsing import lines_of
+from gitops_connect.checks.large.reading import Reader, Unit, pieces, units_of
+from gitops_connect.checks.large.standing import Examples, Standing
+from gitops_connect.checks.large.templates import Template, learn, learn_live
+from gitops_connect.model.large_manifests import LargeManifest
+from gitops_connect.model.shapes import shape_of
+
+_LOOKED_AT = 1000
+"""Lines of which one is taken for the form of the others."""
+
+
+def prepare(manifests: Sequence[LargeManifest], reader: Reader, buckets: int) -> Job:
+    """The job over all of them. Raises OSError where a file cannot be read."""
+    units = units_of(manifests)
+    subjects = [_subject(number, manifest, units, reader) for number, manifest in enumerate(manifests)]
+    return Job(tuple(units), tuple(subjects), reader, os.urandom(16), buckets)
+
+
+def _subject(number: int, manifest: LargeManifest, units: Sequence[Unit], reader: Reader) -> Subject:
+    config = None if manifest.context.config is None else dict(manifest.context.config)
+    context = replace(manifest.context, config=config, live=None)
+    live = [unit for unit in units if unit.manifest == number and unit.is_live]
+    template, examples = None, None
+    if manifest.live is not None:
+        template = learn_live(_first_lines(live, reader), shape_of(config or {}, context.schema))
+        examples = _examples(live, template, reader)
+    standing = None if examples is None else Standing(examples.offsets)
+    own = [unit for unit in units if unit.manifest == number and not unit.is_live]
+    return Subject(
+        context=context,
+        kind=manifest.kind,
+        template=learn(_first_lines(own, reader), replace(context, live=standing), manifest.kind),
+        live_template=template,
+        examples=None if examples is None else examples.offsets,
+        is_mixed=examples is not None and examples.are_mixed,
+    )
+
+
+def _first_lines(units: Sequence[Unit], reader: Reader) -> Iterator[bytes]:
+    lines = (line for unit in units for piece in pieces(unit, reader) for line in piece.content.splitlines())
+    return islice((line for line in lines if line.strip()), _LOOKED_AT)
+
+
+def _examples(units: Sequence[Unit], template: Template | None, reader: Reader) -> Examples:
+    """Lines of the same form have the same types: one of them, and a look at each of the others."""
+    found = Examples()
+    for unit in units:
+        for piece in pieces(unit, reader):
+            lines = [line for line in _others(piece.content, template) if line.strip()]
+            found.add_all(json.loads(line) for line in lines)
+    return found
+
+
+def _others(content: bytes, template: Template | None) -> Iterator[bytes]:
+    """The first line of the form, and all that are of none."""
+    if template is None or not content:
+        yield from content.splitlines()
+        return
+    array = lines_of(content)
+    well = pc.match_substring_regex(array, template.pattern).to_numpy(zero_copy_only=False)
+    for row in (*np.flatnonzero(~well).tolist(), *np.flatnonzero(well)[:1].tolist()):
+        yield array[row].as_py().encode()

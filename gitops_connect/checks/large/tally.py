@@ -1,0 +1,121 @@
+"""What was found, as far as it has to be kept: numbers of all, and of each rule the first in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gitops_connect.checks.rules import Finding, severity_of
+from gitops_connect.checks.small import SHOWN
+from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.operations import Acknowledgement
+
+Kind = tuple[str, str]
+"""A rule and a severity: what is counted apart."""
+
+
+class Spot(NamedTuple):
+    """A place before its line is known: unit, line from 0 within the unit, column from 1."""
+
+    unit: int
+    line: int
+    column: int = 1
+
+
+class Shown(NamedTuple):
+    """A finding that is put into words; `other` is the place that it speaks of besides."""
+
+    spot: Spot
+    finding: Finding
+    other: Spot | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Of a piece of a manifest, of several, or of all of it.
+
+    `broken` are places after which nothing could be read: what else is said of such a manifest is not the half of it.
+    """
+
+    acknowledged: frozenset[Acknowledgement] = frozenset()
+    entries: int = 0
+    unread: int = 0
+    counts: Counter[Kind] = field(default_factory=Counter)
+    shown: dict[Kind, list[Shown]] = field(default_factory=dict)
+    broken: list[Shown] = field(default_factory=list)
+
+    def add(self, shown: Shown) -> None:
+        """One finding; they come in the order of their places, or `add_all` sorts them."""
+        kind = self._kind(shown.finding)
+        self.counts[kind] += 1
+        listed = self.shown.setdefault(kind, [])
+        if len(listed) < SHOWN:
+            listed.append(shown)
+
+    def add_entry(self, spot: Spot, findings: Iterable[Finding]) -> None:
+        """All findings of one entry."""
+        unread = False
+        for finding in findings:
+            self.add(Shown(spot, finding))
+            unread = unread or finding.unread
+        self.unread += unread
+
+    def add_many(self, number: int, first: Iterable[Shown]) -> None:
+        """So many findings of one rule, of which these are the first."""
+        listed = list(first)
+        if listed:
+            kind = self._kind(listed[0].finding)
+            self.counts[kind] += number
+            self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed))[:SHOWN]
+
+    def add_all(self, other: Tally) -> None:
+        """What another part has found."""
+        self.entries += other.entries
+        self.unread += other.unread
+        self.counts += other.counts
+        self.broken += other.broken
+        for kind, listed in other.shown.items():
+            self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed), key=lambda one: one.spot)[:SHOWN]
+
+    def to_json(self) -> Any:
+        """For `from_json`, in another process."""
+        return [
+            self.entries,
+            self.unread,
+            [[*kind, count] for kind, count in self.counts.items()],
+            [[*kind, listed] for kind, listed in self.shown.items()],
+            self.broken,
+        ]
+
+    @staticmethod
+    def from_json(value: Any) -> Tally:
+        """What `to_json` has made, read back."""
+        entries, unread, counts, shown, broken = value
+        return Tally(
+            entries=entries,
+            unread=unread,
+            counts=Counter({(rule, severity): count for rule, severity, count in counts}),
+            shown={(rule, severity): [_shown(one) for one in listed] for rule, severity, listed in shown},
+            broken=[_shown(one) for one in broken],
+        )
+
+    def _kind(self, finding: Finding) -> Kind:
+        return finding.rule, severity_of(finding, self.acknowledged).value
+
+    @property
+    def errors(self) -> int:
+        """Findings that hold the manifest up."""
+        return sum(count for (_, severity), count in self.counts.items() if severity == Severity.ERROR.value)
+
+
+def dumped(value: Any) -> bytes:
+    """For a column of a row that only this package reads."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def _shown(value: Any) -> Shown:
+    spot, finding, other = value
+    return Shown(Spot(*spot), Finding(*finding), None if other is None else Spot(*other))

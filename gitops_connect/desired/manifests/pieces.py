@@ -1,0 +1,49 @@
+"""The strict reader over a part of a manifest, for the engine that reads large ones in many processes.
+
+The same words for the same faults as `parse` has for a whole one: these are its own functions. Executors import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitops_connect.desired.manifests import content, json_lines
+from gitops_connect.desired.manifests.faults import START, Faults, Unreadable
+from gitops_connect.model.large_manifests import LineFault, LinesRead
+
+
+class _AllFaults(Faults):
+    """Remembers each, and never gives up: whoever reads in parts counts in parts."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.all: list[LineFault] = []
+
+    def add(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
+        self.all.append(LineFault(rule, found, *place))
+
+
+def read_lines(text: str) -> LinesRead:
+    """The entry of each line that is not blank."""
+    faults = _AllFaults()
+    entries = [(value, place.line, place.column) for value, place in json_lines.read(text, faults)]
+    return LinesRead(entries, faults.all)
+
+
+def refuse(piece: bytes, is_first: bool) -> LineFault | None:  # noqa: FBT001 - a function that others are given
+    """Why these bytes are no text of a manifest; the first ones may also be something else than a manifest."""
+    try:
+        if is_first:
+            next(content.unpack(piece, ""))
+        content.decode(piece)
+    except Unreadable as error:
+        return LineFault(error.rule, error.found, *error.place)
+    return None
+
+
+def unpack(packed: content.Content, compression: str) -> Iterator[bytes | LineFault]:
+    """What is in a compressed file, piece by piece; the fault that ends it comes last."""
+    try:
+        yield from content.unpack(packed, compression)
+    except Unreadable as error:
+        yield LineFault(error.rule, error.found, *error.place)

@@ -1,0 +1,212 @@
+"""Both engines say the same of the same file, and what was planted is what they find."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
+from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, sunk
+
+from gitops_connect.checks.small import SHOWN
+from gitops_connect.model.operations import OperationKind
+
+pytestmark = pytest.mark.slow
+
+
+def held_alike(cases: list[Case], verdicts: Any) -> None:
+    for case, verdict in zip(cases, verdicts, strict=True):
+        expected, found = by_small(case), said_by_large(verdict)
+        assert list(found.diagnostics) == list(expected.diagnostics), case
+        assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread), case
+        assert (found.moves, found.distances) == (expected.moves, expected.distances), case
+        if len(expected.largest) <= SHOWN:
+            assert list(found.largest) == list(expected.largest), case
+
+
+def checked(*cases: Case) -> None:
+    with TemporaryDirectory() as folder:
+        manifests = [filed(case, Path(folder) / str(number)) for number, case in enumerate(cases)]
+        held_alike(list(cases), in_process(manifests))
+
+
+ODD_LINES = {
+    "nothing": b"",
+    "blank": b"\n\n  \n",
+    "nul": jsonl([mirrored(1)]) + b'{"partition":{"a":"\0"},"offset":null}\n',
+    "nul escaped": b'{"partition":{"cluster":"source","partition":1,"topic":"a\\u0000b"},"offset":{"offset":1}}\n',
+    "lone surrogate": b'{"partition":{"cluster":"source","partition":1,"topic":"a\\ud800"},"offset":{"offset":1}}\n',
+    "pair of surrogates": jsonl([mirrored(1, topic="\U0001f600")]),
+    "surrogate in UTF-8": jsonl([mirrored(1)]) + b'{"partition":{"a":"\xed\xa0\x80"},"offset":null}\n',
+    "latin-1": jsonl([mirrored(1), mirrored(2)]) + b'{"partition":{"cluster":"\xe9"}}\n' + jsonl([mirrored(3)]),
+    "utf-16": jsonl([mirrored(1)]).decode().encode("utf-16"),
+    "mark": b"\xef\xbb\xbf" + jsonl([mirrored(1), mirrored(1)]),
+    "gzip in disguise": b"\x1f\x8b\x08\x00",
+    "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+    "infinite": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":1e400}}\n',
+    "nan": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":NaN}}\n',
+    "-0": b'{"partition":{"cluster":"source","partition":-0,"topic":"a"},"offset":{"offset":-0}}\n' * 2,
+    "-0.0": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":-0.0}}\n',
+    "2^63": jsonl([mirrored(1, 2**63), mirrored(2, 2**63 - 1), mirrored(2**31), mirrored(2**31 - 1)]),
+    "digits": jsonl([mirrored(n, 10**n) for n in range(19)]) + jsonl([mirrored(10**n) for n in range(10)]),
+    "leading zeros": b'{"partition":{"cluster":"source","partition":01,"topic":"a"},"offset":{"offset":1}}\n',
+    "key twice": b'{"partition":{"cluster":"source","partition":1,"partition":2,"topic":"a"},"offset":{"offset":1}}\n',
+    "crlf": jsonl([mirrored(n) for n in (1, 2, 1)]).replace(b"\n", b"\r\n"),
+    "no last line feed": jsonl([mirrored(1), mirrored(2)]).rstrip(b"\n"),
+    "empty lines": jsonl([mirrored(1)]) + b"\n\r\n \t\n" + jsonl([mirrored(1)]),
+    "two on a line": jsonl([mirrored(1)]).rstrip() + jsonl([mirrored(2)]),
+    "form feed": jsonl([mirrored(1)]) + b"\x0c" + jsonl([mirrored(2)]),
+    "separators in a text": json.dumps(mirrored(1, topic="a\u2028b\x85c\x0bd"), ensure_ascii=False).encode() + b"\n",
+    "long": jsonl([mirrored(1), mirrored(2, topic="x" * 3_000_000), mirrored(3), mirrored(3)]),
+    "long keys": jsonl([mirrored(1, topic="x" * 600 + str(n % 3)) for n in range(5)]),
+    "all the fields": jsonl([mirrored(1, **{f"f{n}": n for n in range(100)})]),
+    "deep": b'{"partition":' + b"[" * 60 + b"]" * 60 + b',"offset":null}\n',
+    "very deep": b"[" * 100_000 + b"\n" + jsonl([mirrored(1)]),
+    "other orders": b'{"offset":{"offset":1},"partition":{"topic":"orders","cluster":"source","partition":1}}\n'
+    + jsonl([mirrored(1)]),
+    "with blanks": b'{"partition": {"cluster": "source", "partition": 1, "topic": "orders"}, "offset": {"offset": 5}}\n'
+    + jsonl([mirrored(1)]),
+    "escapes": b'{"partition":{"cluster":"source","partition":1,"topic":"\\u006frders"},"offset":{"offset":5}}\n'
+    + jsonl([mirrored(1)]),
+}
+
+
+@pytest.mark.parametrize("name", ODD_LINES)
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_odd_lines(name: str, suffix: str) -> None:
+    if suffix and name in ("gzip in disguise", "lfs"):
+        pytest.skip("that is not what is inside of a compressed file")
+    live = offsets(mirrored(1), mirrored(7))
+    content = ODD_LINES[name]
+    cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, live, name=f"m.jsonl{suffix}")]
+    checked(*cases, Case(content, OTHER, live, name=f"m.jsonl{suffix}"), Case(content, name=f"m.jsonl{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_compressed_file_that_is_cut_off_or_damaged(suffix: str) -> None:
+    whole = Case(jsonl(mirrored(n) for n in range(5000)), MIRROR, name=f"m.jsonl{suffix}").stored
+    damaged = whole[: len(whole) // 2] + b"damage!!" + whole[len(whole) // 2 + 8 :]
+    contents = [whole[:-3], whole[: len(whole) // 2], damaged, whole + b"rest", whole + whole, b"", b"plain"]
+    checked(*(Case(content, MIRROR, name=f"m.jsonl{suffix}", packed=True) for content in contents))
+
+
+def test_many_offenders_of_a_rule_are_counted() -> None:
+    lines = [mirrored(n, -1) for n in range(50)] + [mirrored(n, 3) for n in range(100, 160)] * 2
+    checked(Case(jsonl([*lines, *(mirrored(n, 4) for n in range(100, 150))]), MIRROR))
+
+
+# A fault is planted by what it does to an entry; each leaves its partition another than those of other lines.
+def _spoiled(spoil: Any, value: Any) -> bytes:
+    spoil(value)
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+PLANTS: dict[str, Any] = {
+    "negative": lambda n: _spoiled(lambda one: one["offset"].update(offset=-1), mirrored(n)),
+    "range": lambda n: _spoiled(lambda one: one["offset"].update(offset=2**63), mirrored(n)),
+    "type": lambda n: _spoiled(lambda one: one["partition"].update(partition=str(n)), mirrored(n)),
+    "alias": lambda n: _spoiled(lambda one: one["partition"].update(cluster="elsewhere"), mirrored(n)),
+    "shape": lambda n: _spoiled(lambda one: one["partition"].update(unheard=1), mirrored(n)),
+    "no-offset": lambda n: _spoiled(lambda one: one.pop("offset"), mirrored(n)),
+    "no-partition": lambda n: _spoiled(lambda one: one.pop("partition"), mirrored(n)),
+    "unknown-field": lambda n: _spoiled(lambda one: one.update(unheard=1), mirrored(n)),
+    "entry": lambda n: str(n).encode(),
+    "number": lambda n: b'{"partition":{"cluster":"source","partition":%d,"topic":"o"},"offset":{"offset":1e999}}' % n,
+    "duplicate-key": lambda n: b'{"partition":{},"partition":{"partition":%d},"offset":null}' % n,
+    "syntax": lambda n: b'{"partition":%d' % n,
+    "nothing-to-remove": lambda n: _spoiled(lambda one: one.update(offset=None), mirrored(n)),
+}
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from([None, None, *PLANTS, "duplicate", "conflict"]), min_size=1, max_size=60),
+    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE]),
+    st.sampled_from([frozenset(), UNREAD]),
+    st.randoms(use_true_random=False),
+)
+def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged: Any, rnd: random.Random) -> None:
+    lines, planted, sound = [], [], []
+    for number, drawn in enumerate(chosen, 1):
+        rule = None if drawn in ("duplicate", "conflict") and not sound else drawn
+        if rule is None:
+            sound.append(number)
+            lines.append(jsonl([mirrored(number)]).rstrip())
+        elif rule in PLANTS:
+            lines.append(PLANTS[rule](number))
+        else:
+            again = mirrored(rnd.choice(sound), 5 if rule == "duplicate" else 999)
+            lines.append(json.dumps(again, separators=rnd.choice([(",", ":"), (", ", ": ")])).encode())
+        if rule is not None:
+            planted.append((number, rule))
+    if kind is OperationKind.REPLACE:
+        planted = [(line, "tombstone" if rule == "nothing-to-remove" else rule) for line, rule in planted]
+    live = offsets(*(mirrored(n, rnd.choice([3, 5, 8])) for n in rnd.sample(range(1, 40), 10)), mirrored(-1))
+    standing = {json.loads(one)["partition"] for one in live}
+    planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in standing]
+    case = Case(b"\n".join(lines) + b"\n", MIRROR, live, kind, acknowledged)
+    with TemporaryDirectory() as folder:
+        (verdict,) = in_process([filed(case, Path(folder) / "m")])
+    assert {rule.removeprefix("manifest/"): count for rule, count in verdict.counts.items()} == Counter(
+        rule for _, rule in planted
+    )
+    found = [(item.location.line, item.rule.removeprefix("manifest/")) for item in verdict.diagnostics]
+    few = {rule for _, rule in planted if sum(rule == other for _, other in planted) <= SHOWN}
+    assert [one for one in found if one[1] in few] == sorted(one for one in planted if one[1] in few)
+    unreadable = sum(rule in ("number", "duplicate-key", "syntax") for _, rule in planted)
+    if unreadable <= SHOWN:
+        held_alike([case], [verdict])
+
+
+plain = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
+)
+names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
+anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
+halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
+values = st.one_of(
+    anything,
+    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
+    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
+    st.builds(mirrored, st.integers(0, 3), st.integers(0, 5)),
+    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
+    st.builds(entry, st.builds(lambda n: {"shard": n}, st.integers(0, 3)), st.builds(lambda s: {"seq": s}, plain)),
+)
+texts = st.builds(
+    lambda value, separators, plain: json.dumps(value, ensure_ascii=not plain, separators=separators),
+    values,
+    st.sampled_from([(",", ":"), (", ", ": ")]),
+    st.booleans(),
+)
+lives = st.sampled_from(
+    [
+        None,
+        {},
+        offsets(mirrored(), sunk(), mirrored(cluster="elsewhere"), sunk("other")),
+        offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": 1.5}), entry({"shard": 3}, {"seq": None})),
+        offsets(entry({"shard": 1}, {"seq": "1"}), entry({"shard": 2}, {"seq": "x", "more": True})),
+    ]
+)
+cases = st.builds(
+    lambda lines, config, live, kind, acknowledged: Case(
+        "\n".join(lines).encode("utf-8", "surrogatepass"), config, live, kind, acknowledged
+    ),
+    st.lists(texts, max_size=8),
+    st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None]),
+    lives,
+    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]),
+    st.sampled_from([frozenset(), UNREAD]),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(cases, min_size=1, max_size=4))
+def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case]) -> None:
+    checked(*several)

@@ -1,0 +1,138 @@
+"""Manifests as files, held to both engines: the small one, and the large one in this process or on Spark."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import zstandard
+from manifests import ORDERS
+
+from gitops_connect.checks import small
+from gitops_connect.checks.large.comparing import compare_buckets
+from gitops_connect.checks.large.job import ROWS
+from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.checks.large.reading import Reader
+from gitops_connect.checks.large.verdicts import verdicts
+from gitops_connect.desired import manifests as reading
+from gitops_connect.desired.manifests import pieces
+from gitops_connect.model.diagnostics import Diagnostic, Location
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.names import Digest, OperationName, Revision
+from gitops_connect.model.offsets import Offsets, to_json
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.shapes import shape_of
+from gitops_connect.plan.offsets import effect_of, find_difference
+
+READER = Reader(pieces.read_lines, pieces.refuse, pieces.unpack)
+PACK: Mapping[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": lambda content: zstandard.ZstdCompressor().compress(content),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One manifest, its file's content in bytes, and what it is held against."""
+
+    content: bytes
+    config: Mapping[str, str] | None = None
+    live: Offsets | None = None
+    kind: OperationKind = OperationKind.ALTER
+    acknowledged: frozenset[Acknowledgement] = frozenset()
+    name: str = "offsets/orders.jsonl"
+    packed: bool = False
+    """True where `content` is what lies in the file, whatever its name says."""
+
+    @property
+    def context(self) -> ManifestContext:
+        return ManifestContext(ORDERS, self.config, self.live, None, self.acknowledged)
+
+    @property
+    def stored(self) -> bytes:
+        suffix = next((one for one in (".gz", ".zst") if self.name.endswith(one)), "")
+        return self.content if self.packed else PACK[suffix](self.content)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an engine says of a manifest, in a form that both have."""
+
+    diagnostics: Sequence[Diagnostic]
+    counts: Mapping[str, int]
+    errors: int
+    unread: int
+    moves: Mapping[Direction, int] = field(default_factory=dict)
+    distances: Mapping[Direction, int] = field(default_factory=dict)
+    largest: Sequence[Move] = ()
+
+
+def jsonl(values: Iterable[Any]) -> bytes:
+    """An entry a line, written as it is sent."""
+    return "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values).encode()
+
+
+def by_small(case: Case) -> Said:
+    manifest = reading.parse(Blob(case.name, "", case.stored))
+    found = small.check(manifest, case.context, case.kind)
+    difference = None
+    if found.offsets is not None and case.live is not None:
+        operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), found.offsets)
+        patch = effect_of(operation, case.live)
+        difference = find_difference(case.live, patch, shape_of(case.config or {}))
+    return _said(found.diagnostics.items, found.counts, (found.errors, found.unread), difference)
+
+
+def filed(case: Case, folder: Path) -> LargeManifest:
+    """The same, with its contents in files."""
+    folder.mkdir(parents=True)
+    path = folder / Path(case.name).name
+    path.write_bytes(case.stored)
+    live = None
+    if case.live is not None:
+        (folder / "live.jsonl").write_bytes(
+            b"".join(
+                (json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+                for one in to_json(case.live)
+            )
+        )
+        live = LargeFile("live.jsonl", str(folder / "live.jsonl"))
+    files = (LargeFile(case.name, str(path)),)
+    return LargeManifest(Location(case.name), files, replace(case.context, live=None), case.kind, live)
+
+
+def in_process(manifests: Sequence[LargeManifest], buckets: int = 3) -> list[LargeVerdict]:
+    """The job as executors do it, without Spark between its halves."""
+    job = prepare(manifests, READER, buckets)
+    units = pa.RecordBatch.from_arrays([pa.array(range(len(job.units)), pa.int64())], names=["id"])
+    rows = pa.Table.from_batches(job.read([units]), ROWS)
+    found: list[bytes] = []
+    for bucket in range(buckets):
+        own = rows.filter(pc.equal(rows.column("bucket"), bucket))
+        for batch in compare_buckets(job, reversed(own.to_batches())):
+            found += batch.column(0).to_pylist()
+    return verdicts(manifests, job, found)
+
+
+def said_by_large(verdict: LargeVerdict) -> Said:
+    numbers = verdict.errors, verdict.unread
+    return _said(verdict.diagnostics.items, verdict.counts, numbers, verdict.difference)
+
+
+def _said(
+    diagnostics: Sequence[Diagnostic], counts: Mapping[str, int], numbers: tuple[int, int], found: Difference | None
+) -> Said:
+    if found is None:
+        return Said(diagnostics, counts, *numbers)
+    moves = {direction: count for direction, count in found.counts.items() if count}
+    return Said(diagnostics, counts, *numbers, moves, dict(found.distances), found.moves)
