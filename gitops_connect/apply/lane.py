@@ -10,6 +10,7 @@ from gitops_connect.apply.actions import sensitive_keys
 from gitops_connect.apply.attempt import Attempt, Ending
 from gitops_connect.connect.redaction import redact, sensitive_values
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 
@@ -48,9 +49,13 @@ class Lane:
 
     @property
     def goes_back(self) -> bool:
-        """True where the next step brings a connector back that was only stopped for its offsets, none in doubt."""
+        """True where the next step brings a connector back that was only stopped for its offsets, none in doubt.
+
+        One that is to be seeded has not gone anywhere yet.
+        """
         was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
-        for_offsets = any(step.operation is not None for step in self.plan.steps)
+        kinds = {step.operation.kind for step in self.plan.steps if step.operation is not None}
+        for_offsets = bool(kinds) and OperationKind.SEED not in kinds
         return was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
 
     def in_hand(self, now: float) -> Attempt:

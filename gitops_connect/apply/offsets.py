@@ -61,6 +61,11 @@ class _Failed(Exception):
         self.final = final
 
 
+def _is_without_effect(error: GitopsConnectError) -> bool:
+    """Whether a worker that says so has done nothing. A group in use, or a failure, may have taken half of it."""
+    return isinstance(error, Waiting) and not isinstance(error, GroupInUse | OutcomeUnknown)
+
+
 def change_offsets(operation: Operation, config: Mapping[str, str], terms: Terms) -> Ending:
     """Carry it out; raises nothing that is not a bug.
 
@@ -77,6 +82,7 @@ class _Change:
         self._terms = terms
         self._deadline = terms.clock.monotonic() + terms.patience
         self._begun = False
+        self._touched = False
 
     def run(self) -> Ending:
         try:
@@ -101,6 +107,7 @@ class _Change:
         warning, seen = "", before
         while review.patch:
             warning = self._send(before, review) or warning
+            self._touched = True
             seen = self._see(review, after)
             if self._stands(seen, review, after):
                 break
@@ -116,6 +123,7 @@ class _Change:
             try:
                 return self._request(review)
             except (ConnectRefused, Waiting) as error:
+                self._touched = self._touched or not _is_without_effect(error)
                 doubtful = doubtful or isinstance(error, OutcomeUnknown)
                 over = isinstance(error, ConnectRefused) or self._is_late(pause)
                 if over or isinstance(error, OutcomeUnknown):
@@ -123,22 +131,25 @@ class _Change:
                     if self._stands(seen, review, after):
                         return ""
                     if over:
-                        raise self._give_up(error, seen, review.before, doubtful=doubtful) from error
+                        raise self._give_up(error, seen, review, doubtful=doubtful) from error
             self._terms.clock.sleep(pause)
             pause = min(2 * pause, LONGEST_RETRY)
 
-    def _give_up(self, error: GitopsConnectError, seen: Offsets, before: Offsets, *, doubtful: bool) -> _Failed:
+    def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> _Failed:
         """The worker has said no, or not yet for too long. What it did of it all the same is put back.
 
         A sink's offsets are changed by halves: where one of its topics is unknown, all the others are set, and the
         answer is a 500 (`Worker.alterSinkConnectorOffsets`). Where an answer was lost, the request may still be under
-        way in the worker, and what is put back now could be overwritten later: then nothing is certain.
+        way in the worker, and what is put back now could be overwritten later: then nothing is certain. Where nothing
+        was done, and offsets have moved all the same, somebody has started the connector: that is not to be put back.
         """
-        message, final = self._explain(error), isinstance(error, OffsetsNotSupported)
+        message, final, before = self._explain(error), isinstance(error, OffsetsNotSupported), review.before
         if doubtful:
             return _Failed(message, certain=False)
-        if seen == before:
+        if seen == before or not (self._touched or review.partial):
             return _Failed(message, certain=True, final=final)
+        if _is_without_effect(error):
+            return _Failed(message, certain=False)
         try:
             self._terms.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
         except GitopsConnectError as second:

@@ -223,6 +223,20 @@ class TestRefusals:
         cluster.on_call = change_half
         return cluster, MemoryJournal()
 
+    def test_what_somebody_starts_in_the_middle_keeps_how_far_it_came(self) -> None:
+        """It is refused as it runs; and at the end it would take what puts it back, as it is stopped again."""
+        refusals = 40
+        for _ in range(2):
+            cluster, journal = world(), MemoryJournal()
+            cluster.faults["alter", ConnectorName("a")].extend([Fault(NotStopped("it runs"))] * refusals)
+            cluster.on_call = lambda verb, name, of=cluster: of.stored.update({name: A30}) if verb == "alter" else None
+            outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
+            assert results(outcomes) == [APPLIED, BAD, APPLIED]
+            assert journal.told == [("begin", "c"), ("fail", "c")]
+            assert cluster.stored["a"] == A30
+            assert cluster.changed == []
+            refusals = sum(verb == "alter" for verb, _ in cluster.calls)
+
     def test_a_failure_that_did_it_all_the_same_is_none(self) -> None:
         cluster, journal = world(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("failed after it"), happens=True))
@@ -317,6 +331,15 @@ class TestInterrupts:
         cluster, journal = world(state=STOPPED), MemoryJournal()
         outcomes = run(cluster, journal, *steps(operation("alter", A30))[1:], interrupted=lambda: True)
         assert results(outcomes) == [SKIPPED, SKIPPED]
+
+    def test_a_connector_that_is_to_be_seeded_does_not_run_without_that(self) -> None:
+        """Before Connect 3.7 it has to be stopped after it was created."""
+        cluster = world({})
+        outcomes = run(
+            cluster, MemoryJournal(), *steps(operation("seed", A30)), interrupted=lambda: bool(cluster.calls)
+        )
+        assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
+        assert state(cluster) is STOPPED
 
     def test_a_lost_lease_leaves_all_to_whoever_has_it_now(self) -> None:
         cluster, journal = world(), MemoryJournal()

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any, cast
 
 from death.watched import watch
@@ -49,12 +50,13 @@ class Numbers(MemoryCluster):
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock)
         self.end = 20
+        self.version = ConnectVersion(4, 3, 1)
         self.standstill = 0
         self.on_change: Callable[[Offsets, Offsets], None] = lambda before, after: None
         self.progress[NAME] = lambda stands: at({s: max(n, self.end) for s, n in {"a": 0, **positions(stands)}.items()})
 
     def info(self) -> ClusterInfo:
-        return ClusterInfo(ConnectVersion(4, 3, 1), "4.3.1", "commit", "kafka")
+        return ClusterInfo(self.version, "", "commit", "kafka")
 
     def close(self) -> None:
         """Nothing is held."""
@@ -85,6 +87,14 @@ class Numbers(MemoryCluster):
             self.listed.discard(NAME)
             return
         self._become(NAME, {"resume": RUNNING, "pause": PAUSED, "stop": STOPPED}[verb])
+
+
+@dataclass(frozen=True)
+class End:
+    """A cycle's: it is killed, or interrupted, before that step."""
+
+    before: str
+    killed: bool
 
 
 @dataclass
@@ -144,19 +154,21 @@ class Stage:
         self.ledger.close()
         self._folder.cleanup()
 
-    def cycle(self, die_before: str | None = None) -> CycleOutcome | GitopsConnectError | None:
-        """One, from git to the ledger; None where it died before that step. Connectors outlive that, ledgers too."""
-        dead = False
+    def cycle(self, end: End | None = None) -> CycleOutcome | GitopsConnectError | None:
+        """One, from git to the ledger; None where it was killed. Connectors outlive that, ledgers too."""
+        dead, interrupted = False, Event()
 
         def tell(step: str) -> None:
             nonlocal dead
-            dead = dead or step == die_before
+            if end is not None and step == end.before:
+                dead = end.killed
+                interrupted.set()
             if dead:
                 raise Killed(step)
 
         try:
             declared = declare(self.repository, [LOCAL], Memory())
-            return reconcile(watch(self._world, tell), declared, LOCAL, Conduct())
+            return reconcile(watch(self._world, tell), declared, LOCAL, Conduct(interrupted=interrupted))
         except Killed:
             return None
         except GitopsConnectError as error:

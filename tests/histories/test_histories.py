@@ -12,11 +12,11 @@ from memory_cluster import Fault
 
 from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.names import OperationName
-from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.observed import ConnectVersion, WorkerState
 from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.model.outcomes import CycleOutcome
 from histories.account import positions
-from histories.stage import CLASS, LOCAL, NAME, Stage
+from histories.stage import CLASS, LOCAL, NAME, End, Stage
 
 ALL = ("rewind", "skip", "tombstone", "reset")
 VERBS = ("stop", "offsets", "alter", "reset", "resume", "create", "delete")
@@ -31,7 +31,9 @@ FAULTS = (
 )
 READ_FAULTS = (ConnectUnavailable, RebalanceInProgress)
 DEATHS = ("begin", "alter_offsets", "reset_offsets", "settle", "resume", "stop", "record", "record_applied", "delete")
-deaths = st.none() | st.sampled_from((*DEATHS, "create", "intend", "release", "forget", "fail", "note"))
+steps = st.sampled_from((*DEATHS, "create", "intend", "release", "forget", "fail", "note"))
+kills = st.builds(End, steps, st.just(True))
+ends = st.none() | kills | st.builds(End, steps, st.just(False))
 states = st.sampled_from(["running", "running", "running", "stopped", "paused", "absent", "gone"])
 places = st.dictionaries(st.sampled_from("axy"), st.integers(0, 100), min_size=1)
 
@@ -90,20 +92,26 @@ class Histories(RuleBasedStateMachine):
         finally:
             self.stage.close()
 
-    @initialize(seed=st.none() | places, on_delete=st.sampled_from(["keep", "reset"]))
-    def begin(self, seed: dict[str, int] | None, on_delete: str) -> None:
+    @initialize(
+        seed=st.none() | places,
+        on_delete=st.sampled_from(["keep", "reset"]),
+        version=st.sampled_from([ConnectVersion(4, 3, 1), ConnectVersion(3, 6, 0)]),
+        end=ends,
+    )
+    def begin(self, seed: dict[str, int] | None, on_delete: str, version: ConnectVersion, end: End | None) -> None:
+        self.stage.cluster.version = version
         self.spec = f"  onDelete: {{offsets: {on_delete}}}\n"
         if seed:
             entries = [{"partition": {"s": s}, "offset": {"n": n}} for s, n in seed.items()]
             self.spec += f"  initialOffsets: {{offsets: {json.dumps(entries)}}}\n"
         self.set_state("running")
-        self.cycle(None)
+        self.cycle(end)
 
-    @rule(state=states, die_before=deaths)
-    def move(self, state: str, die_before: str | None) -> None:
+    @rule(state=states, end=ends)
+    def move(self, state: str, end: End | None) -> None:
         """Another state is declared."""
         self.set_state(state)
-        self.cycle(die_before)
+        self.cycle(end)
 
     def set_state(self, state: str) -> None:
         """`gone`: its document is removed, and it is pruned."""
@@ -114,20 +122,20 @@ class Histories(RuleBasedStateMachine):
         )
         self.stage.repository.write("connector.yaml", document if state != "gone" else None)
 
-    @rule(change=changes, die_before=deaths.filter(bool), verb=st.sampled_from(["resume", "pause"]))
-    def meddle(self, change: Change, die_before: str | None, verb: str) -> None:
+    @rule(change=changes, end=kills, verb=st.sampled_from(["resume", "pause"]))
+    def meddle(self, change: Change, end: End | None, verb: str) -> None:
         """Somebody finds the connector stopped by a process that has died, and starts it."""
-        self.change(change, die_before)
+        self.change(change, end)
         if self.last is None and self.stage.cluster.state() is not None:
             self.by_hand(verb)
             self.cycle(None)
 
-    @rule(change=changes, die_before=deaths)
-    def change(self, change: Change, die_before: str | None) -> None:
+    @rule(change=changes, end=ends)
+    def change(self, change: Change, end: End | None) -> None:
         """What this is all about."""
         self.count += 1
         self.commit(f"n{self.count:03}", change)
-        self.cycle(die_before)
+        self.cycle(end)
 
     @rule(data=st.data(), change=changes)
     def rewrite(self, data: st.DataObject, change: Change) -> None:
@@ -139,17 +147,17 @@ class Histories(RuleBasedStateMachine):
         if self.declared:
             self.commit(data.draw(st.sampled_from(sorted(self.declared))), None)
 
-    @rule(data=st.data(), die_before=deaths)
-    def rename(self, data: st.DataObject, die_before: str | None) -> None:
+    @rule(data=st.data(), end=ends)
+    def rename(self, data: st.DataObject, end: End | None) -> None:
         """To one that does the same once more."""
         if self.declared:
             name = data.draw(st.sampled_from(sorted(self.declared)))
             change = self.declared[name]
             self.commit(name, None)
-            self.change(change, die_before)
+            self.change(change, end)
 
-    @rule(data=st.data(), die_before=deaths)
-    def undo(self, data: st.DataObject, die_before: str | None) -> None:
+    @rule(data=st.data(), end=ends)
+    def undo(self, data: st.DataObject, end: End | None) -> None:
         """As `offsets undo` writes it: what stood before, and nothing else; that it stands is seen as it is settled."""
         settled = sorted(name for name, one in self.records().items() if one.state is OperationState.SETTLED)
         if not settled:
@@ -157,14 +165,14 @@ class Histories(RuleBasedStateMachine):
         stood = self.stage.ledger.operations.snapshot(LOCAL, data.draw(st.sampled_from(settled)))
         assert stood is not None
         found = _pairs({**positions(stood)})
-        self.change(Change("replace" if found else "reset", found, ALL), die_before)
+        self.change(Change("replace" if found else "reset", found, ALL), end)
 
-    @rule(die_before=deaths)
-    def go_on(self, die_before: str | None) -> None:
-        self.cycle(die_before)
+    @rule(end=ends)
+    def go_on(self, end: End | None) -> None:
+        self.cycle(end)
 
-    def cycle(self, die_before: str | None) -> None:
-        self.last = self.stage.cycle(die_before)
+    def cycle(self, end: End | None) -> None:
+        self.last = self.stage.cycle(end)
 
     def commit(self, name: str, change: Change | None) -> None:
         if change is None:
