@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from hypothesis import HealthCheck, event, settings
+from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from memory_cluster import Fault
@@ -252,5 +252,7 @@ TestHistories.settings = settings(
     # A history takes a quarter of a second: a few of them in `make check`.
     max_examples=max(10, settings().max_examples // 4),
     stateful_step_count=10,
+    # Shrinking one would take minutes, and it is short as it is.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )
