@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -18,6 +19,8 @@ from gitops_connect.model.outcomes import CycleOutcome
 from histories.account import positions
 from histories.stage import CLASS, LOCAL, NAME, End, Stage
 
+# The thorough profile looks for minutes.
+pytestmark = pytest.mark.timeout(900)
 ALL = ("rewind", "skip", "tombstone", "reset")
 VERBS = ("stop", "offsets", "alter", "reset", "resume", "create", "delete")
 FAULTS = (
