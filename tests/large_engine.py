@@ -18,7 +18,7 @@ from gitops_connect.checks import small
 from gitops_connect.checks.large.comparing import compare_buckets
 from gitops_connect.checks.large.job import ROWS
 from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import Reader
+from gitops_connect.checks.large.reading import UNIT, Reader
 from gitops_connect.checks.large.verdicts import verdicts
 from gitops_connect.desired import manifests as reading
 from gitops_connect.desired.manifests import pieces
@@ -111,9 +111,9 @@ def filed(case: Case, folder: Path) -> LargeManifest:
     return LargeManifest(Location(case.name), files, replace(case.context, live=None), case.kind, live)
 
 
-def in_process(manifests: Sequence[LargeManifest], buckets: int = 3) -> list[LargeVerdict]:
+def in_process(manifests: Sequence[LargeManifest], buckets: int = 3, unit: int = UNIT) -> list[LargeVerdict]:
     """The job as executors do it, without Spark between its halves."""
-    job = prepare(manifests, READER, buckets)
+    job = prepare(manifests, READER, buckets, unit)
     units = pa.RecordBatch.from_arrays([pa.array(range(len(job.units)), pa.int64())], names=["id"])
     rows = pa.Table.from_batches(job.read([units]), ROWS)
     found: list[bytes] = []

@@ -37,10 +37,10 @@ def check(session: Session, manifests: Sequence[LargeManifest], reader: Reader) 
 
 def _run(session: Session, job: Job) -> Iterator[bytes]:
     tasks = min(len(job.units), session.parallelism * _TASKS)
-    units = session.spark.range(0, len(job.units), 1, tasks)
-    rows = units.mapInArrow(job.read, _ddl(ROWS))
-    met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _ddl(FOUND))
     with session.working():
+        units = session.spark.range(0, len(job.units), 1, tasks)
+        rows = units.mapInArrow(job.read, _ddl(ROWS))
+        met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _ddl(FOUND))
         return (bytes(row.found) for row in met.collect())
 
 

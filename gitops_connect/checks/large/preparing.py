@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from gitops_connect.checks.large.job import Job, Subject
 from gitops_connect.checks.large.parsing import lines_of
-from gitops_connect.checks.large.reading import Reader, Unit, pieces, units_of
+from gitops_connect.checks.large.reading import UNIT, Reader, Unit, pieces, units_of
 from gitops_connect.checks.large.standing import Examples, Standing
 from gitops_connect.checks.large.templates import Template, learn, learn_live
 from gitops_connect.model.large_manifests import LargeManifest
@@ -23,9 +23,9 @@ _LOOKED_AT = 1000
 """Lines of which one is taken for the form of the others."""
 
 
-def prepare(manifests: Sequence[LargeManifest], reader: Reader, buckets: int) -> Job:
-    """The job over all of them. Raises OSError where a file cannot be read."""
-    units = units_of(manifests)
+def prepare(manifests: Sequence[LargeManifest], reader: Reader, buckets: int, unit: int = UNIT) -> Job:
+    """The job over all of them, in units of so many bytes at least. Raises OSError where a file cannot be read."""
+    units = units_of(manifests, unit)
     subjects = [_subject(number, manifest, units, reader) for number, manifest in enumerate(manifests)]
     return Job(tuple(units), tuple(subjects), reader, os.urandom(16), buckets)
 

@@ -34,11 +34,15 @@ class Reader:
 
 
 class Unit(NamedTuple):
-    """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is one unit."""
+    """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is one unit.
+
+    `size` is about how many bytes a piece of it has.
+    """
 
     manifest: int
     is_live: bool
     file: LargeFile
+    size: int = UNIT
     start: int = 0
     end: int | None = None
 
@@ -55,13 +59,13 @@ class Piece(NamedTuple):
     fault: LineFault | None = None
 
 
-def units_of(manifests: Sequence[LargeManifest]) -> list[Unit]:
+def units_of(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> list[Unit]:
     """All parts of all files, the live offsets first: the order of units is the order of places."""
     live = [(number, True, one.live) for number, one in enumerate(manifests) if one.live is not None]
     files = [(number, False, file) for number, one in enumerate(manifests) for file in one.files]
     total = sum(Path(file.path).stat().st_size for _, _, file in (*live, *files))
-    size = max(UNIT, -(-total // MAX_UNITS) * 2)
-    return [unit for number, is_live, file in (*live, *files) for unit in _parts(Unit(number, is_live, file), size)]
+    size = max(smallest, -(-total // MAX_UNITS) * 2)
+    return [unit for number, is_live, file in (*live, *files) for unit in _parts(Unit(number, is_live, file, size))]
 
 
 def compression_of(name: str) -> str:
@@ -76,20 +80,19 @@ def pieces(unit: Unit, reader: Reader) -> Iterator[Piece]:
         return
     with Path(unit.file.path).open("rb") as stream:
         if not Path(unit.file.path).stat().st_size:
-            chunks = reader.unpack(b"", compression_of(unit.file.name))
-            yield from _whole_lines(chunks)
+            yield from _whole_lines(reader.unpack(b"", compression_of(unit.file.name)), unit.size)
             return
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            yield from _whole_lines(reader.unpack(content, compression_of(unit.file.name)))
+            yield from _whole_lines(reader.unpack(content, compression_of(unit.file.name)), unit.size)
 
 
-def _parts(whole: Unit, size: int) -> Iterator[Unit]:
+def _parts(whole: Unit) -> Iterator[Unit]:
     if compression_of(whole.file.name):
         yield whole
         return
     length = Path(whole.file.path).stat().st_size
-    for start in range(0, max(length, 1), size):
-        yield whole._replace(start=start, end=min(start + size, length))
+    for start in range(0, max(length, 1), whole.size):
+        yield whole._replace(start=start, end=min(start + whole.size, length))
 
 
 def _plain(unit: Unit, end: int) -> Iterator[Piece]:
@@ -112,8 +115,8 @@ def _plain(unit: Unit, end: int) -> Iterator[Piece]:
         yield _finished(0, b"".join((content, *rest)), is_first=not unit.start)
 
 
-def _whole_lines(chunks: Iterable[bytes | LineFault]) -> Iterator[Piece]:
-    """Pieces of about the size of a unit; each begins with the line that the one before has not finished."""
+def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Piece]:
+    """Pieces of about that size; each begins with the line that the one before has not finished."""
     base, held = 0, bytearray()
     is_first = True
     for chunk in chunks:
@@ -122,7 +125,7 @@ def _whole_lines(chunks: Iterable[bytes | LineFault]) -> Iterator[Piece]:
             return
         held += chunk
         at = held.rfind(b"\n") + 1
-        if (len(held) >= UNIT and at) or len(held) - at > MAX_LINE:
+        if (len(held) >= size and at) or len(held) - at > MAX_LINE:
             at = at if len(held) - at <= MAX_LINE else len(held)
             piece = _finished(base, bytes(held[:at]), is_first=is_first)
             yield piece

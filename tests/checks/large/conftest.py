@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,3 +14,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Collecting a test imports it."""
     skips = "not slow" in config.option.markexpr and collection_path.suffix == ".py"
     return True if skips else None
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The one session that all tests share."""
+    from gitops_connect.checks.large.session import start  # noqa: PLC0415 - only where a JVM is wanted
+
+    session = start("local[2]", os.environ, lambda _: None, None)
+    yield session
+    session.close()

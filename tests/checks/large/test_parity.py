@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, sunk
 
+from gitops_connect.checks.large.reading import UNIT
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.operations import OperationKind
 
@@ -31,10 +33,10 @@ def held_alike(cases: list[Case], verdicts: Any) -> None:
             assert list(found.largest) == list(expected.largest), case
 
 
-def checked(*cases: Case) -> None:
+def checked(*cases: Case, unit: int = UNIT) -> None:
     with TemporaryDirectory() as folder:
         manifests = [filed(case, Path(folder) / str(number)) for number, case in enumerate(cases)]
-        held_alike(list(cases), in_process(manifests))
+        held_alike(list(cases), in_process(manifests, unit=unit))
 
 
 ODD_LINES = {
@@ -86,7 +88,10 @@ def test_odd_lines(name: str, suffix: str) -> None:
     live = offsets(mirrored(1), mirrored(7))
     content = ODD_LINES[name]
     cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, live, name=f"m.jsonl{suffix}")]
-    checked(*cases, Case(content, OTHER, live, name=f"m.jsonl{suffix}"), Case(content, name=f"m.jsonl{suffix}"))
+    cases += [Case(content, OTHER, live, name=f"m.jsonl{suffix}"), Case(content, name=f"m.jsonl{suffix}")]
+    checked(*cases)
+    if len(content) < 10_000:
+        checked(*cases, unit=100)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -153,7 +158,7 @@ def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged:
     planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in standing]
     case = Case(b"\n".join(lines) + b"\n", MIRROR, live, kind, acknowledged)
     with TemporaryDirectory() as folder:
-        (verdict,) = in_process([filed(case, Path(folder) / "m")])
+        (verdict,) = in_process([filed(case, Path(folder) / "m")], unit=rnd.choice([UNIT, 400]))
     assert {rule.removeprefix("manifest/"): count for rule, count in verdict.counts.items()} == Counter(
         rule for _, rule in planted
     )
@@ -207,6 +212,8 @@ cases = st.builds(
 
 
 @settings(max_examples=150)
-@given(st.lists(cases, min_size=1, max_size=4))
-def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case]) -> None:
-    checked(*several)
+@given(
+    st.lists(cases, min_size=1, max_size=4), st.sampled_from([UNIT, 1, 50, 300]), st.sampled_from(["", ".gz", ".zst"])
+)
+def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case], unit: int, suffix: str) -> None:
+    checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), unit=unit)

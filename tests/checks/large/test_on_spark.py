@@ -1,0 +1,112 @@
+"""On a real Spark: the same verdicts, nothing on the terminal, and a named error where it is lost."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from large_engine import READER, Case, by_small, filed, jsonl, said_by_large
+from manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
+
+from gitops_connect.checks.large.check import check
+from gitops_connect.checks.small import SHOWN
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.operations import OperationKind
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+FAULTS: dict[str, Any] = {
+    "negative": lambda one: one["offset"].update(offset=-1),
+    "range": lambda one: one["offset"].update(offset=2**63),
+    "type": lambda one: one["partition"].update(partition=str(one["partition"]["partition"])),
+    "alias": lambda one: one["partition"].update(cluster="elsewhere"),
+    "shape": lambda one: one["partition"].update(unheard=1),
+    "no-offset": lambda one: one.pop("offset"),
+    "no-partition": lambda one: one.pop("partition"),
+    "unknown-field": lambda one: one.update(unheard=1),
+}
+
+
+def test_several_manifests_in_one_job(spark: Any, tmp_path: Path) -> None:
+    rnd = random.Random(7)  # noqa: S311 - the same each time
+    live = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
+    moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, live, name="a.jsonl.zst")
+    replaced = Case(jsonl(mirrored(n) for n in range(50)), MIRROR, live, OperationKind.REPLACE, name="b.jsonl.gz")
+    sinks = Case(jsonl([sunk("orders", 1), sunk("invoices", 1), sunk("elsewhere", 2), sunk("orders", 1)]), SINK)
+    others = Case(
+        jsonl(entry({"shard": n}, {"seq": n % 7}) for n in range(300)),
+        OTHER,
+        offsets(*(entry({"shard": n}, {"seq": n % 5}) for n in range(100, 400))),
+    )
+    cut = Case(moved.stored[:-9], MIRROR, name="c.jsonl.zst", packed=True)
+    cases = [moved, replaced, sinks, others, cut, Case(b"", MIRROR)]
+    verdicts = check(spark, [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)], READER)
+    for case, verdict in zip(cases, verdicts, strict=True):
+        expected, found = by_small(case), said_by_large(verdict)
+        assert list(found.diagnostics) == list(expected.diagnostics)
+        assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
+        assert (found.moves, found.distances) == (expected.moves, expected.distances)
+        for direction in Direction:
+            far = [move.distance for move in expected.largest if move.direction is direction][:SHOWN]
+            assert [move.distance for move in found.largest if move.direction is direction] == far
+        assert set(found.largest) <= set(expected.largest)
+
+
+def test_a_thousand_faults_in_a_large_manifest(spark: Any, tmp_path: Path) -> None:
+    """All of them are found, each on its line as far as lines are named, and none is invented."""
+    rnd, count = random.Random(11), 300_000  # noqa: S311 - the same each time
+    chosen = dict.fromkeys(rnd.sample(range(2, count + 1), 1000), "")
+    lines = jsonl(mirrored(n) for n in range(count)).splitlines()
+    for line in chosen:
+        chosen[line] = rule = rnd.choice([*FAULTS, "duplicate", "conflict"])
+        value = mirrored(line - 1)
+        if rule in FAULTS:
+            FAULTS[rule](value)
+        else:
+            value = mirrored(0, 5 if rule == "duplicate" else line + 10)
+        lines[line - 1] = json.dumps(value, separators=rnd.choice([(",", ":"), (", ", ": ")])).encode()
+    case = Case(b"\n".join(lines), MIRROR)
+    (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER)
+    planted = Counter(chosen.values())
+    assert {name.removeprefix("manifest/"): number for name, number in verdict.counts.items()} == planted
+    for rule in planted:
+        named = [item.location.line for item in verdict.diagnostics if item.rule == f"manifest/{rule}"]
+        first = sorted(line for line, other in chosen.items() if other == rule)[:SHOWN]
+        assert sorted(set(named) - {1}) == first
+
+
+LOST = """
+import os, sys
+from pathlib import Path
+from gitops_connect.checks.large.check import check
+from gitops_connect.checks.large.session import start
+from gitops_connect.errors import SparkFailed
+from large_engine import READER, Case, filed, jsonl
+from manifests import MIRROR, mirrored
+assert not {"pyspark", "py4j"} & set(sys.modules)
+session = start("local[2]", os.environ, lambda _: None, None)
+from pyspark import SparkContext
+manifest = filed(Case(jsonl([mirrored()]), MIRROR), Path(sys.argv[1]) / "m")
+assert check(session, [manifest], READER)[0].entries == 1
+print("killed", file=sys.stderr, flush=True)
+SparkContext._gateway.proc.kill()
+SparkContext._gateway.proc.wait()
+try:
+    check(session, [manifest], READER)
+except SparkFailed as error:
+    print(error)
+"""
+
+
+def test_a_spark_that_is_lost_is_a_named_error(tmp_path: Path) -> None:
+    where = {"cwd": Path(__file__).parents[2], "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", LOST, str(tmp_path)], check=False, **where)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("large manifests could not be checked, as Spark failed")
+    assert done.stderr.startswith("killed\n"), "while all is well, nothing"
