@@ -12,10 +12,16 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import converging, help_text, planning, unchanged
+from benchmarks import converging, help_text, large, planning, unchanged
 from benchmarks.figures import Figure, NotMeasured, table
 
-BENCHMARKS = {"help": help_text, "unchanged": unchanged, "planning": planning, "converging": converging}
+BENCHMARKS = {
+    "help": help_text,
+    "unchanged": unchanged,
+    "planning": planning,
+    "converging": converging,
+    "large": large,
+}
 
 
 def main(names: list[str]) -> None:

@@ -1,0 +1,137 @@
+"""Large manifests on Spark, beside DuckDB doing the same work in the same run, and jsonschema an entry at a time.
+
+Manifests of a MirrorSourceConnector. In each there are faults and repeats, on every 10,000th line. The archive
+that makes Spark start quicker is made beforehand, as a first use would have made it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from benchmarks.figures import Figure, NotMeasured, median
+
+TITLE = "Large manifests: the complete verdict"
+FEW, MANY, STANDING, SAMPLE = 1_000_000, 10_000_000, 1_000_000, 200_000
+RUNS = {FEW: 3, MANY: 2}
+COLD, WARM, SLOWER, COMMAND, QUICKER = 1.5, 1.1, 2.0, 6.0, 1 / 30
+SCHEMA = {
+    "type": "object",
+    "required": ["partition", "offset"],
+    "additionalProperties": False,
+    "properties": {
+        "partition": {
+            "type": "object",
+            "required": ["cluster", "topic", "partition"],
+            "additionalProperties": False,
+            "properties": {
+                "cluster": {"const": "source"},
+                "topic": {"type": "string"},
+                "partition": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+            },
+        },
+        "offset": {
+            "type": ["object", "null"],
+            "required": ["offset"],
+            "properties": {"offset": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}},
+        },
+    },
+}
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    """Both sizes, then what makes it slower."""
+    yield from _archive(folder / "cache")
+    live = _written(folder / "live.jsonl", STANDING, "live")
+    rate = _schema_rate(folder)
+    warm, memory = {}, {}
+    for count in (FEW, MANY):
+        manifest = _written(folder / f"{count}.jsonl", count, "clean")
+        duck, spark = _side_by_side(folder, manifest, live, RUNS[count])
+        words = f"{count:,} entries"
+        yield median(Figure(f"DuckDB, {words}", 0, "s"), [one["seconds"] for one in duck])
+        limit = COMMAND if count == FEW else None
+        yield median(Figure(f"Spark, its start included, {words}", 0, "s", limit), [one["cold"] for one in spark])
+        yield median(Figure(f"Spark, on a session that is up, {words}", 0, "s"), [one["warm"] for one in spark])
+        pairs = list(zip(spark, duck, strict=True))
+        limits = (COLD, WARM) if count == MANY else (None, None)
+        against = [[one[key] / other["seconds"] for one, other in pairs] for key in ("cold", "warm")]
+        yield median(Figure(f"start included, against DuckDB, {words}", 0, "times", limits[0]), against[0])
+        yield median(Figure(f"session up, against DuckDB, {words}", 0, "times", limits[1]), against[1])
+        share = [one["cold"] / (count * rate) for one in spark]
+        yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", QUICKER), share)
+        warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
+    yield Figure("memory of the process itself, 10,000,000 against 1,000,000", memory[MANY] / memory[FEW], "times", 1.1)
+    for form, words in {"tenth": "every tenth line not canonical", "half": "half of them repeats"}.items():
+        manifest = _written(folder / f"{form}.jsonl", MANY, form)
+        slower = _run("spark_engine", str(manifest), str(live), str(folder / "cache"))["warm"] / warm[MANY]
+        yield Figure(f"{words}, against the clean file, {MANY:,}", slower, "times", SLOWER, "1 run against the best")
+        manifest.unlink()
+
+
+def _side_by_side(folder: Path, manifest: Path, live: Path, runs: int) -> tuple[list[Any], list[Any]]:
+    """They take turns, so that what else the machine does is the same for both."""
+    duck, spark = [], []
+    for _ in range(runs):
+        duck.append(_run("duckdb_engine", str(manifest), str(live), "2"))
+        spark.append(_run("spark_engine", str(manifest), str(live), str(folder / "cache")))
+    if duck[0]["rules"] != {rule: n for rule, n in spark[0]["rules"].items() if rule not in _REPEATS}:
+        raise NotMeasured("the two do not find the same")
+    return duck, spark
+
+
+_REPEATS = ("manifest/duplicate", "manifest/conflict")
+
+
+def _run(module: str, *arguments: str) -> Any:
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotMeasured(f"{module} failed: {done.stderr.strip().splitlines()[-1:]}")
+    return json.loads(done.stdout)
+
+
+def _archive(cache: Path) -> Iterator[Figure]:
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "gitops_connect.checks.large.archiving", str(cache)], check=True)
+    yield Figure("making the archive of Spark's classes, once", time.perf_counter() - begun, "s", note="1 run")
+
+
+def _schema_rate(folder: Path) -> float:
+    """Seconds an entry."""
+    lines = _written(folder / "sample.jsonl", SAMPLE, "live").read_text().splitlines()
+    validator = Draft202012Validator(SCHEMA)
+    begun = time.process_time()
+    for line in lines:
+        validator.is_valid(json.loads(line))
+    return (time.process_time() - begun) / SAMPLE
+
+
+def _written(path: Path, count: int, form: str) -> Path:
+    with path.open("w") as stream:
+        for start in range(0, count, 100_000):
+            stream.writelines(_line(number, form) for number in range(start, min(start + 100_000, count)))
+    return path
+
+
+def _line(number: int, form: str) -> str:
+    offset = number * 7919 % 100_000_000
+    if form == "live":
+        offset += number % 3 - 1 if offset else 0
+    elif form == "half":
+        number -= number % 2
+    elif number % 10_000 == 9_999:
+        offset = -5
+    elif number % 10_000 == 5_000:
+        number -= 1
+    partition = f'{{"cluster":"source","partition":{number % 32},"topic":"orders.region-{number // 32:07d}"}}'
+    if form == "tenth" and number % 10 == 3:
+        return f'{{"offset": {{"offset": {offset}}}, "partition": {partition}}}\n'
+    return f'{{"partition":{partition},"offset":{{"offset":{offset}}}}}\n'
