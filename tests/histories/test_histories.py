@@ -250,12 +250,22 @@ class Histories(RuleBasedStateMachine):
             assert all(records[OperationName(name)].state is OperationState.SETTLED for name in self.declared)
 
 
-TestHistories = Histories.TestCase
-TestHistories.settings = settings(
-    # A history takes a quarter of a second: a few of them in `make check`.
-    max_examples=max(10, settings().max_examples // 4),
-    stateful_step_count=10,
-    # Shrinking one would take minutes, and it is short as it is.
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow],
-)
+def generated(histories: int) -> settings:
+    return settings(
+        max_examples=histories,
+        stateful_step_count=10,
+        # Shrinking one would take minutes, and it is short as it is.
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+class TestHistories(Histories.TestCase):
+    """A history takes a quarter of a second: a few of them in `make check`."""
+
+    settings = generated(3)
+
+
+@pytest.mark.slow
+class TestManyHistories(Histories.TestCase):
+    settings = generated(max(25, settings().max_examples // 4))

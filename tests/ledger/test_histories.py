@@ -140,5 +140,10 @@ class Histories(RuleBasedStateMachine):
             assert one.after == (None if known.after is None else offsets_digest(known.after))
 
 
-TestHistories = Histories.TestCase
-TestHistories.settings = settings(stateful_step_count=15)
+class TestHistories(Histories.TestCase):
+    settings = settings(max_examples=8, stateful_step_count=15)
+
+
+@pytest.mark.slow
+class TestManyHistories(Histories.TestCase):
+    settings = settings(stateful_step_count=15)

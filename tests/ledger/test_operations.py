@@ -191,6 +191,7 @@ def test_what_a_worker_says_can_be_kept_whatever_it_is(operations: Operations) -
     assert operations.records(LOCAL)[SKIP.name].message == "half a pair ?, a NUL ?, and the end"
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_offsets(operations: Operations) -> None:
     many = {partition_text({"filename": f"/data/{n}"}): offset_text({"position": n}) for n in range(100_000)}
     operation = replace(SKIP, offsets=many)
