@@ -69,7 +69,7 @@ class Tally:
         if listed:
             kind = self._kind(listed[0].finding)
             self.counts[kind] += number
-            self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed))[:SHOWN]
+            self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed), key=lambda one: one.spot)[:SHOWN]
 
     def add_all(self, other: Tally) -> None:
         """What another part has found."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from large_engine import READER, Case, by_small, filed, jsonl, said_by_large
+from large_engine import READER, Case, by_small, filed, jsonl, line_of, said_by_large
 from manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
 
 from gitops_connect.checks.large.check import check
@@ -70,7 +69,7 @@ def test_a_thousand_faults_in_a_large_manifest(spark: Any, tmp_path: Path) -> No
             FAULTS[rule](value)
         else:
             value = mirrored(0, 5 if rule == "duplicate" else line + 10)
-        lines[line - 1] = json.dumps(value, separators=rnd.choice([(",", ":"), (", ", ": ")])).encode()
+        lines[line - 1] = line_of(value, rnd.choice([(",", ":"), (", ", ": ")])).encode()
     case = Case(b"\n".join(lines), MIRROR)
     (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER)
     planted = Counter(chosen.values())

@@ -10,12 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
-from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, sunk
+from large_engine import READER, Case, by_small, filed, in_process, jsonl, line_of, said_by_large
+from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 
+from gitops_connect.checks.large.preparing import prepare
 from gitops_connect.checks.large.reading import UNIT
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.operations import OperationKind
@@ -110,7 +113,7 @@ def test_many_offenders_of_a_rule_are_counted() -> None:
 # A fault is planted by what it does to an entry; each leaves its partition another than those of other lines.
 def _spoiled(spoil: Any, value: Any) -> bytes:
     spoil(value)
-    return json.dumps(value, separators=(",", ":")).encode()
+    return line_of(value).encode()
 
 
 PLANTS: dict[str, Any] = {
@@ -148,7 +151,7 @@ def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged:
             lines.append(PLANTS[rule](number))
         else:
             again = mirrored(rnd.choice(sound), 5 if rule == "duplicate" else 999)
-            lines.append(json.dumps(again, separators=rnd.choice([(",", ":"), (", ", ": ")])).encode())
+            lines.append(line_of(again, rnd.choice([(",", ":"), (", ", ": ")])).encode())
         if rule is not None:
             planted.append((number, rule))
     if kind is OperationKind.REPLACE:
@@ -185,9 +188,9 @@ values = st.one_of(
     st.builds(entry, st.builds(lambda n: {"shard": n}, st.integers(0, 3)), st.builds(lambda s: {"seq": s}, plain)),
 )
 texts = st.builds(
-    lambda value, separators, plain: json.dumps(value, ensure_ascii=not plain, separators=separators),
+    lambda value, separators, ascii_only: line_of(value, separators, ascii_only=ascii_only),
     values,
-    st.sampled_from([(",", ":"), (", ", ": ")]),
+    st.sampled_from([(",", ":"), (",", ":"), (", ", ": ")]),
     st.booleans(),
 )
 lives = st.sampled_from(
@@ -217,3 +220,17 @@ cases = st.builds(
 )
 def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case], unit: int, suffix: str) -> None:
     checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), unit=unit)
+
+
+@pytest.mark.parametrize("config", [MIRROR, SINK, FILE_SOURCE, OTHER, None], ids=str)
+def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
+    """It is what makes the engine quick; without it all other tests would pass, and slowly."""
+    make = {str(MIRROR): mirrored, str(SINK): lambda n: sunk("orders", n), str(FILE_SOURCE): lambda n: read(position=n)}
+    one = make.get(str(config), lambda n: entry({"shard": n}, {"seq": n, "name": "x"}))
+    case = Case(jsonl(one(number) for number in range(3)), config, offsets(one(1)))
+    (subject,) = prepare([filed(case, tmp_path / "m")], READER, 2).subjects
+    assert subject.template is not None
+    assert subject.live_template is not None
+    lines = pa.array(case.content.decode().splitlines(keepends=True))
+    for template in (subject.template, subject.live_template):
+        assert pc.match_substring_regex(lines, template.pattern).to_pylist() == [True] * 3
