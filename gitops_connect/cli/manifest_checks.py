@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING
 
 from gitops_connect.errors import UsageError
 
+_TOO_LARGE = "manifest/too-large"
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitops_connect.cli.subject import Subject
-    from gitops_connect.model.differences import Review
+    from gitops_connect.model.differences import Refusal, Review
     from gitops_connect.model.documents import Blob
     from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
     from gitops_connect.model.offsets import OffsetPatch
-    from gitops_connect.model.operations import Acknowledgement, OperationKind
+    from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
     from gitops_connect.report.manifests import CheckedManifest
     from gitops_connect.settings.sections import Settings
 
 
 def check_file(file: Path, subject: Subject, kind: OperationKind, settings: Settings) -> CheckedManifest:
-    """All rules, and what it would change. Raises UsageError where the file cannot be read."""
+    """All rules, and what it would change. One that is too large for this process is checked on Spark.
+
+    Raises UsageError where the file cannot be read, and what `check_large` raises.
+    """
     from gitops_connect.checks import small
+    from gitops_connect.cli.large_checks import is_lines
     from gitops_connect.desired import manifests
     from gitops_connect.report.manifests import CheckedManifest
 
     manifest = manifests.parse(_blob(file))
     verdict = small.check(manifest, subject.context, kind)
+    if _TOO_LARGE in verdict.counts and is_lines(file):
+        return _check_on_spark(file, subject, kind, settings)
     reviewed = None
     if verdict.offsets is not None and subject.context.live is not None:
         reviewed = review_of(subject, kind, verdict.offsets, settings)
@@ -41,33 +51,72 @@ def check_file(file: Path, subject: Subject, kind: OperationKind, settings: Sett
         counts=verdict.counts,
         errors=verdict.errors,
         difference=reviewed.difference if reviewed is not None else None,
-        acknowledge=needed(reviewed, verdict) if verdict.offsets is not None else (),
+        acknowledge=_needed(reviewed, verdict),
+        why_not=subject.unread,
+    )
+
+
+def _check_on_spark(file: Path, subject: Subject, kind: OperationKind, settings: Settings) -> CheckedManifest:
+    from gitops_connect.cli.large_checks import check_large
+    from gitops_connect.plan.offsets import refusals
+    from gitops_connect.report.manifests import CheckedManifest
+
+    verdict = check_large(file, subject, kind, settings)
+    refused: tuple[Refusal, ...] = ()
+    if verdict.difference is not None:
+        refused = tuple(refusals(_operation(subject, kind, {}), verdict.difference, _max_skip(subject, settings)))
+    return CheckedManifest(
+        file=file.as_posix(),
+        connector=subject.context.connector,
+        cluster=subject.cluster,
+        basis=subject.basis,
+        kind=kind,
+        entries=verdict.entries,
+        partitions=verdict.partitions,
+        diagnostics=verdict.diagnostics,
+        counts=verdict.counts,
+        errors=verdict.errors,
+        difference=verdict.difference,
+        acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
         why_not=subject.unread,
     )
 
 
 def review_of(subject: Subject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
     """What an operation with these offsets would do to those that stand (none, where none are known)."""
-    from gitops_connect.model.canonical import digest
-    from gitops_connect.model.names import OperationName, Revision
-    from gitops_connect.model.operations import Operation
     from gitops_connect.model.shapes import shape_of
     from gitops_connect.plan.offsets import review
 
     context: ManifestContext = subject.context
-    operation = Operation(OperationName("-"), context.connector, kind, digest([]), Revision(""), offsets)
     shape = shape_of(context.config, context.schema) if context.config is not None else None
-    max_skip = settings.clusters[subject.cluster].max_skip if subject.cluster is not None else 0
-    return review(operation, context.live or {}, shape, max_skip)
+    return review(_operation(subject, kind, offsets), context.live or {}, shape, _max_skip(subject, settings))
 
 
-def needed(reviewed: Review | None, *verdicts: ManifestVerdict) -> tuple[Acknowledgement, ...]:
+def _operation(subject: Subject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
+    """As a document would declare it that acknowledges nothing."""
+    from gitops_connect.model.canonical import digest
+    from gitops_connect.model.names import OperationName, Revision
+    from gitops_connect.model.operations import Operation
+
+    return Operation(OperationName("-"), subject.context.connector, kind, digest([]), Revision(""), offsets)
+
+
+def _max_skip(subject: Subject, settings: Settings) -> int:
+    return settings.clusters[subject.cluster].max_skip if subject.cluster is not None else 0
+
+
+def _needed(reviewed: Review | None, verdict: ManifestVerdict) -> tuple[Acknowledgement, ...]:
+    if verdict.offsets is None:
+        return ()
+    return needed(reviewed.refusals if reviewed is not None else (), unread=bool(verdict.unread))
+
+
+def needed(refusals: Iterable[Refusal], *, unread: bool) -> tuple[Acknowledgement, ...]:
     """What a document has to acknowledge, in a fixed order: for what it does, and for what its offsets are."""
     from gitops_connect.model.operations import Acknowledgement
 
-    refusals = reviewed.refusals if reviewed is not None else ()
     found = {one.missing for one in refusals if one.missing is not None}
-    found |= {Acknowledgement.UNREAD for one in verdicts if one.unread}
+    found |= {Acknowledgement.UNREAD} if unread else set()
     return tuple(sorted(found, key=lambda one: one.value))
 
 

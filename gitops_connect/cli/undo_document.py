@@ -153,7 +153,8 @@ def document_for(
         tell("note: exactly these offsets stand already: the document would change nothing")
     when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
     reason = f"puts back what stood before {record.name} ({when}, commit {record.revision[:7]})"
-    acknowledge = needed(reviewed, *_verdicts(kind, before, subject))
+    unread = any(one.unread for one in _verdicts(kind, before, subject))
+    acknowledge = needed(reviewed.refusals, unread=unread)
     return ChangeDocument(name, subject.cluster, record.connector, kind, reason, before, acknowledge)
 
 

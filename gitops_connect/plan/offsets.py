@@ -22,7 +22,7 @@ def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: i
     effect = effect_of(operation, live)
     difference = find_difference(live, effect, shape)
     patch = patch_between(live, merged(live, effect)) if operation.kind is OperationKind.REPLACE else effect
-    return Review(patch, difference, tuple(_refusals(operation, difference, max_skip)), live)
+    return Review(patch, difference, tuple(refusals(operation, difference, max_skip)), live)
 
 
 def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shape: Shape | None) -> Review:
@@ -90,7 +90,7 @@ def _direction(
     return compare(shape, json.loads(current), json.loads(declared))
 
 
-def _refusals(operation: Operation, difference: Difference, max_skip: int) -> Iterator[Refusal]:
+def refusals(operation: Operation, difference: Difference, max_skip: int) -> Iterator[Refusal]:
     """What the operation does, and its document does not acknowledge."""
     if operation.kind is OperationKind.CLEAR:
         return

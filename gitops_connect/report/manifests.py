@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -69,7 +68,8 @@ def _what(checked: CheckedManifest) -> str:
 
 def _problems(checked: CheckedManifest) -> str:
     found = totals(checked.errors, checked.warnings)
-    told = ", ".join(f"{count:,} {rule}" for rule, count in Counter(checked.counts).most_common())
+    counts = sorted(checked.counts.items(), key=lambda one: (-one[1], one[0]))
+    told = ", ".join(f"{count:,} {rule}" for rule, count in counts)
     return f"{found} ({told})" if told else found
 
 

@@ -115,7 +115,7 @@ class SecretsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """`[spark]`: where large offset manifests will be checked. Nothing in this version uses it yet."""
+    """`[spark]`: where `offsets check` checks manifests that are too large for its own process."""
 
     master: str = "local[*]"
     """`local[*]`, `spark://…`, `yarn`, `k8s://…` or `sc://…`."""

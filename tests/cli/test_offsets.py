@@ -13,6 +13,7 @@ import yaml
 from acceptance.workplace import MIRROR, Ran, Workplace
 from standin.connect import StandIn
 
+from gitops_connect.desired.manifests import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox
 
 pytestmark = pytest.mark.slow
@@ -252,6 +253,31 @@ def test_check_of_an_undeclared_connector_holds_against_that_of_the_cluster(at: 
     assert good.code == 0
     assert "(as it is on the cluster)" in good.out
     assert (bad.code, "[manifest/alias]" in bad.out) == (4, True)
+
+
+def test_a_manifest_that_is_too_large_for_one_process_is_checked_on_spark(stopped: Callable[..., Workplace]) -> None:
+    at, count = stopped(t7=20, gone=1), 210_000
+    lines = [
+        f'{{"partition":{{"cluster":"a","partition":0,"topic":"t{number}"}},"offset":{{"offset":{number}}}}}'
+        for number in range(count)
+    ]
+    file = at.folder / "large.jsonl"
+    file.write_text("\n".join([*lines, ""]))
+    assert file.stat().st_size > MAX_SIZE
+    good = check(at, file)
+    assert good.code == 0, good
+    assert "large.jsonl for " in good.out
+    assert "210,000 entries, 210,000 partitions" in good.out
+    assert "1 rewind (13 records come again), 209,999 new" in good.out
+    assert "a document that does this says `acknowledge: [rewind]`" in good.out
+
+    lines[123_456] = lines[123_456].replace('"offset":123456', '"offset":-5')
+    file.write_text("\n".join([*lines, lines[7].replace('"offset":7', '"offset":8'), ""]))
+    bad = check(at, file)
+    assert bad.code == 4
+    assert "large.jsonl:123457:1: error: offset.offset is -5, expected 0 or more [manifest/negative]" in bad.out
+    assert "large.jsonl:210001:1: error: lines 8 and 210001 have the same partition" in bad.out
+    assert "2 errors (1 manifest/conflict, 1 manifest/negative)" in bad.out
 
 
 def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
