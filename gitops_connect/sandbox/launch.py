@@ -62,6 +62,7 @@ class Launch:
         self._tools = tools
         self._progress = progress
         self._moves = _MOVES
+        self._begun: set[int] = set()
         self._before = {process.pid for process in processes.marked(marker(state))}
 
     def ensure(self, indices: Iterable[int]) -> None:
@@ -71,10 +72,14 @@ class Launch:
         """
         wanted = tuple(indices)
         for index in wanted:
-            known = self._part(index)
-            if not known.running:
-                self._start(index, (known.port,) if known.port else self._usual_ports(index))
+            if not self._part(index).running:
+                self._revive(index)
         self._wait(wanted)
+
+    def _revive(self, index: int) -> None:
+        """Start it where it was, or for the first time."""
+        known = self._part(index)
+        self._start(index, (known.port,) if known.port else self._usual_ports(index))
 
     def take_back(self) -> None:
         """End every process that this launch started, recorded or not, and no other."""
@@ -109,6 +114,7 @@ class Launch:
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
         process = processes.start((*command, str(self._config(part))), log_file(self.folder, part), self._variables())
+        self._begun.add(index)
         self._save(dataclasses.replace(part, process=process))
 
     def _prepare_broker(self, part: Part, known: Part) -> None:
@@ -162,6 +168,9 @@ class Launch:
             time.sleep(_POLL if waiting else 0)
 
     def _ready(self, part: Part) -> bool:
+        if not part.running and part.index not in self._begun:
+            self._revive(part.index)  # it ran when we looked first, and had been killed already
+            return False
         if not part.running:
             self._moves -= 1
             if self._moves < 0 or not self._lost_its_port(part):

@@ -113,6 +113,23 @@ def test_a_broker_that_was_killed_alone_comes_back_alone(own: Sandbox, again: Ca
     assert pids(own)[1] == worker
 
 
+def test_a_broker_that_was_dying_when_it_was_looked_at_comes_back(own: Sandbox) -> None:
+    broker = own.status()[0].pid
+    assert broker is not None
+    dying = [broker]
+
+    def kill(text: str, done: int | None, total: int | None) -> None:
+        if text.startswith("waiting for broker") and dying:
+            os.kill(dying.pop(), signal.SIGKILL)
+            while own.status()[0].pid == broker and own.status()[0].running:
+                os.sched_yield()
+
+    Sandbox.up(SandboxOptions(folder=own.folder, workers=1), kill)
+    assert not dying
+    assert all(part.answers for part in own.status())
+    assert pids(own)[0] != broker
+
+
 def test_workers_come_and_go(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     second = own.start_worker()
     assert own.worker_urls[1] == second
