@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import assert_never
 
 from gitops_connect.apply.attempt import Ending
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.offsets import Terms, change_offsets, leftovers
-from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.model.plans import Action, Step
 
 
-def carry_out(step: Step, plan: ConnectorPlan, terms: Terms) -> Ending | str:
+def carry_out(step: Step, terms: Terms) -> Ending | str:
     """Begin the step: a remark (mostly empty) when the cluster has accepted it, or its end where that is known already.
 
     Raises what `Cluster` and `Journal` raise.
@@ -19,7 +18,7 @@ def carry_out(step: Step, plan: ConnectorPlan, terms: Terms) -> Ending | str:
     if step.action is Action.CREATE:
         return _create(step, terms)
     if step.operation is not None:
-        return change_offsets(step.operation, _config(plan), terms)
+        return change_offsets(step.operation, terms)
     _send(step, terms.cluster)
     return ""
 
@@ -30,11 +29,6 @@ def _create(step: Step, terms: Terms) -> str:
         terms.journal.intend(step.operation)
     terms.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
     return leftovers(step.connector, terms) if step.operation is None and terms.tells_offsets else ""
-
-
-def _config(plan: ConnectorPlan) -> Mapping[str, str]:
-    """The connector's, as far as a step sends it."""
-    return next((step.config for step in plan.steps if step.config), {})
 
 
 def _send(step: Step, cluster: Cluster) -> None:

@@ -159,7 +159,7 @@ class _Run:
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             lane = self._ready.popleft()
             attempt = lane.in_hand(self._clock.monotonic())
-            self._sending[pool.submit(carry_out, attempt.step, lane.plan, self._terms)] = lane
+            self._sending[pool.submit(carry_out, attempt.step, self._terms)] = lane
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)

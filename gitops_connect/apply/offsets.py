@@ -9,7 +9,6 @@ does what sending it once does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
@@ -66,19 +65,17 @@ def _is_without_effect(error: GitopsConnectError) -> bool:
     return isinstance(error, Waiting) and not isinstance(error, GroupInUse | OutcomeUnknown)
 
 
-def change_offsets(operation: Operation, config: Mapping[str, str], terms: Terms) -> Ending:
+def change_offsets(operation: Operation, terms: Terms) -> Ending:
     """Carry it out; raises nothing that is not a bug.
 
-    `config` is the connector's, to name the consumer group of a sink. The ending is `harmless` where the offsets
-    certainly are as they were, so that the connector may go on as before.
+    The ending is `harmless` where the offsets certainly are as they were, so that the connector may go on as before.
     """
-    return _Change(operation, config, terms).run()
+    return _Change(operation, terms).run()
 
 
 class _Change:
-    def __init__(self, operation: Operation, config: Mapping[str, str], terms: Terms) -> None:
+    def __init__(self, operation: Operation, terms: Terms) -> None:
         self._operation = operation
-        self._config = config
         self._terms = terms
         self._deadline = terms.clock.monotonic() + terms.patience
         self._begun = False
@@ -214,7 +211,13 @@ class _Change:
     def _group(self) -> str:
         """The consumer group of a sink (`SinkUtils.consumerGroupId`, or what its config puts in the place)."""
         default = f"connect-{self._operation.connector}"
-        return f"its consumer group is {self._config.get('consumer.override.group.id', default)}"
+        try:
+            seen = self._terms.cluster.connectors()[0].get(self._operation.connector)
+        except GitopsConnectError:
+            seen = None
+        if seen is None:
+            return f"its consumer group is {default}, unless its config names another"
+        return f"its consumer group is {seen.config.get('consumer.override.group.id', default)}"
 
     def _hold(self, review: Review) -> Ending:
         """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""

@@ -160,13 +160,12 @@ class TestRefusals:
         assert journal.failed["c"] == (outcomes[1].message, False)
         assert (cluster.stored["a"], state(cluster)) == (A20, RUNNING)
 
-    def test_the_group_is_the_one_of_the_config(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+    def test_the_group_is_the_one_of_the_config_that_the_cluster_has(self) -> None:
+        config = {**CONFIG, "consumer.override.group.id": "mine"}
+        cluster, journal = MemoryCluster(ManualClock(), connector("a", RUNNING, config)), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
-        configure = Step(ConnectorName("a"), Action.CONFIGURE, "", config={"consumer.override.group.id": "mine"})
-        stop, alter, resume = steps(operation("alter", A30))
-        outcomes = run(cluster, journal, stop, configure, alter, resume)
-        assert "its consumer group is mine" in outcomes[2].message
+        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+        assert "its consumer group is mine" in outcomes[1].message
 
     def test_a_connector_that_does_not_support_it_is_not_asked_again(self) -> None:
         cluster, journal = world(), MemoryJournal()
