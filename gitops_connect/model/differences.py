@@ -35,6 +35,20 @@ class Move:
     direction: Direction
     distance: int | None = None
 
+    def sort_key(self) -> tuple[int, int, str]:
+        """What comes again or is lost first, the largest of each before the others."""
+        return _ORDER[self.direction], -(self.distance or 0), self.partition
+
+
+_ORDER = {
+    Direction.REWIND: 0,
+    Direction.CHANGED: 1,
+    Direction.REMOVED: 2,
+    Direction.FORWARD: 3,
+    Direction.NEW: 4,
+    Direction.SAME: 5,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

@@ -14,8 +14,6 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merge
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.shapes import Shape, compare
 
-_ORDER = {Direction.REWIND: 0, Direction.CHANGED: 1, Direction.REMOVED: 2, Direction.FORWARD: 3, Direction.NEW: 4}
-
 
 def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: int) -> Review:
     """An operation that was not begun yet. `max_skip`: how far offsets may be moved forward unacknowledged."""
@@ -74,7 +72,7 @@ def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, e
     for move in moves:
         distances[move.direction] += move.distance or 0
     told = [move for move in moves if move.direction is not Direction.SAME]
-    told.sort(key=lambda move: (_ORDER[move.direction], -(move.distance or 0), move.partition))
+    told.sort(key=Move.sort_key)
     return Difference(counts, +distances, tuple(told), shape.unit if shape else "", exact)
 
 

@@ -17,11 +17,9 @@ from gitops_connect.checks.rules import Finding, diagnose
 from gitops_connect.checks.small import SHOWN, rest
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.differences import Difference, Move
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 from gitops_connect.model.offsets import PartitionText, partition_text
-
-_ORDER = {Direction.REWIND: 0, Direction.CHANGED: 1, Direction.REMOVED: 2, Direction.FORWARD: 3, Direction.NEW: 4}
 
 
 def verdicts(manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> list[LargeVerdict]:
@@ -132,7 +130,7 @@ class _Result:
         moves = [
             Move(partitions[far.spot], far.current, far.declared, direction, far.distance) for direction, far in fars
         ]
-        moves.sort(key=lambda move: (_ORDER[move.direction], -(move.distance or 0), move.partition))
+        moves.sort(key=Move.sort_key)
         return Difference(self.moves.counts, +self.moves.distances, tuple(moves), shape.unit if shape else "")
 
     def _partitions(self, spots: set[Spot]) -> dict[Spot, PartitionText]:
