@@ -7,14 +7,16 @@ the offsets of its connector are read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from gitops_connect.apply.journal import LargeChange
 from gitops_connect.checks import own_schemas, small
 from gitops_connect.checks.own_schemas import OwnSchemas
 from gitops_connect.desired import manifests
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, ManifestFile
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Review
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict, OffsetSchema
@@ -99,9 +101,11 @@ def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
 
 def read_manifest(checkout: Checkout, operation: DesiredOperation) -> Manifest | None:
     """What the document declares, from the file that it names or from itself; None for a reset."""
+    if isinstance(operation.manifest, ManifestUri):
+        raise AssertionError(f"{operation.manifest.uri} is read in another way")
     if not isinstance(operation.manifest, ManifestFile):
         return operation.manifest
-    blob = next(checkout.blobs([operation.manifest.entry], manifests.MAX_SIZE + 1))
+    blob = next(checkout.blobs(operation.manifest.entries, manifests.MAX_SIZE + 1))
     return manifests.parse(blob)
 
 
@@ -172,6 +176,10 @@ class LedgerJournal:
         if unfinished is not None and operation.kind is not OperationKind.CLEAR:
             return review_unfinished(operation, unfinished.before, live, shape)
         return review(operation, live, shape, self._situation.policy.max_skip)
+
+    def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
+        """No plan has such an operation yet."""
+        raise AssertionError(f"{operation.name} cannot be carried out")
 
     def _shape(self, connector: ConnectorName) -> Shape | None:
         return self._situation.offsets.shapes.get(connector)

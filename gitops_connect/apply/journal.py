@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 from gitops_connect.model.differences import Review
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation
+
+
+class Chunk(NamedTuple):
+    """Part of what a large change sends: its number of entries, and the body of the request (KIP-875)."""
+
+    entries: int
+    body: bytes
+
+
+class LargeChange(Protocol):
+    """One change whose offsets, or those that stand, are too many to be held; its connector stands still.
+
+    Its methods are called in the order in which they stand here. All but `chunk` may take minutes, and raise what
+    Connect, Spark and the ledger raise.
+    """
+
+    def review(self) -> Review:
+        """Read what stands, and say what the change would do to it, and whether it may. The patch is not in it."""
+
+    @property
+    def entries(self) -> int:
+        """How many there are to be sent; 0: all is as it should be. Known after `review`."""
+
+    @property
+    def sent(self) -> int:
+        """How many of them were accepted in an earlier cycle."""
+
+    def begin(self) -> None:
+        """Durable: it is about to be sent, this is what stands, and this is what is sent."""
+
+    def chunk(self, start: int, size: int) -> Chunk:
+        """The entries from number `start` (from 0) on: at most so many bytes, and at least one entry."""
+
+    def mark(self, sent: int) -> None:
+        """Durable: so many were accepted."""
+
+    def difference(self) -> str:
+        """Read what stands, and say how it is otherwise than it should be now; empty: it is not."""
+
+    def settle(self, warning: str) -> None:
+        """Durable: it took effect and was seen to."""
 
 
 class Journal(Protocol):
@@ -33,6 +75,9 @@ class Journal(Protocol):
     def review(self, operation: Operation, live: Offsets) -> Review:
         """What it would do to these offsets, and whether it may."""
 
+    def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
+        """The same for a large one. Leaving the context removes the files that it was made of."""
+
 
 class NoJournal:
     """For plans without operations."""
@@ -53,6 +98,9 @@ class NoJournal:
         raise _unexpected(operation)
 
     def review(self, operation: Operation, live: Offsets) -> Review:
+        raise _unexpected(operation)
+
+    def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
         raise _unexpected(operation)
 
 

@@ -50,7 +50,7 @@ class _Draft:
         manifest = self._manifest(files)
         if isinstance(manifest, Diagnostic):
             return manifest
-        source = manifest.entry.blob_id if isinstance(manifest, ManifestFile) else self.section.get("offsets")
+        source = manifest.entries[0].blob_id if isinstance(manifest, ManifestFile) else self.section.get("offsets")
         return DesiredOperation(
             name=name,
             connector=self.connector,
@@ -75,7 +75,7 @@ class _Draft:
         found = files.find(self.section["manifest"]["path"], self.document.location.file, self.connector)
         if isinstance(found, Lost):
             return Diagnostic(Severity.ERROR, found.rule, found.summary, location, found.hint, self.connector)
-        return ManifestFile(found, location)
+        return ManifestFile((found,), location)
 
     def _inline(self) -> Manifest:
         pointer = (*self.pointer, "offsets")

@@ -54,9 +54,20 @@ class OnDelete(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """A manifest in the repository: its path from the repository's folder, its content's id, its size in bytes."""
+    """A manifest in the repository, in one file or several: their paths from the repository's folder, their contents'
+    ids, their sizes in bytes."""
 
-    entry: Entry
+    entries: tuple[Entry, ...]
+    location: Location
+    """Where the document names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestUri:
+    """A manifest elsewhere, in one file or several, and the SHA-256 that was reviewed, as hex digits."""
+
+    uri: str
+    sha256: str
     location: Location
     """Where the document names it."""
 
@@ -65,7 +76,7 @@ class ManifestFile:
 class DesiredOperation:
     """One `OffsetChange` document, or the `initialOffsets` of a connector.
 
-    `manifest` is a file that is read when it is needed, or what stands in the document itself; None for a reset, which
+    `manifest` is in files that are read when needed, or stands in the document itself; None for a reset, which
     has none. `digest` is that of the connector, the kind and the content of the manifest.
     """
 
@@ -75,7 +86,7 @@ class DesiredOperation:
     digest: Digest
     document: Document = field(repr=False, compare=False)
     pointer: Pointer
-    manifest: ManifestFile | Manifest | None = field(default=None, repr=False)
+    manifest: ManifestFile | ManifestUri | Manifest | None = field(default=None, repr=False)
     acknowledged: frozenset[Acknowledgement] = frozenset()
     reason: str = ""
 

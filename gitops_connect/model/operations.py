@@ -70,7 +70,7 @@ class Operation:
     """One operation with everything that carrying it out needs, wherever it comes from: a document, or the ledger.
 
     `digest` is that of what it does, and not of its reason or its acknowledgements. `offsets` are empty for RESET
-    and CLEAR.
+    and CLEAR, and where `is_large` is True: then they, or those that stand, are too many to be held, and are streamed.
     """
 
     name: OperationName
@@ -80,6 +80,7 @@ class Operation:
     revision: Revision
     offsets: OffsetPatch = field(default_factory=dict, repr=False)
     acknowledged: frozenset[Acknowledgement] = frozenset()
+    is_large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class OperationRecord:
 
     `digest` is None where it is not known: marked as applied for a ledger that never saw it. `failures` counts how
     often it failed in a row with this digest; `final` is True where trying again is of no use. `warning` is what
-    Connect said along with its success. `before` and `after` are digests of the offsets that stood then.
+    Connect said along with its success. `before` and `after` are digests of the offsets that stood then. `entries` is
+    how many a large one sends, and `sent` how many of them, the first ones, were accepted; for others both are None.
     """
 
     name: OperationName
@@ -105,6 +107,8 @@ class OperationRecord:
     warning: str = ""
     before: Digest | None = None
     after: Digest | None = None
+    entries: int | None = None
+    sent: int | None = None
 
 
 def seed_name(connector: ConnectorName) -> OperationName:

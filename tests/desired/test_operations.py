@@ -63,7 +63,7 @@ def test_entries_are_not_looked_into_here() -> None:
 def test_a_change_from_a_file() -> None:
     found = only(change(spec=from_file("offsets/x.jsonl")), **{"offsets/x.jsonl": "{}"})
     assert isinstance(found.manifest, ManifestFile)
-    assert found.manifest.entry.path == "offsets/x.jsonl"
+    assert [entry.path for entry in found.manifest.entries] == ["offsets/x.jsonl"]
     assert str(found.manifest.location) == "a.yaml:9:5"
 
 
