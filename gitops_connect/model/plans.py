@@ -13,6 +13,7 @@ from gitops_connect.model.differences import Difference
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.worker_heap import HeapEstimate
 
 
 class Action(Enum):
@@ -96,7 +97,10 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedOperation:
-    """One offset change in a plan: what it would do, or why it does nothing (`message`)."""
+    """One offset change in a plan: what it would do, or why it does nothing (`message`).
+
+    `heap` is what a large one needs of each worker's memory.
+    """
 
     name: OperationName
     connector: ConnectorName
@@ -107,6 +111,7 @@ class PlannedOperation:
     difference: Difference | None = None
     location: Location | None = None
     digest: Digest | None = None
+    heap: HeapEstimate | None = None
 
 
 @dataclass(frozen=True, slots=True)

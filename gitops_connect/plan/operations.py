@@ -12,6 +12,7 @@ from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import Offsets, merged
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.model.plans import Action, PlannedOperation, Standing, Step
+from gitops_connect.plan.large_operations import is_large, review_large
 from gitops_connect.plan.offsets import find_difference, review, review_unfinished
 from gitops_connect.plan.situation import Situation, Unfinished
 from gitops_connect.plan.standing import Stand, declared_operations, history_unknown, stand, started_since
@@ -108,7 +109,8 @@ class _Draft:
         if self.connector.state is TargetState.ABSENT:
             self._wait(replace(shown, standing=Standing.WAITING, message="begun, and its connector is to be absent"))
             return
-        if self.live is None:
+        review_at_size = unfinished.review
+        if self.live is None and review_at_size is None:
             self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
             self._block(f"the offset change {operation.name} was begun and has to be finished first")
             return
@@ -119,7 +121,8 @@ class _Draft:
         # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
         there = self.connector.name in self.situation.observed.connectors
         shape = self.situation.offsets.shapes.get(self.connector.name)
-        seen = review_unfinished(operation, unfinished.before, self.live if there else unfinished.before, shape)
+        live = self.live if there and self.live is not None else unfinished.before
+        seen = review_at_size or review_unfinished(operation, unfinished.before, live, shape)
         self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
 
     def add(self, operation: DesiredOperation) -> None:
@@ -147,29 +150,47 @@ class _Draft:
         if self.first_waiting is not None:
             self._wait(replace(shown, standing=Standing.WAITING, message=f"it waits for {self.first_waiting}"))
             return
+        if is_large(self.situation, operation):
+            self._plan_large(operation, shown)
+            return
         offsets = self.situation.offsets.manifests.get(operation.name) if operation.manifest else {}
         if offsets is None:
-            self._wait(replace(shown, standing=Standing.WAITING, message="its offsets have errors"))
-            self._block(f"the offset change {operation.name} has errors")
+            self._has_errors(shown)
             return
         if self.live is None:
             self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
             self._block(f"the offset change {operation.name} comes first, and the offsets could not be read")
             return
-        complete = Operation(
-            operation.name,
-            operation.connector,
-            operation.kind,
-            operation.digest,
-            self.situation.revision,
-            offsets,
-            operation.acknowledged,
-        )
+        complete = replace(complete_operation(self.situation, operation), offsets=offsets)
         shape = self.situation.offsets.shapes.get(self.connector.name)
         seen = review(complete, self.live, shape, self.situation.policy.max_skip)
         exact = self.connector.name in self.situation.observed.connectors
         difference = seen.difference if exact else find_difference(self.live, seen.patch, shape, exact=False)
         self._decide(complete, replace(shown, difference=difference), seen, "offsets/unacknowledged", operation)
+
+    def _plan_large(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
+        """It was held against what stands now: what comes before or after it is of another cycle."""
+        if self.steps:
+            self._wait(replace(shown, standing=Standing.WAITING, message=f"it waits for {self.planned[-1].name}"))
+            return
+        verdict = self.situation.offsets.large.get(operation.name)
+        if operation.manifest is not None and (verdict is None or verdict.errors):
+            self._has_errors(shown)
+            return
+        complete = replace(complete_operation(self.situation, operation), is_large=True)
+        seen, heap = review_large(self.situation, complete)
+        if seen is None:
+            self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
+            self._block(f"the offset change {operation.name} comes first, and the offsets could not be read")
+            return
+        shown = replace(shown, difference=seen.difference, heap=heap)
+        self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
+        self.live = None
+        self.first_waiting = self.first_waiting or operation.name
+
+    def _has_errors(self, shown: PlannedOperation) -> None:
+        self._wait(replace(shown, standing=Standing.WAITING, message="its offsets have errors"))
+        self._block(f"the offset change {shown.name} has errors")
 
     def _decide(
         self,
@@ -227,6 +248,18 @@ class _Draft:
         place = declared.locate() if declared else self.connector.locate(("metadata", "name"))
         severity = Severity.WARNING if warns else Severity.ERROR
         self.diagnostics.append(Diagnostic(severity, rule, summary, place, hint, self.connector.name))
+
+
+def complete_operation(situation: Situation, operation: DesiredOperation) -> Operation:
+    """A declared operation as it is carried out, without its offsets."""
+    return Operation(
+        operation.name,
+        operation.connector,
+        operation.kind,
+        operation.digest,
+        situation.revision,
+        acknowledged=operation.acknowledged,
+    )
 
 
 def show(operation: DesiredOperation, stood: Stand) -> PlannedOperation:

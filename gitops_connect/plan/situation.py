@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.differences import Review
+from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.observed import ObservedState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
@@ -20,7 +22,8 @@ from gitops_connect.model.shapes import Shape
 class Policy:
     """What the operator allows on this cluster. `max_deletions` is a share of the connectors that are ours, 0 to 1.
 
-    `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all.
+    `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all. `worker_heap` is
+    the heap of each worker in bytes; 0: as much as it takes.
     """
 
     enforce: bool = True
@@ -28,22 +31,29 @@ class Policy:
     protected: tuple[str, ...] = ()
     max_deletions: float = 0.3
     max_skip: int = 1000
+    worker_heap: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """An operation that the ledger has as open: as it was begun, and the offsets that stood before it."""
+    """An operation that the ledger has as open: as it was begun, and the offsets that stood before it.
+
+    Of a large one `before` is empty, and `review` says how it stands; None where that could not be found out.
+    """
 
     operation: Operation
     before: Offsets
+    review: Review | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetSituation:
     """What the ledger remembers of operations, and what the cluster says of the offsets that they concern.
 
-    `manifests` holds the checked offsets of operations that are due, None where they have errors. `live` are the
-    offsets of the connectors that are concerned and on the cluster, `unread` why those of some could not be read.
+    `manifests` holds the checked offsets of operations that are due, None where they have errors; `large` the verdicts
+    on those whose offsets are too many to be held, or stand against too many. `live` are the offsets of the connectors
+    that are concerned and on the cluster, `large_live` those that are too many, `unread` why those of some could not be
+    read.
     `is_new` is True for a ledger that has never worked on this cluster: what the repository holds already may have been
     done before.
     """
@@ -52,7 +62,9 @@ class OffsetSituation:
     records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)
     unfinished: Mapping[OperationName, Unfinished] = field(default_factory=dict)
     manifests: Mapping[OperationName, OffsetPatch | None] = field(default_factory=dict)
+    large: Mapping[OperationName, LargeVerdict] = field(default_factory=dict)
     live: Mapping[ConnectorName, Offsets] = field(default_factory=dict)
+    large_live: Mapping[ConnectorName, SavedOffsets] = field(default_factory=dict)
     unread: Mapping[ConnectorName, str] = field(default_factory=dict)
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
     is_new: bool = False

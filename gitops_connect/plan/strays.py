@@ -83,10 +83,11 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
     if started := started_since(situation, operation):
         unknown = replace(shown, standing=Standing.UNKNOWN, message=started)
         return ConnectorPlan(operation.connector, operations=(unknown,))
-    if observed.state is not WorkerState.STOPPED or live is None:
+    if observed.state is not WorkerState.STOPPED or (live is None and unfinished.review is None):
         why = "begun and never finished; its connector is declared no more, and is not stopped"
         return ConnectorPlan(operation.connector, notes=(f"offset change {operation.name}: {why}",))
-    seen = review_unfinished(operation, unfinished.before, live, situation.offsets.shapes.get(operation.connector))
+    shape = situation.offsets.shapes.get(operation.connector)
+    seen = unfinished.review or review_unfinished(operation, unfinished.before, live or {}, shape)
     if seen.refusals:
         return ConnectorPlan(
             operation.connector, notes=(f"offset change {operation.name}: {seen.refusals[0].message}",)
