@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitops_connect.checks.field_types import describe, show
 from gitops_connect.checks.live_types import LiveTypes
-from gitops_connect.checks.own_schemas import SchemaCheck
 from gitops_connect.checks.part_shapes import PartShape, fits, quick_checks
 from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.ties import ties_of
@@ -17,6 +16,9 @@ from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text,
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shape_fields import Demand
 from gitops_connect.model.shapes import shape_of
+
+if TYPE_CHECKING:
+    from gitops_connect.checks.own_schemas import SchemaCheck
 
 _KEYS = frozenset({"partition", "offset"})
 _NULLS = {
@@ -45,7 +47,7 @@ class EntryJudge:
         self._live_is_known = context.live is not None
         self._types = LiveTypes(self._live)
         self._ties = ties_of(known, context.config)
-        self._schema = SchemaCheck(context.schema) if context.schema is not None else None
+        self._schema = _schema_check(context)
         self._quick = quick_checks(known) if self._schema is None else None
         if known is None:
             self._partition, self._offset = PartShape("partition", self._types), PartShape("offset", self._types)
@@ -141,3 +143,11 @@ def _is_refused(finding: Finding) -> bool:
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:
     for name in sorted(show(name) for name in value.keys() - _KEYS):
         yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "it is left out"})
+
+
+def _schema_check(context: ManifestContext) -> SchemaCheck | None:
+    if context.schema is None:
+        return None
+    from gitops_connect.checks.own_schemas import SchemaCheck  # noqa: PLC0415 - executors of Spark may have no jsonschema
+
+    return SchemaCheck(context.schema)

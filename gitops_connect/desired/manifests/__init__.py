@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gitops_connect.desired.manifests import csv_table, json_body, json_lines, yaml_body
+from gitops_connect.desired.manifests import csv_table, json_body, json_lines
 from gitops_connect.desired.manifests.content import MAX_SIZE, text_of
 from gitops_connect.desired.manifests.faults import EMPTY, FORMAT, TOO_LARGE, Faults, Place, Unreadable, shown
 from gitops_connect.model.diagnostics import Location
@@ -19,10 +19,17 @@ _Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
 MAX_ENTRIES = 500_000
 """The smallest entry of a real connector has some 40 bytes: 16 MiB hold fewer of them."""
 
+
+def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    from gitops_connect.desired.manifests import yaml_body  # noqa: PLC0415 - executors of Spark may have no yaml
+
+    return yaml_body.read(text, faults)
+
+
 _READERS: dict[str, _Reader] = {
     ".json": json_body.read,
-    ".yaml": yaml_body.read,
-    ".yml": yaml_body.read,
+    ".yaml": _read_yaml,
+    ".yml": _read_yaml,
     ".jsonl": json_lines.read,
     ".ndjson": json_lines.read,
     ".csv": csv_table.read,
