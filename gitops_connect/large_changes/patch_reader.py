@@ -1,0 +1,64 @@
+"""What is left to be sent of a large change, cut out of the files that Spark left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gitops_connect.apply.journal import Chunk
+
+_BEGIN, _END = b'{"offsets":[', b"]}"
+
+
+class PatchReader:
+    """Reads entries by their number. One chunk after the other costs one pass, whatever sizes they have."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = files
+        self._number = 0
+        self._file, self._position = 0, 0
+        self._next: tuple[int, int] = (0, 0)
+        self._following = 0
+
+    def read(self, start: int, size: int) -> Chunk:
+        """The entries from number `start` (from 0) on: so many bytes, and one entry at least; none behind the end.
+
+        A chunk ends where a file does. Raises OSError.
+        """
+        self._go_to(start)
+        lines = self._lines(size)
+        entries = lines.count(b"\n")
+        self._following, self._next = start + entries, (self._file, self._position + len(lines))
+        return Chunk(entries, _BEGIN + lines[:-1].replace(b"\n", b",") + _END)
+
+    def _go_to(self, start: int) -> None:
+        """The chunk that was read last may be wanted again, in smaller parts; only what lies before it is far."""
+        if start >= self._following:
+            self._number, (self._file, self._position) = self._following, self._next
+        elif start < self._number:
+            self._number, self._file, self._position = 0, 0, 0
+        while self._number < start and (passed := self._lines(_STRIDE, start - self._number)):
+            self._number += passed.count(b"\n")
+            self._position += len(passed)
+
+    def _lines(self, size: int, count: int | None = None) -> bytes:
+        """Whole lines from here on, so many bytes or one line at least, and no more than `count` of them."""
+        while self._file < len(self._files):
+            with Path(self._files[self._file]).open("rb") as stream:
+                stream.seek(self._position)
+                content = stream.read(size)
+                end = content.rfind(b"\n") + 1
+                content = content[:end] if end else content + stream.readline()
+            if content:
+                return content if count is None else _first(content, count)
+            self._file, self._position = self._file + 1, 0
+        return b""
+
+
+_STRIDE = 1024 * 1024
+
+
+def _first(content: bytes, count: int) -> bytes:
+    if content.count(b"\n") <= count:
+        return content
+    return b"".join(line + b"\n" for line in content.split(b"\n", count)[:count])

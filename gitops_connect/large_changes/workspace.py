@@ -1,0 +1,45 @@
+"""A folder for the files of one piece of work, and what is left of those whose process was killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PREFIX = "work"
+
+
+@contextmanager
+def workspace(folder: Path) -> Iterator[Path]:
+    """A new folder inside this one, which is removed with all that is in it. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _clear(folder)
+    own = f"{_PREFIX}-{_host()}-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=own, dir=folder, ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+def _clear(folder: Path) -> None:
+    """The folder may be shared with other machines, whose processes cannot be asked for here."""
+    for left in folder.glob(f"{_PREFIX}-{_host()}-*"):
+        pid = left.name.split("-")[-2]
+        if pid.isdigit() and not _lives(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _host() -> str:
+    return "".join(character if character.isalnum() else "_" for character in socket.gethostname())
