@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +15,13 @@ _PREFIX = "work"
 
 @contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
-    """A new folder inside this one, which is removed with all that is in it. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A folder inside this one, for whoever needs it to make it; it is removed with all that is in it."""
     _clear(folder)
-    own = f"{_PREFIX}-{_host()}-{os.getpid()}-"
-    with tempfile.TemporaryDirectory(prefix=own, dir=folder, ignore_cleanup_errors=True) as made:
-        yield Path(made)
+    made = folder / f"{_PREFIX}-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _clear(folder: Path) -> None:
