@@ -6,6 +6,7 @@ import codecs
 import re
 
 from gitops_connect.desired.refused import Refused
+from gitops_connect.model.utf8 import MARK, not_utf8
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
 _OTHERS = {
@@ -23,10 +24,10 @@ def decode(content: bytes) -> str:
         if content.startswith(mark):
             raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
     try:
-        return content.decode("utf-8-sig")
+        return content.decode().removeprefix(MARK)
     except UnicodeDecodeError as error:
-        place = place_after(content[: error.start].decode("utf-8", "replace"))
-        summary = f"the file is not UTF-8: byte 0x{content[error.start]:02x}"
+        place = place_after(content[: error.start].decode().removeprefix(MARK))
+        summary = f"the file is not UTF-8: {not_utf8(content[error.start])}"
         raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from gitops_connect.desired.manifests import csv_table, json_body, json_lines
 from gitops_connect.desired.manifests.content import MAX_SIZE, text_of
-from gitops_connect.desired.manifests.faults import EMPTY, FORMAT, TOO_LARGE, Faults, Place, Unreadable, shown
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestEntry
+from gitops_connect.model.unreadable import EMPTY, FORMAT, TOO_LARGE, Place, Unreadable, shown
 
 __all__ = ["MAX_ENTRIES", "MAX_SIZE", "SUFFIXES", "parse"]
 

@@ -11,8 +11,9 @@ from typing import Protocol
 import zstandard
 
 from gitops_connect.desired import encoding
-from gitops_connect.desired.manifests.faults import COMPRESSION, ENCODING, FORMAT, TOO_LARGE, Unreadable
 from gitops_connect.desired.refused import Refused
+from gitops_connect.model import utf8
+from gitops_connect.model.unreadable import COMPRESSION, ENCODING, FORMAT, TOO_LARGE, Unreadable
 
 MAX_SIZE = 16 * 1024 * 1024
 """Bytes, before and after decompressing."""
@@ -63,7 +64,7 @@ def decode(content: bytes) -> str:
         found = refused.summary.partition(": ")[2] or refused.summary
         raise Unreadable(ENCODING, found, refused.place) from refused
     if (at := text.find("\0")) >= 0:
-        raise Unreadable(ENCODING, "a NUL character, as in UTF-16 or in a binary file", encoding.place_after(text[:at]))
+        raise Unreadable(ENCODING, utf8.NUL, encoding.place_after(text[:at]))
     return text
 
 

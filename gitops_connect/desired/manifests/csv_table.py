@@ -12,17 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gitops_connect.desired.manifests.faults import (
-    DUPLICATE_KEY,
-    FORMAT,
-    SYNTAX,
-    Faults,
-    Place,
-    Unreadable,
-    shown,
-)
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.json_values import Doubt, JsonValues, Misread
 from gitops_connect.desired.manifests.lines import lines_of
+from gitops_connect.model.unreadable import DUPLICATE_KEY, FORMAT, SYNTAX, Place, Unreadable, shown
 
 _PARTS = ("partition", "offset")
 _BLANK = " \t\r\n"

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import ManifestFault
-
-ENCODING = "manifest/encoding"
-COMPRESSION = "manifest/compression"
-SYNTAX = "manifest/syntax"
-DUPLICATE_KEY = "manifest/duplicate-key"
-NUMBER = "manifest/number"
-FORMAT = "manifest/format"
-EMPTY = "manifest/empty"
-TOO_LARGE = "manifest/too-large"
+from gitops_connect.model.unreadable import START, Unreadable
 
 MAX_SHOWN = 20
 """Faults of one manifest that are named one by one."""
 MAX_COUNTED = 1000
 """Faults after which reading on is given up: it is another kind of file."""
-_LONGEST_SHOWN = 40
-
-
-class Place(NamedTuple):
-    """Line and column, from 1."""
-
-    line: int = 1
-    column: int = 1
-
-
-START = Place()
-
-
-class Unreadable(Exception):
-    """A fault after which nothing more can be read. Never leaves this package."""
-
-    def __init__(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
-        super().__init__(found)
-        self.rule = rule
-        self.found = found
-        self.place = place
 
 
 class Faults:
@@ -81,8 +50,3 @@ class Faults:
                 f"more than {left_out - 1} further places, and the rest is not read; the first of them: {first.found}"
             )
         return (*self._shown, ManifestFault(first.rule, found, first.location, left_out))
-
-
-def shown(text: str) -> str:
-    """A piece of the file as it may stand in a message."""
-    return ascii(text) if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]!a}..."

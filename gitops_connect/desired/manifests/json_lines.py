@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gitops_connect.desired.manifests.faults import SYNTAX, Faults, Place, shown
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.json_values import JsonValues, Misread
 from gitops_connect.desired.manifests.lines import Lines
+from gitops_connect.model.unreadable import SYNTAX, Place, shown
 
 _BLANK = " \t\r\n"
 _CONTENT = re.compile(r"[^ \t\r\n][^\n]*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gitops_connect.desired.manifests.faults import Place
+from gitops_connect.model.unreadable import Place
 
 
 class Lines:

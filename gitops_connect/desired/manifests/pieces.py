@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitops_connect.desired.manifests import content, json_lines
-from gitops_connect.desired.manifests.faults import START, Faults, Unreadable
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.model.large_manifests import LineFault, LinesRead
+from gitops_connect.model.unreadable import START, Unreadable
 
 
 class _AllFaults(Faults):

@@ -9,23 +9,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from gitops_connect.desired.encoding import refuse_control_characters
-from gitops_connect.desired.manifests.bodies import ENTRIES, check_fields, no_list
-from gitops_connect.desired.manifests.faults import (
-    DUPLICATE_KEY,
-    ENCODING,
-    FORMAT,
-    NUMBER,
-    SYNTAX,
-    TOO_LARGE,
-    Faults,
-    Place,
-    Unreadable,
-)
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.nodes import Node, Scalar, compose
 from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.values import Reading
 from gitops_connect.desired.values import read as read_node
 from gitops_connect.model.documents import Pointer
+from gitops_connect.model.unreadable import (
+    DUPLICATE_KEY,
+    ENCODING,
+    ENTRIES,
+    FORMAT,
+    NUMBER,
+    SYNTAX,
+    TOO_LARGE,
+    Place,
+    Unreadable,
+    check_fields,
+    no_list,
+)
 
 _MAX_DOCUMENTS = 1000
 """Empty ones count: each takes a moment, and there is room for millions."""
@@ -60,7 +62,8 @@ def _entries(reading: Reading, start: Place, faults: Faults) -> Iterator[tuple[A
     values, place = reading.value, start
     pointer: Pointer = ()
     if isinstance(values, dict):
-        check_fields(values, start, faults)
+        if found := check_fields(values, start):
+            faults.add(FORMAT, found, start)
         values, pointer = values[ENTRIES], (ENTRIES,)
         place = Place(*reading.positions[pointer])
     if not isinstance(values, list):

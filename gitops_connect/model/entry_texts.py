@@ -1,0 +1,254 @@
+"""The entries of a JSON body one by one, out of its bytes as they come: the body is never held, however large it is.
+
+A body is that of GET and PATCH `/connectors/NAME/offsets`, or its list alone (KIP-875), often all of it in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from gitops_connect.model.unreadable import (
+    DUPLICATE_KEY,
+    ENTRIES,
+    FORMAT,
+    MAX_DEPTH,
+    SYNTAX,
+    TOO_DEEP,
+    TOO_LARGE,
+    Place,
+    Unreadable,
+    check_fields,
+    explain,
+    is_too_deep,
+    no_list,
+    shown,
+)
+from gitops_connect.model.utf8 import texts
+
+MAX_ENTRY = 16 * 1024 * 1024
+"""Characters. A Kafka record has 1 MiB, unless brokers are told otherwise: no offset is that long."""
+_WINDOW = 64 * 1024
+"""Characters that are held at least, so that few entries are cut by its end."""
+_UNSURE = 16
+"""Characters before the end of what is held in which an error may be due to that end: `-Infinity` is cut there."""
+_MAX_FIELDS = 1000
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_NEXT_ENTRY = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=\{)")
+"""What stands between nearly all entries: found at once, as this is what takes the time."""
+
+Scan = Callable[[str, int], tuple[Any, int]]
+"""Text and position -> the value that begins there, and where it ends. Raises JSONDecodeError or RecursionError."""
+
+
+class EntryText(NamedTuple):
+    """One entry: its text as it stands, but in one line; line and column where it begins; what Python reads in it."""
+
+    text: str
+    line: int
+    column: int
+    value: Any
+
+
+def entry_texts(chunks: Iterable[bytes]) -> Iterator[EntryText]:
+    """The entries of a body in UTF-8. Raises Unreadable, after all entries that stand before the fault.
+
+    Python reads more than JSON has: NaN, a key that stands twice. Other fields beside the entries are passed over.
+    """
+    return Body(texts(chunks)).entries()
+
+
+def scan(text: str, start: int) -> tuple[Any, int]:
+    """The `Scan` of Python's own reader, in C."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # more digits than Python makes an integer of
+        return _TEXTUAL.raw_decode(text, start)
+
+
+_DECODER = json.JSONDecoder()
+_TEXTUAL = json.JSONDecoder(parse_int=str)
+
+
+def _ignore(_text: str, _place: Place) -> None:
+    pass
+
+
+def _ignore_fault(_rule: str, _found: str, _place: tuple[int, int]) -> None:
+    pass
+
+
+class Body:
+    """One body. `beside` is told each value that is no entry, `note` what is wrong and no reason to stop.
+
+    Held are a few chunks of the text, and at least one whole value.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[str],
+        read: Scan = scan,
+        beside: Callable[[str, Place], None] = _ignore,
+        note: Callable[[str, str, tuple[int, int]], None] = _ignore_fault,
+    ) -> None:
+        self._chunks = iter(chunks)
+        self._scan = read
+        self._beside = beside
+        self._note = note
+        self._text = ""
+        self._at = 0
+        self._ended = False
+        self._counted_to = 0
+        self._line = 1
+        self._line_starts = 0
+
+    def entries(self) -> Iterator[EntryText]:
+        """Once. Raises Unreadable."""
+        root = self._next()
+        if not root:
+            return
+        if root == "[":
+            yield from self._list()
+        elif root == "{":
+            yield from self._object()
+        else:
+            raise no_list(*self._other())
+        if self._next():
+            raise self._misplaced("behind the end of the list or object; one entry a line is what .jsonl is for")
+
+    def _object(self) -> Iterator[EntryText]:
+        start = self._place(self._at)
+        fields: dict[str, None] = {}
+        self._at += 1
+        ended = self._next() == "}"
+        self._at += ended
+        while not ended:
+            name, place = self._name()
+            if name in fields:
+                raise Unreadable(DUPLICATE_KEY, f"the field {shown(name)} twice in one object", place)
+            if len(fields) == _MAX_FIELDS:
+                raise Unreadable(FORMAT, f"more than {_MAX_FIELDS} fields beside {ENTRIES!r}", place)
+            fields[name] = None
+            if name != ENTRIES:
+                self._other()
+            elif self._next() == "[":
+                yield from self._list()
+            else:
+                raise no_list(*self._other())
+            ended = self._separator("}")
+        if found := check_fields(fields, start):
+            self._note(FORMAT, found, start)
+
+    def _name(self) -> tuple[str, Place]:
+        if self._next() != '"':
+            raise self._misplaced("where the name of a field begins, in double quotes")
+        name, place = self._other()
+        if self._next() != ":":
+            raise self._misplaced("where a ':' belongs")
+        self._at += 1
+        return str(name), place
+
+    def _list(self) -> Iterator[EntryText]:
+        self._at += 1
+        if self._next() == "]":
+            self._at += 1
+            return
+        while True:
+            value, end = self._value()
+            text, (line, column) = self._text[self._at : end], self._place(self._at)
+            self._at = end
+            yield EntryText(text.replace("\n", "\r") if "\n" in text else text, line, column, value)
+            if between := _NEXT_ENTRY.match(self._text, end):
+                self._at = between.end()
+            elif self._separator("]"):
+                return
+            else:
+                self._next()
+
+    def _other(self) -> tuple[Any, Place]:
+        """A value that is no entry."""
+        self._next()
+        value, end = self._value()
+        text, place = self._text[self._at : end], self._place(self._at)
+        self._at = end
+        self._beside(text, place)
+        return value, place
+
+    def _value(self) -> tuple[Any, int]:
+        """The value that begins here, and where it ends in what is held."""
+        while True:
+            try:
+                value, end = self._scan(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if self._may_go_on(error) and self._extend():
+                    continue
+                raise Unreadable(SYNTAX, explain(error), self._place(error.pos)) from error
+            except RecursionError as error:
+                raise self._too_deep() from error
+            # What is no list, object or text may be a number that goes on: `1` of `1e+5`.
+            if len(self._text) - end >= 3 or isinstance(value, dict | list | str) or not self._extend():
+                break
+        opened = self._text.count("[", self._at, end) + self._text.count("{", self._at, end)
+        if opened > MAX_DEPTH and is_too_deep(value):
+            raise self._too_deep()
+        return value, end
+
+    def _may_go_on(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos + _UNSURE > len(self._text)
+
+    def _separator(self, end: str) -> bool:
+        """Pass over what stands behind a value; True where it was the end."""
+        found = self._next()
+        if found not in (",", end) or not found:
+            raise self._misplaced(f"where a ',' or a {end!r} belongs")
+        self._at += 1
+        return found == end
+
+    def _next(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while True:
+            blanks = _BLANKS.match(self._text, self._at)
+            self._at = blanks.end() if blanks else self._at
+            if self._at < len(self._text) or not self._extend():
+                return self._text[self._at : self._at + 1]
+
+    def _extend(self) -> bool:
+        """Let go of what is done, and hold twice as much of what is not; False at the end of the body."""
+        held = len(self._text) - self._at
+        if held > MAX_ENTRY:
+            found = f"an entry of more than {MAX_ENTRY // 1024**2} MiB"
+            raise Unreadable(TOO_LARGE, found, self._place(self._at))
+        self._place(self._at)
+        parts, length = [self._text[self._at :]], held
+        while length < max(_WINDOW, 2 * held):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            parts.append(chunk)
+            length += len(chunk)
+        if length == held:
+            return False
+        self._text = "".join(parts)
+        self._line_starts -= self._at
+        self._counted_to = self._at = 0
+        return True
+
+    def _place(self, position: int) -> Place:
+        """Line and column of a position in what is held, which is not before the last one that was asked for."""
+        last = self._text.rfind("\n", self._counted_to, position)
+        if last >= 0:
+            self._line += self._text.count("\n", self._counted_to, position)
+            self._line_starts = last + 1
+        self._counted_to = position
+        return Place(self._line, position - self._line_starts + 1)
+
+    def _misplaced(self, where: str) -> Unreadable:
+        found = self._next()
+        return Unreadable(SYNTAX, f"{shown(found) if found else 'the end of the file'} {where}", self._place(self._at))
+
+    def _too_deep(self) -> Unreadable:
+        return Unreadable(SYNTAX, TOO_DEEP, self._place(self._at))

@@ -1,0 +1,116 @@
+"""Why a text is no manifest: the rule, the words, and the place. Also what Python's JSON reader says, in such words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+ENCODING = "manifest/encoding"
+COMPRESSION = "manifest/compression"
+SYNTAX = "manifest/syntax"
+DUPLICATE_KEY = "manifest/duplicate-key"
+NUMBER = "manifest/number"
+FORMAT = "manifest/format"
+EMPTY = "manifest/empty"
+TOO_LARGE = "manifest/too-large"
+
+ENTRIES = "offsets"
+"""The one field of a body."""
+MAX_DEPTH = 50
+"""Levels of lists and objects in one value: an entry has three."""
+TOO_DEEP = f"a value that is nested deeper than {MAX_DEPTH} levels"
+
+_LONGEST_SHOWN = 40
+_EXPECTED = f'neither a list nor an object with the list "{ENTRIES}"'
+_WHERE = {
+    "Expecting value": "where a value begins",
+    "Expecting property name": "where the name of a field begins, in double quotes",
+    "Expecting ':' delimiter": "where a ':' belongs",
+    "Expecting ',' delimiter": "where a ',' or the end of the list or object belongs",
+    "Invalid control character": "inside a text, where only an escape may stand for it",
+    "Illegal trailing comma": "behind the last value",
+}
+_WHOLE = {
+    "Unterminated string": "a text that is opened here and never closed",
+    "Invalid \\escape": "a backslash that begins no escape",
+    "Invalid \\uXXXX escape": "a \\u without four hexadecimal digits behind it",
+}
+
+
+class Place(NamedTuple):
+    """Line and column, from 1."""
+
+    line: int = 1
+    column: int = 1
+
+
+START = Place()
+
+
+class Unreadable(Exception):
+    """A fault after which nothing more can be read: the id of the rule, what was found, and where."""
+
+    def __init__(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
+        super().__init__(found)
+        self.rule = rule
+        self.found = found
+        self.place = Place(*place)
+
+
+def shown(text: str) -> str:
+    """A piece of the file as it may stand in a message."""
+    return ascii(text) if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]!a}..."
+
+
+def explain(error: json.JSONDecodeError) -> str:
+    """What was found where JSON was expected."""
+    for known, words in _WHOLE.items():
+        if error.msg.startswith(known):
+            return words
+    at = error.doc[error.pos : error.pos + 1]
+    found = shown(at) if at else "the end"
+    for known, words in _WHERE.items():
+        if error.msg.startswith(known):
+            return f"{found} {words}"
+    return f"{found} ({error.msg})"
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether it has more than `MAX_DEPTH` levels."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        collections = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [inner for collection in collections for inner in collection]
+    return any(isinstance(one, dict | list) for one in level)
+
+
+def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
+    """What to say of the fields of a body that are too many, empty where there is but the one.
+
+    Connect refuses others. Raises Unreadable where that one is not there.
+    """
+    others = ", ".join(shown(field) for field in list(fields)[:5] if field != ENTRIES)
+    if ENTRIES not in fields:
+        found = f"an object with the fields {others}" if others else "an empty object"
+        raise Unreadable(FORMAT, f"{found}, and without {ENTRIES!r}; one entry a line is what .jsonl is for", place)
+    return f"other fields beside {ENTRIES!r}: {others}" if others else ""
+
+
+def no_list(value: Any, place: tuple[int, int]) -> Unreadable:
+    """The fault of a root, or of `offsets`, that is no list."""
+    return Unreadable(FORMAT, f"{_sort(value)}, {_EXPECTED}", place)
+
+
+def _sort(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case _:
+            return "an object"

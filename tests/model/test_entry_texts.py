@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from gitops_connect.model.entry_texts import MAX_ENTRY, entry_texts
+from gitops_connect.model.unreadable import Unreadable
+
+WINDOW = 64 * 1024
+ENTRIES = [
+    {"partition": {"filename": "/data/ordérs \U0001f600.txt"}, "offset": {"position": 20}},
+    {"partition": {"a": [1, [2.5e-3, {"b": '}],\\"'}]]}, "offset": None},
+    5,
+    -1.25e5,
+    "\U0001f600\u2028",
+    True,
+    [],
+    {},
+    10**5000 // 3 > 0,
+]
+
+
+def cut(content: bytes, size: int) -> Iterator[bytes]:
+    return (content[at : at + size] for at in range(0, len(content), size))
+
+
+def held_up_to(text: str, position: int) -> list[bytes]:
+    """The text behind so many blanks that what is held at first ends at that position of it."""
+    content = b" " * (WINDOW - position) + text.encode()
+    return list(cut(content, WINDOW))
+
+
+@pytest.mark.parametrize("form", [{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}])
+@pytest.mark.parametrize("frame", ["%s", '{"offsets": %s}', '\r\n {"more":[1],"offsets":%s\n}\n\n'])
+def test_wherever_the_text_is_cut_the_entries_are_the_same(form: dict, frame: str) -> None:
+    text = frame % json.dumps(ENTRIES, **form)
+    lines = text.split("\n")
+    for position in range(len(text) + 1):
+        found = list(entry_texts(held_up_to(text, position)))
+        assert [one.value for one in found] == ENTRIES
+        assert [json.loads(one.text) for one in found] == ENTRIES
+        assert not any("\n" in one.text for one in found)
+        for one in found:
+            column = one.column - 1 - (WINDOW - position if one.line == 1 else 0)
+            assert lines[one.line - 1][column:].startswith(one.text.split("\r")[0])
+
+
+BROKEN = [
+    ("{", "the end of the file where the name of a field begins, in double quotes", (1, 2), 0),
+    ('{"offsets": [1, 2', "the end of the file where a ',' or a ']' belongs", (1, 18), 2),
+    ('[1,\n {"a" 5}]', "'5' where a ':' belongs", (2, 7), 1),
+    ('[1,\n {"a": "b', "a text that is opened here and never closed", (2, 8), 1),
+    ("[1] x", "'x' behind the end of the list or object; one entry a line is what .jsonl is for", (1, 5), 1),
+    ("[1,]", "']' where a value begins", (1, 4), 1),
+    ("[1 2]", "'2' where a ',' or a ']' belongs", (1, 4), 1),
+    ("[-]", "'-' where a value begins", (1, 2), 0),
+    ("[tru", "'t' where a value begins", (1, 2), 0),
+    ('["a\nb"]', "'\\n' inside a text, where only an escape may stand for it", (1, 4), 0),
+    ('{"offset": []}', "an object with the fields 'offset', and without 'offsets'; one entry a line is", (1, 1), 0),
+    ('{"offsets": {}}', 'an object, neither a list nor an object with the list "offsets"', (1, 13), 0),
+    ('{"offsets": [1], "offsets": [2]}', "the field 'offsets' twice in one object", (1, 18), 1),
+    ('"text"', 'a text, neither a list nor an object with the list "offsets"', (1, 1), 0),
+    ("[" + "[" * 60 + "]" * 60 + "]", "a value that is nested deeper than 50 levels", (1, 2), 0),
+    ("[1, " + "[" * 100_000, "a value that is nested deeper than 50 levels", (1, 5), 1),
+]
+
+
+@pytest.mark.parametrize(("text", "found", "place", "before"), BROKEN)
+def test_what_is_no_body_is_named_at_its_place_behind_its_sound_entries(
+    text: str, found: str, place: tuple[int, int], before: int
+) -> None:
+    for position in range(min(len(text), 100) + 1):
+        seen = []
+        with pytest.raises(Unreadable) as caught:
+            seen.extend(entry_texts(held_up_to(text, position)))
+        line, column = caught.value.place
+        assert caught.value.found.startswith(found)
+        assert (line, column - (WINDOW - position if line == 1 else 0)) == place
+        assert len(seen) == before
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_byte_that_is_none_of_utf8_is_named_at_its_place(size: int) -> None:
+    with pytest.raises(Unreadable) as caught:
+        list(entry_texts(cut(b'\xef\xbb\xbf[1,\n "\xc3\xa9\xff"]', size)))
+    assert (caught.value.rule, caught.value.found) == ("manifest/encoding", "byte 0xff")
+    assert caught.value.place == (2, 4)
+
+
+def test_nothing_has_no_entries() -> None:
+    assert list(entry_texts([])) == []
+    assert list(entry_texts([b" \n", b"\t"])) == []
+
+
+def test_an_entry_without_end_is_refused_before_it_is_held() -> None:
+    taken = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal taken
+        yield b'[1, "'
+        while True:
+            taken += 1 << 20
+            yield b"x" * (1 << 20)
+
+    with pytest.raises(Unreadable) as caught:
+        list(entry_texts(endless()))
+    assert (caught.value.rule, caught.value.place) == ("manifest/too-large", (1, 5))
+    assert taken <= 3 * MAX_ENTRY
+
+
+def test_no_more_is_taken_of_the_body_than_its_next_entries_need() -> None:
+    taken = 0
+
+    def many() -> Iterator[bytes]:
+        nonlocal taken
+        yield b"["
+        for _ in range(100):
+            taken += 1
+            yield b"%s," % json.dumps(ENTRIES[0]).encode() * 1000
+        yield b"{}]"
+
+    entries = entry_texts(many())
+    next(entries)
+    assert taken < 3
+    assert sum(1 for _ in entries) == 100_000
