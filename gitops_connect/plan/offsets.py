@@ -37,12 +37,16 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
     partial = live != before
     if not moved:
         return Review(left, difference, before=before, partial=partial)
-    message = (
-        f"it was begun and never finished, and {len(moved)} of the offsets have moved since: whether it took effect"
+    return Review(left, difference, (moved_since(operation, len(moved)),), before, partial)
+
+
+def moved_since(operation: Operation, count: int) -> Refusal:
+    """Why an operation that was begun is not finished: so many partitions are neither as before nor as they shall be."""
+    return Refusal(
+        f"it was begun and never finished, and {count:,} of the offsets have moved since: whether it took effect"
         f" cannot be known; say that it did with `gitops-connect ledger adopt {operation.name}`, or with --pending that"
         " it did not"
     )
-    return Review(left, difference, (Refusal(message),), before, partial)
 
 
 def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
