@@ -13,7 +13,7 @@ the answer off the type:
         OutcomeUnknown              a request was sent and its answer never came: read back before sending again
         NotSettled                  the cluster accepted a step, and did not get there by the deadline
         LedgerBusy                  somebody else holds the lease of this cluster
-        SparkFailed                 large manifests could not be checked on Spark
+        SparkFailed                 large manifests could not be checked on Spark, which was lost or did not answer
       Stalled                       only a new revision or a human helps
         UsageError                  the command line or the settings are wrong
         SourceRefused               the repository answered, and what it holds cannot be used
@@ -29,6 +29,7 @@ the answer off the type:
           OffsetsNotSupported       the connector lets nobody change its offsets (UnsupportedOperationException)
           OffsetsNotChanged         a change of offsets failed on the worker, perhaps after half of it was done
         SandboxFailed               a part of the local Kafka could not be fetched or started
+        SparkUnusable               Spark has not what it needs: Java, packages where executors run, a shared folder
 
 Anything that is not one of these is a bug, and is reported as one (exit code 70). A mistake in a document is no
 exception at all but a `Diagnostic`, so that all of them are shown at once.
@@ -78,7 +79,7 @@ class LedgerBusy(Waiting):
 
 
 class SparkFailed(Waiting):
-    """Spark did not start, was lost, or could not do its work; the next cycle tries it again."""
+    """Spark did not answer, was lost, or could not do its work; the next cycle tries it again."""
 
 
 class Stalled(GitopsConnectError):
@@ -139,3 +140,7 @@ class OffsetsNotChanged(ConnectRefused):
 
 class SandboxFailed(Stalled):
     """A part of the local Kafka could not be found, fetched or started."""
+
+
+class SparkUnusable(Stalled):
+    """No Java; or executors that have another Python, lack a package, or do not see the shared folder."""

