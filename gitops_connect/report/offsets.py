@@ -91,6 +91,8 @@ def _details(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
         yield Line(f"reason: {one_line(operation.reason)}")
     if operation.difference is not None:
         yield from difference_lines(operation.difference, limit)
+    if operation.heap is not None:
+        yield Line(f"worker heap: {operation.heap.arithmetic}")
 
 
 def difference_lines(
@@ -105,7 +107,10 @@ def difference_lines(
     width = min(max(map(len, texts), default=0), _WIDEST)
     for move, text in zip(shown, texts, strict=True):
         yield Line(f"{text:<{width}}  {_direction(move, difference.unit)}", _SYMBOLS[move.direction])
-    if left := len(difference.moves) - len(shown):
+    moving = sum(count for way, count in difference.counts.items() if way is not Direction.SAME)
+    if moving > len(difference.moves):
+        yield Line(f"… and {moving - len(shown):,} more (of so many, only the largest of each kind are kept)")
+    elif left := moving - len(shown):
         yield Line(f"… and {left:,} more ({rest})")
 
 

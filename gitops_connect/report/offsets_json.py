@@ -8,6 +8,7 @@ from typing import Any
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import Plan, PlannedOperation
+from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.report import offsets
 
 
@@ -32,11 +33,16 @@ def _change(operation: PlannedOperation, folder: str, *, due: bool) -> dict[str,
         "location": str(location.under(folder)) if location else None,
         "digest": operation.digest,
         "difference": difference_value(operation.difference) if operation.difference is not None else None,
+        "worker_heap": _heap(operation.heap) if operation.heap is not None else None,
     }
 
 
+def _heap(heap: HeapEstimate) -> dict[str, Any]:
+    return {"bytes": heap.size, "arithmetic": heap.arithmetic}
+
+
 def difference_value(difference: Difference) -> dict[str, Any]:
-    """Every direction with its count, and every move."""
+    """Every direction with its count, and every move; of those that were told by Spark, the largest."""
     return {
         "exact": difference.exact,
         "unit": difference.unit,
