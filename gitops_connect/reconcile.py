@@ -16,13 +16,13 @@ from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.checks import connect, schema
 from gitops_connect.desired.connectors import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.ledger_journal import LedgerJournal
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest
-from gitops_connect.offset_changes import LedgerJournal
 from gitops_connect.plan import guards
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
