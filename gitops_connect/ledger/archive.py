@@ -15,15 +15,18 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Integer, LargeBinary, Table
 
 from gitops_connect.errors import UsageError
-from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, REVISIONS, UtcTime
+from gitops_connect.ledger import archived_pieces
+from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
 
-FORMAT_VERSION = 1
-TABLES = (OWNERSHIP, OPERATIONS, REVISIONS)
+FORMAT_VERSION = 2
+"""Version 1 had no large operations; it is read as well."""
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, REVISIONS)
 """All but the leases, which hold for processes of now, and the properties, which are each ledger's own."""
 
 ArchiveRow = Mapping[str, Any]
@@ -31,6 +34,8 @@ ArchiveRow = Mapping[str, Any]
 
 _LARGEST = 2**31 - 1
 """Of an INTEGER in PostgreSQL."""
+_DIGITS = 10
+"""So that 10 comes after 9."""
 
 
 class _Mark(Enum):
@@ -45,6 +50,7 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
     OWNERSHIP.c.on_delete: OnDelete,
     OPERATIONS.c.kind: OperationKind,
     OPERATIONS.c.state: OperationState,
+    PIECES.c.part: Part,
     REVISIONS.c.kind: _Mark,
 }
 
@@ -88,13 +94,24 @@ def _read(document: Any) -> Archive:
     names = {"format_version", "key_fingerprint", *(table.name for table in TABLES)}
     if not isinstance(document, dict) or "format_version" not in document:
         raise ValueError("expected an object with a format_version")
-    if document["format_version"] != FORMAT_VERSION:
+    if document["format_version"] not in (1, FORMAT_VERSION):
         raise ValueError(
             f"it has format_version {document['format_version']!r}, and this gitops-connect knows {FORMAT_VERSION}"
         )
+    if document["format_version"] == 1:
+        document = _of_version_1(document)
     _require_fields("the document", document, names)
     fingerprint = _text("key_fingerprint", document["key_fingerprint"])
-    return Archive(fingerprint, {table.name: _rows(table, document[table.name]) for table in TABLES})
+    rows = {table.name: _rows(table, document[table.name]) for table in TABLES}
+    archived_pieces.require_whole(rows[OPERATIONS.name], rows[PIECES.name])
+    return Archive(fingerprint, rows)
+
+
+def _of_version_1(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    operations = document.get(OPERATIONS.name)
+    if isinstance(operations, list):
+        operations = [{"entries": None, "sent": None, **row} if isinstance(row, dict) else row for row in operations]
+    return {PIECES.name: [], **document, OPERATIONS.name: operations}
 
 
 def _rows(table: Table, found: Any) -> tuple[ArchiveRow, ...]:
@@ -126,9 +143,11 @@ def _require_fields(where: str, found: Mapping[str, Any], expected: set[str]) ->
 
 
 def _require_finishable(row: ArchiveRow, where: str) -> None:
-    """What was begun is finished from what is saved, and so is what is to be begun."""
-    needed = {"open": ("digest", "declared", "snapshot"), "intended": ("digest", "declared")}.get(row["state"], ())
-    for name in needed:
+    """What was begun is finished from what is saved."""
+    small = ("digest", "declared", "snapshot")
+    large = ("digest", "digest_before", "sent")
+    needed = {"open": small if row["entries"] is None else large, "intended": ("digest",)}
+    for name in needed.get(row["state"], ()):
         if row[name] is None:
             raise ValueError(f"{where} is {row['state']} and has no {name}")
 
@@ -167,6 +186,8 @@ def _reader(column: Column[Any]) -> Callable[[str, Any], Any]:
         return _digests
     if column is OPERATIONS.c.acknowledged:
         return _acknowledgements
+    if column is PIECES.c.content:
+        return _lines
     readers: dict[type, Callable[[str, Any], Any]] = {
         UtcTime: _time,
         LargeBinary: _offsets,
@@ -234,6 +255,14 @@ def _offsets(where: str, found: Any) -> bytes:
     return pack(offsets)
 
 
+def _lines(where: str, found: Any) -> bytes:
+    """Likewise, of a piece."""
+    try:
+        return archived_pieces.read_lines(base64.b64decode(_text(where, found), validate=True))
+    except (ValueError, zlib.error, RecursionError) as error:
+        raise ValueError(f"{where}: expected packed lines of offsets ({error})") from error
+
+
 def _require_offsets(offsets: OffsetPatch) -> None:
     for text in (*offsets.keys(), *(offset for offset in offsets.values() if offset is not None)):
         value = json.loads(text)
@@ -242,7 +271,9 @@ def _require_offsets(offsets: OffsetPatch) -> None:
 
 
 def _key(table: Table, row: ArchiveRow) -> tuple[str, ...]:
-    return tuple(str(row[column.name]) for column in table.primary_key)
+    return tuple(
+        str(row[column.name]).rjust(_DIGITS * isinstance(column.type, Integer)) for column in table.primary_key
+    )
 
 
 def _shown(found: Any) -> str:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NoReturn
 
-from sqlalchemy import Row
+from sqlalchemy import ColumnElement, Connection, Row, select
 
-from gitops_connect.ledger.schema import OPERATIONS
+from gitops_connect.errors import OperationSettled
+from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.schema import OPERATIONS, upsert
+from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, pack
 from gitops_connect.model.operations import (
     Acknowledgement,
@@ -18,12 +23,13 @@ from gitops_connect.model.operations import (
 )
 
 _BLOBS = {"declared", "snapshot"}
+_MAY_HAVE_HAPPENED = {OperationState.OPEN, OperationState.SETTLED, OperationState.UNKNOWN}
 RECORD = [column for column in OPERATIONS.c if column.name not in _BLOBS]
 """What `read` needs: offsets are large, and seldom asked for."""
 
 
 def operation(row: Row[Any], offsets: OffsetPatch) -> Operation:
-    """What carrying it out needs, with the offsets that the row has packed."""
+    """What carrying it out needs, with the offsets that the row has packed; those of a large one are in pieces."""
     return Operation(
         row.name,
         row.connector,
@@ -32,7 +38,13 @@ def operation(row: Row[Any], offsets: OffsetPatch) -> Operation:
         row.revision,
         offsets,
         frozenset(Acknowledgement(word) for word in json.loads(row.acknowledged)),
+        is_large(row),
     )
+
+
+def is_large(row: Row[Any]) -> bool:
+    """Whether its offsets are in pieces."""
+    return row.entries is not None
 
 
 def state(row: Row[Any]) -> OperationState:
@@ -55,16 +67,37 @@ def new_attempt(row: Row[Any] | None, operation: Operation) -> dict[str, Any]:
     return {"failures": failures(row, operation), "final": False, "message": "", "warning": ""}
 
 
-def declaration(operation: Operation) -> dict[str, Any]:
-    """What the repository says."""
+def entered(operation: Operation, state: OperationState, at: datetime) -> dict[str, Any]:
+    """An operation comes into a state: what the repository says of it, and nothing of what stood."""
     return {
+        **nothing_stood(),
+        "state": state.value,
+        "since": at,
         "connector": operation.connector,
         "kind": operation.kind.value,
         "digest": operation.digest,
         "revision": operation.revision,
         "acknowledged": json.dumps(sorted(one.value for one in operation.acknowledged)),
-        "declared": pack(operation.offsets),
+        "declared": None if operation.is_large else pack(operation.offsets),
+        "entries": None,
+        "sent": None,
     }
+
+
+def has_pieces(row: Row[Any], part: Part) -> bool:
+    """Whether that part of its offsets was saved in pieces, be it none of them."""
+    return is_large(row) if part is Part.DECLARED else row.digest_before is not None and row.snapshot is None
+
+
+def nothing_large() -> dict[str, Any]:
+    """Of a large one whose pieces are removed."""
+    return {**nothing_stood(), "declared": None, "entries": None, "sent": None}
+
+
+def parts_lost(blobs: dict[str, Any]) -> tuple[Part, ...]:
+    """The parts that are no more, as `blobs_kept` says."""
+    parts = {"declared": Part.DECLARED, "snapshot": Part.BEFORE}
+    return tuple(part for column, part in parts.items() if column in blobs)
 
 
 def nothing_stood() -> dict[str, Any]:
@@ -93,7 +126,7 @@ def columns(record: OperationRecord) -> dict[str, Any]:
 def blobs_kept(row: Row[Any] | None, record: OperationRecord) -> dict[str, Any]:
     """A snapshot is the undo, and is kept with a record that only says more; never under a record of something else."""
     if row is None or row.digest is None or row.digest != record.digest:
-        blobs: dict[str, Any] = {"declared": None, "acknowledged": "[]"}
+        blobs: dict[str, Any] = {"declared": None, "acknowledged": "[]", "entries": None, "sent": None}
     else:
         blobs = {}
     if row is None or row.digest_before != record.before:
@@ -117,9 +150,49 @@ def read(row: Row[Any]) -> OperationRecord:
         row.warning,
         row.digest_before,
         row.digest_after,
+        row.entries,
+        row.sent,
     )
 
 
 def storable(text: str) -> str:
     """What a worker says may hold what no database takes: half of a surrogate pair, a NUL."""
     return text.encode(errors="replace").decode().replace("\0", "?")
+
+
+def this(cluster: ClusterName, name: OperationName) -> ColumnElement[bool]:
+    """The condition for its row."""
+    return (OPERATIONS.c.cluster == cluster) & (OPERATIONS.c.name == name)
+
+
+def find(connection: Connection, cluster: ClusterName, name: OperationName, *, locked: bool = False) -> Row[Any] | None:
+    """What stands there now; `locked`: nobody else writes it before the transaction ends."""
+    query = select(OPERATIONS).where(this(cluster, name))
+    return connection.execute(query.with_for_update() if locked else query).one_or_none()
+
+
+def put(connection: Connection, cluster: ClusterName, name: OperationName, values: Mapping[str, Any]) -> None:
+    """Write these columns, and leave the others as they are."""
+    upsert(connection, OPERATIONS, {"cluster": cluster, "name": name}, values)
+
+
+def require_free(cluster: ClusterName, row: Row[Any] | None) -> None:
+    """Raise OperationSettled unless it certainly had no effect."""
+    if row is not None and state(row) in _MAY_HAVE_HAPPENED:
+        _refuse(cluster, row)
+
+
+def _refuse(cluster: ClusterName, row: Row[Any]) -> NoReturn:
+    name, since = row.name, f"{row.since:%Y-%m-%d %H:%M:%S} UTC"
+    if state(row) is OperationState.SETTLED:
+        raise OperationSettled(
+            f"{name} was applied to {cluster} on {since} and is never begun again: give another change its own name"
+        )
+    if state(row) is OperationState.OPEN:
+        raise OperationSettled(
+            f"{name} was begun on {cluster} on {since} with other offsets, and may have taken effect: it is finished"
+            " as it was begun; give another change its own name"
+        )
+    raise OperationSettled(
+        f"whether {name} was ever applied to {cluster} is not known: say it with gitops-connect ledger adopt {name}"
+    )

@@ -1,29 +1,30 @@
 """Operations in the ledger: which changes of offsets were begun, what stood before each, and which of them are done.
 
-Every method is one transaction, durable when it returns. What stands here decides whether offsets are ever sent again,
+Every method is one transaction, durable when it returns, but for those that write or read the pieces of a large one.
+What stands here decides whether offsets are ever sent again,
 so a step from one state to another that is not one of `model.operations` is refused and changes nothing.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
-from gitops_connect.errors import LedgerUnusable, OperationSettled
+from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger import operation_rows as rows
+from gitops_connect.ledger import pieces
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
-from gitops_connect.ledger.schema import OPERATIONS, upsert
-from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.ledger.pieces import Damaged, Part, PartKey, Piece
+from gitops_connect.ledger.schema import OPERATIONS
+from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
 from gitops_connect.model.operations import Operation, OperationRecord, OperationState
-
-_MAY_HAVE_HAPPENED = {OperationState.OPEN, OperationState.SETTLED, OperationState.UNKNOWN}
 
 
 class Operations:
@@ -48,49 +49,67 @@ class Operations:
         return {row.name: rows.read(row) for row in sorted(found, key=lambda row: str(row.name))}
 
     def saved(self, cluster: ClusterName, name: OperationName) -> Operation:
-        """The operation as it was when `begin` or `intend` saved it: for finishing it.
+        """The operation as it was when `begin` or `intend` saved it: for finishing it. Of a large one, see `pieces`.
 
         Raises LedgerUnusable where nothing is saved: it is not known, failed, or was never begun here.
         """
         with self._database.read() as connection:
-            row = _find(connection, cluster, name)
+            row = rows.find(connection, cluster, name)
+        if row is not None and row.digest is not None and rows.is_large(row):
+            return rows.operation(row, {})
         if row is None or row.declared is None or row.digest is None:
-            raise LedgerUnusable(
-                f"the ledger {self._database.place} holds no offsets of {name} on {cluster}:"
-                f" gitops-connect ledger show {name} says what it knows"
-            )
+            raise self._nothing_saved(cluster, name)
         return rows.operation(row, self._unpack(row, row.declared))
 
     def declared(self, cluster: ClusterName, name: OperationName) -> OffsetPatch | None:
-        """The offsets that it was begun with; None where none are saved."""
+        """The offsets that it was begun with; None where none are saved, or in pieces."""
         with self._database.read() as connection:
-            row = _find(connection, cluster, name)
+            row = rows.find(connection, cluster, name)
         return None if row is None or row.declared is None else self._unpack(row, row.declared)
 
     def snapshot(self, cluster: ClusterName, name: OperationName) -> Offsets | None:
-        """The offsets that stood before it; None where none were saved."""
+        """The offsets that stood before it; None where none were saved, or in pieces."""
         with self._database.read() as connection:
-            row = _find(connection, cluster, name)
+            row = rows.find(connection, cluster, name)
         if row is None or row.snapshot is None:
             return None
         stood = self._unpack(row, row.snapshot)
         return {partition: offset for partition, offset in stood.items() if offset is not None}
+
+    def pieces(self, cluster: ClusterName, name: OperationName, part: Part) -> Iterator[bytes]:
+        """The offsets of a large one, as whole lines, an entry each; a few MiB at a time, each read by itself.
+
+        Raises LedgerUnusable where there are none, and, at the latest after the last, where they are not what was
+        saved.
+        """
+        key = PartKey(cluster, name, part)
+        with self._database.read() as connection:
+            row, (count, entries) = rows.find(connection, cluster, name), pieces.count(connection, key)
+        if row is None or not rows.has_pieces(row, part):
+            raise self._nothing_saved(cluster, name)
+        if part is Part.DECLARED and entries != row.entries:
+            raise self._damaged(row)
+        seen = pieces.Tally()
+        try:
+            for number in range(count):
+                with self._database.read() as connection:
+                    piece = pieces.get(connection, key, number)
+                yield seen.lines(piece)
+        except Damaged as error:
+            raise self._damaged(row) from error
+        if part is Part.BEFORE and seen.digest != row.digest_before:
+            raise self._damaged(row)
 
     def intend(self, cluster: ClusterName, operation: Operation, at: datetime) -> None:
         """Save a seed before its connector is created.
 
         Raises OperationSettled where it took effect, or may have.
         """
-        values = {
-            **rows.declaration(operation),
-            **rows.nothing_stood(),
-            "state": OperationState.INTENDED.value,
-            "since": at,
-        }
+        values = rows.entered(operation, OperationState.INTENDED, at)
         with self._writing(cluster, operation.name) as (connection, row):
-            if row is not None and rows.state(row) in _MAY_HAVE_HAPPENED:
-                _refuse(cluster, row)
-            _put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
+            rows.require_free(cluster, row)
+            rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
+            pieces.remove_all(connection, cluster, operation.name)
 
     def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
         """Save what is about to be done, and the offsets that stand before it: after this it may have happened.
@@ -98,23 +117,72 @@ class Operations:
         Nothing changes where the same operation is open already: what stands now is not what stood before it then.
         Raises OperationSettled where it took effect, or may have.
         """
-        values = {
-            **rows.declaration(operation),
-            "state": OperationState.OPEN.value,
-            "since": at,
-            "digest_before": offsets_digest(before),
-            "digest_after": None,
-            "snapshot": pack(before),
-        }
+        opened = rows.entered(operation, OperationState.OPEN, at)
+        values = {**opened, "digest_before": offsets_digest(before), "snapshot": pack(before)}
         with self._writing(cluster, operation.name) as (connection, row):
             if row is not None and rows.is_open_with(row, operation):
                 return
-            if row is not None and rows.state(row) in _MAY_HAVE_HAPPENED:
-                _refuse(cluster, row)
-            _put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
+            rows.require_free(cluster, row)
+            rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
+            pieces.remove_all(connection, cluster, operation.name)
 
-    def settle(self, cluster: ClusterName, name: OperationName, after: Offsets, warning: str, at: datetime) -> None:
-        """It took effect, and these offsets were seen to stand. `warning` is what Connect said along with it.
+    def begin_large(
+        self,
+        cluster: ClusterName,
+        operation: Operation,
+        before: Iterable[bytes],
+        declared: Iterable[bytes],
+        at: datetime,
+    ) -> None:
+        """As `begin`, with what stands and what is sent as lines, an entry each, in blocks of any size.
+
+        Each piece of them is written by itself, and only then is it open; where this is cut off, nothing was begun.
+        """
+        if not self._make_room(cluster, operation):
+            return
+        stood, sent = pieces.Tally(), pieces.Tally()
+        for part, tally, blocks in ((Part.BEFORE, stood, before), (Part.DECLARED, sent, declared)):
+            self._write_pieces(PartKey(cluster, operation.name, part), tally.cut(blocks))
+        opened = rows.entered(operation, OperationState.OPEN, at)
+        values = {**opened, "digest_before": stood.digest, "entries": sent.entries, "sent": 0}
+        with self._writing(cluster, operation.name) as (connection, row):
+            rows.require_free(cluster, row)
+            rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
+
+    def _write_pieces(self, key: PartKey, cut: Iterable[Piece]) -> None:
+        for number, piece in enumerate(cut):
+            with self._database.write() as connection:
+                self._require_lease(connection)
+                pieces.put(connection, key, number, piece)
+
+    def _make_room(self, cluster: ClusterName, operation: Operation) -> bool:
+        """Remove what an attempt has left that was cut off. False where the operation is open already."""
+        with self._writing(cluster, operation.name) as (connection, row):
+            if row is not None and rows.is_open_with(row, operation):
+                return False
+            rows.require_free(cluster, row)
+            if row is not None and rows.is_large(row):
+                rows.put(connection, cluster, operation.name, rows.nothing_large())
+            pieces.remove_all(connection, cluster, operation.name)
+        return True
+
+    def sent(self, cluster: ClusterName, name: OperationName, entries: int) -> None:
+        """So many entries of an open large one, the first ones, were accepted; a smaller number than before is ignored.
+
+        Raises LedgerUnusable where it is not open, or has not so many.
+        """
+        with self._writing(cluster, name) as (connection, row):
+            if row is None or rows.state(row) is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
+                raise LedgerUnusable(
+                    f"{entries:,} entries of {name} were accepted by {cluster}, but the ledger {self._database.place}"
+                    f" does not know of so many: was it exchanged meanwhile? Run gitops-connect ledger show {name}"
+                )
+            rows.put(connection, cluster, name, {"sent": max(entries, row.sent)})
+
+    def settle(
+        self, cluster: ClusterName, name: OperationName, after: Offsets | Digest, warning: str, at: datetime
+    ) -> None:
+        """It took effect, and these offsets, or some of that digest, were seen. `warning` is what Connect said then.
 
         Nothing changes where it was settled before. Raises LedgerUnusable where it was not begun.
         """
@@ -125,7 +193,7 @@ class Operations:
             "final": False,
             "message": "",
             "warning": rows.storable(warning),
-            "digest_after": offsets_digest(after),
+            "digest_after": after if isinstance(after, str) else offsets_digest(after),
         }
         with self._writing(cluster, name) as (connection, row):
             if row is not None and rows.state(row) is OperationState.SETTLED:
@@ -136,7 +204,7 @@ class Operations:
                     f"{name} took effect on {cluster}, but the ledger {self._database.place} has not begun it"
                     f" ({known}): was it exchanged meanwhile? Run gitops-connect ledger adopt {name}"
                 )
-            _put(connection, cluster, name, values)
+            rows.put(connection, cluster, name, values)
 
     def fail(self, cluster: ClusterName, operation: Operation, message: str, *, final: bool, at: datetime) -> None:
         """It certainly had no effect. `final` is True where trying again is of no use.
@@ -144,24 +212,22 @@ class Operations:
         Raises OperationSettled where it took effect, or where another one of that name may have.
         """
         values = {
-            **rows.declaration(operation),
-            **rows.nothing_stood(),
-            "state": OperationState.FAILED.value,
-            "since": at,
+            **rows.entered(operation, OperationState.FAILED, at),
             "declared": None,
             "message": rows.storable(message),
             "final": final,
         }
         with self._writing(cluster, operation.name) as (connection, row):
-            if row is not None and rows.state(row) in _MAY_HAVE_HAPPENED and not rows.is_open_with(row, operation):
-                _refuse(cluster, row)
-            _put(connection, cluster, operation.name, {**values, "failures": rows.failures(row, operation) + 1})
+            if row is None or not rows.is_open_with(row, operation):
+                rows.require_free(cluster, row)
+            rows.put(connection, cluster, operation.name, {**values, "failures": rows.failures(row, operation) + 1})
+            pieces.remove_all(connection, cluster, operation.name)
 
     def note(self, cluster: ClusterName, name: OperationName, message: str) -> None:
         """Say why it stays as it is; nothing happens where it is not known."""
         with self._writing(cluster, name) as (connection, row):
             if row is not None:
-                _put(connection, cluster, name, {"message": rows.storable(message)})
+                rows.put(connection, cluster, name, {"message": rows.storable(message)})
 
     def mark(self, cluster: ClusterName, *records: OperationRecord) -> None:
         """Write these records over what is there, whatever it is: all of them, or none.
@@ -171,15 +237,18 @@ class Operations:
         with self._database.write() as connection:
             self._require_lease(connection)
             for record in records:
-                row = _find(connection, cluster, record.name)
-                _put(connection, cluster, record.name, {**rows.columns(record), **rows.blobs_kept(row, record)})
+                row = rows.find(connection, cluster, record.name)
+                blobs = rows.blobs_kept(row, record)
+                rows.put(connection, cluster, record.name, {**rows.columns(record), **blobs})
+                for part in rows.parts_lost(blobs):
+                    pieces.remove(connection, PartKey(cluster, record.name, part))
 
     def release(self, cluster: ClusterName, name: OperationName) -> None:
         """A settled seed counts as never done: its connector was deleted with its offsets.
 
         It keeps the time at which it was settled. Nothing happens where it is in another state.
         """
-        this = _this(cluster, name) & (OPERATIONS.c.state == OperationState.SETTLED.value)
+        this = rows.this(cluster, name) & (OPERATIONS.c.state == OperationState.SETTLED.value)
         with self._database.write() as connection:
             self._require_lease(connection)
             connection.execute(update(OPERATIONS).where(this).values(state=OperationState.RELEASED.value))
@@ -188,14 +257,15 @@ class Operations:
         """Forget it; nothing happens where it is not known."""
         with self._database.write() as connection:
             self._require_lease(connection)
-            connection.execute(delete(OPERATIONS).where(_this(cluster, name)))
+            connection.execute(delete(OPERATIONS).where(rows.this(cluster, name)))
+            pieces.remove_all(connection, cluster, name)
 
     @contextmanager
     def _writing(self, cluster: ClusterName, name: OperationName) -> Iterator[tuple[Connection, Row[Any] | None]]:
         """A transaction in which nobody else writes this operation, and what stands there now."""
         with self._database.write() as connection:
             self._require_lease(connection)
-            yield connection, _find(connection, cluster, name, locked=True)
+            yield connection, rows.find(connection, cluster, name, locked=True)
 
     def _require_lease(self, connection: Connection) -> None:
         if self._lease is not None:
@@ -205,38 +275,16 @@ class Operations:
         try:
             return unpack(packed)
         except (ValueError, zlib.error) as error:
-            raise LedgerUnusable(
-                f"the ledger {self._database.place} is damaged: the offsets of {row.name} on {row.cluster} cannot be"
-                " read; put back a backup"
-            ) from error
+            raise self._damaged(row) from error
 
-
-def _this(cluster: ClusterName, name: OperationName) -> ColumnElement[bool]:
-    return (OPERATIONS.c.cluster == cluster) & (OPERATIONS.c.name == name)
-
-
-def _find(
-    connection: Connection, cluster: ClusterName, name: OperationName, *, locked: bool = False
-) -> Row[Any] | None:
-    query = select(OPERATIONS).where(_this(cluster, name))
-    return connection.execute(query.with_for_update() if locked else query).one_or_none()
-
-
-def _put(connection: Connection, cluster: ClusterName, name: OperationName, values: Mapping[str, Any]) -> None:
-    upsert(connection, OPERATIONS, {"cluster": cluster, "name": name}, values)
-
-
-def _refuse(cluster: ClusterName, row: Row[Any]) -> NoReturn:
-    name, since = row.name, f"{row.since:%Y-%m-%d %H:%M:%S} UTC"
-    if rows.state(row) is OperationState.SETTLED:
-        raise OperationSettled(
-            f"{name} was applied to {cluster} on {since} and is never begun again: give another change its own name"
+    def _damaged(self, row: Row[Any]) -> LedgerUnusable:
+        return LedgerUnusable(
+            f"the ledger {self._database.place} is damaged: the offsets of {row.name} on {row.cluster} cannot be"
+            " read; put back a backup"
         )
-    if rows.state(row) is OperationState.OPEN:
-        raise OperationSettled(
-            f"{name} was begun on {cluster} on {since} with other offsets, and may have taken effect: it is finished"
-            " as it was begun; give another change its own name"
+
+    def _nothing_saved(self, cluster: ClusterName, name: OperationName) -> LedgerUnusable:
+        return LedgerUnusable(
+            f"the ledger {self._database.place} holds no offsets of {name} on {cluster}:"
+            f" gitops-connect ledger show {name} says what it knows"
         )
-    raise OperationSettled(
-        f"whether {name} was ever applied to {cluster} is not known: say it with gitops-connect ledger adopt {name}"
-    )

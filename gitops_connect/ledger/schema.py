@@ -93,8 +93,28 @@ OPERATIONS = Table(
     Column("acknowledged", Text, nullable=False),
     Column("declared", LargeBinary),
     Column("snapshot", LargeBinary),
+    Column("entries", Integer),
+    Column("sent", Integer),
 )
-"""Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` makes."""
+"""Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` makes.
+
+`entries` and `sent` are since version 3: of a large operation, whose offsets are in pieces and not in its row.
+"""
+
+PIECES = Table(
+    "operation_pieces",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("part", String, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("entries", Integer, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""Since version 3. `part` is `declared` or `before`; `number` counts from 0; `content` is lines by zlib.
+
+Pieces that no row of `operations` speaks of are left over from an attempt that was killed.
+"""
 
 REVISIONS = Table(
     "revisions",
@@ -124,13 +144,25 @@ LEASES = Table(
 Upgrade = Callable[[Connection], None]
 
 
+_SINCE_3 = {"entries", "sent"}
+
+
 def _add_operations(connection: Connection) -> None:
     """Version 2. A version that changes this table has to keep here what it was, as the steps after this expect it."""
     connection.exec_driver_sql("ALTER TABLE ownership ADD COLUMN on_delete VARCHAR DEFAULT 'keep' NOT NULL")
-    OPERATIONS.create(connection)
+    then = [column for column in OPERATIONS.c if column.name not in _SINCE_3]
+    columns = (Column(one.name, one.type, primary_key=one.primary_key, nullable=one.nullable) for one in then)
+    Table(OPERATIONS.name, MetaData(), *columns).create(connection)
 
 
-UPGRADES: tuple[Upgrade, ...] = (_add_operations,)
+def _add_pieces(connection: Connection) -> None:
+    """Version 3."""
+    for column in sorted(_SINCE_3):
+        connection.exec_driver_sql(f"ALTER TABLE operations ADD COLUMN {column} INTEGER")
+    PIECES.create(connection)
+
+
+UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces)
 """`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
 
 _VERSION = "schema_version"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ from sqlalchemy import Connection, delete, insert, select
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, Archive, ArchiveRow, in_order
+from gitops_connect.ledger.archived_pieces import spoken_of
 from gitops_connect.ledger.key import FINGERPRINT
-from gitops_connect.ledger.schema import OWNERSHIP, get_property
+from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, get_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,10 @@ def take_out(connection: Connection) -> Archive:
     fingerprint = get_property(connection, FINGERPRINT)
     if fingerprint is None:
         raise LedgerUnusable("the ledger has lost the fingerprint of its key while it was open: run again")
-    found = {table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES}
+    found: dict[str, Sequence[ArchiveRow]] = {
+        table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES
+    }
+    found[PIECES.name] = spoken_of(found[OPERATIONS.name], found[PIECES.name])
     return Archive(fingerprint, {table.name: in_order(table, found[table.name]) for table in TABLES})
 
 
@@ -56,7 +60,7 @@ def put_in(connection: Connection, archive: Archive, *, replace: bool) -> Restor
                 " import with --replace, which removes all of it"
             )
         _exchange(connection, rows)
-    return Restored({name: len(found) for name, found in rows.items()}, dropped, unchanged)
+    return Restored(_counts(rows), dropped, unchanged)
 
 
 def _exchange(connection: Connection, rows: Mapping[str, tuple[ArchiveRow, ...]]) -> None:
@@ -70,5 +74,10 @@ def _without_digests(row: ArchiveRow) -> dict[str, Any]:
     return {**row, "desired": None, "applied": "{}"}
 
 
+def _counts(rows: Mapping[str, Sequence[ArchiveRow]]) -> dict[str, int]:
+    """Pieces say nothing to anybody: they belong to their operations."""
+    return {name: len(found) for name, found in rows.items() if name != PIECES.name}
+
+
 def _counted(archive: Archive) -> str:
-    return ", ".join(f"{name}: {len(rows)}" for name, rows in archive.rows.items())
+    return ", ".join(f"{name}: {count}" for name, count in _counts(archive.rows).items())

@@ -63,7 +63,7 @@ def fail_half_way(connection: Connection) -> None:
 def test_a_newer_ledger_is_refused_and_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     set_version(tmp_path, 99)
     before = (tmp_path / "state.db").read_bytes()
-    with pytest.raises(LedgerUnusable, match=r"schema version 99.*knows 2 at most.*newer gitops-connect"):
+    with pytest.raises(LedgerUnusable, match=r"schema version 99.*knows 3 at most.*newer gitops-connect"):
         Ledger.open(URL, tmp_path, None)
     assert (tmp_path / "state.db").read_bytes() == before
 
@@ -131,8 +131,8 @@ def test_an_older_ledger_is_upgraded_step_by_step(ledger: Ledger, tmp_path: Path
         schema.upgrade(connection, (*schema.UPGRADES, add_a_column))
     assert "note" in columns(database, "revisions")
     with database.read() as connection:
-        assert schema.find_version(connection, (*schema.UPGRADES, add_a_column)) == 3
-    with pytest.raises(LedgerUnusable, match="schema version 3"):
+        assert schema.find_version(connection, (*schema.UPGRADES, add_a_column)) == 4
+    with pytest.raises(LedgerUnusable, match="schema version 4"):
         Ledger.open(URL, tmp_path, None)
 
 

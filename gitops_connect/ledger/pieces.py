@@ -1,0 +1,151 @@
+"""The offsets of large operations: lines in pieces, so that nobody ever holds all of them.
+
+Each piece is written and read in a transaction of its own: on SQLite one transaction over all of them would keep out
+everybody else, among them who has to renew the lease meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
+
+from gitops_connect.ledger.schema import PIECES
+from gitops_connect.model.names import ClusterName, Digest, OperationName
+
+PIECE = 2 << 20
+"""Bytes of lines in a piece, before they are compressed; a longer line is a piece by itself."""
+
+
+class Part(Enum):
+    """Which offsets of an operation."""
+
+    DECLARED = "declared"
+    """What is sent."""
+    BEFORE = "before"
+    """What stood."""
+
+
+class Damaged(Exception):
+    """A piece is missing, or is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Whole lines, compressed, and how many they are."""
+
+    entries: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PartKey:
+    """One part of one operation."""
+
+    cluster: ClusterName
+    name: OperationName
+    part: Part
+
+    def matches(self) -> ColumnElement[bool]:
+        """The condition for its rows."""
+        return _of(self.cluster, self.name) & (PIECES.c.part == self.part.value)
+
+
+def piece_of(lines: bytes) -> Piece:
+    """Whole lines as one piece; equal ones give equal bytes on the same zlib."""
+    return Piece(lines.count(b"\n"), zlib.compress(lines))
+
+
+class Tally:
+    """Cuts lines into pieces, or makes lines of pieces, and says how many they were, and their SHA-256."""
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self._digest = hashlib.sha256()
+
+    @property
+    def digest(self) -> Digest:
+        """Of all lines so far."""
+        return Digest(self._digest.hexdigest())
+
+    def cut(self, blocks: Iterable[bytes], size: int = PIECE) -> Iterator[Piece]:
+        """Pieces of about so many bytes of whole lines; `blocks` may be of any size, and end anywhere."""
+        rest = bytearray()
+        for block in blocks:
+            rest += block
+            while len(rest) >= size:
+                end = rest.rfind(b"\n", 0, size) + 1 or rest.find(b"\n", size) + 1
+                if not end:
+                    break
+                yield self._piece(bytes(memoryview(rest)[:end]))
+                del rest[:end]
+        if rest:
+            yield self._piece(bytes(rest) if rest.endswith(b"\n") else bytes(rest) + b"\n")
+
+    def lines(self, piece: Piece | None) -> bytes:
+        """The reverse, a piece at a time. Raises Damaged."""
+        if piece is None:
+            raise Damaged("a piece is missing")
+        try:
+            lines = zlib.decompress(piece.content)
+        except zlib.error as error:
+            raise Damaged(str(error)) from error
+        if self._count(lines) != piece.entries or not lines.endswith(b"\n"):
+            raise Damaged(f"expected {piece.entries:,} whole lines")
+        return lines
+
+    def _piece(self, lines: bytes) -> Piece:
+        self._count(lines)
+        return piece_of(lines)
+
+    def _count(self, lines: bytes) -> int:
+        entries = lines.count(b"\n")
+        self.entries += entries
+        self._digest.update(lines)
+        return entries
+
+
+def put(connection: Connection, key: PartKey, number: int, piece: Piece) -> None:
+    """Write one piece."""
+    connection.execute(
+        insert(PIECES).values(
+            cluster=key.cluster,
+            name=key.name,
+            part=key.part.value,
+            number=number,
+            entries=piece.entries,
+            content=piece.content,
+        )
+    )
+
+
+def get(connection: Connection, key: PartKey, number: int) -> Piece | None:
+    """Read one piece; None where there are no more."""
+    query = select(PIECES.c.entries, PIECES.c.content).where(key.matches() & (PIECES.c.number == number))
+    row = connection.execute(query).one_or_none()
+    return None if row is None else Piece(row.entries, row.content)
+
+
+def count(connection: Connection, key: PartKey) -> tuple[int, int]:
+    """How many pieces there are, and how many entries in them."""
+    query = select(func.count(), func.coalesce(func.sum(PIECES.c.entries), 0)).where(key.matches())
+    pieces, entries = connection.execute(query).one()
+    return int(pieces), int(entries)
+
+
+def remove(connection: Connection, key: PartKey) -> None:
+    """Forget one part."""
+    connection.execute(delete(PIECES).where(key.matches()))
+
+
+def remove_all(connection: Connection, cluster: ClusterName, name: OperationName) -> None:
+    """Forget all of an operation."""
+    connection.execute(delete(PIECES).where(_of(cluster, name)))
+
+
+def _of(cluster: ClusterName, name: OperationName) -> ColumnElement[bool]:
+    return (PIECES.c.cluster == cluster) & (PIECES.c.name == name)

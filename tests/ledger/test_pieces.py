@@ -1,0 +1,394 @@
+"""Large operations: their offsets in pieces, which are there as a whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from sqlite3 import connect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, bring_to, offsets, record_of
+from sqlalchemy import update
+
+from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled, UsageError
+from gitops_connect.ledger.archive import read_archive, write_archive
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.pieces import PIECE, Part, Tally
+from gitops_connect.ledger.schema import LEASES
+from gitops_connect.model.names import ClusterName, Digest, OperationName
+from gitops_connect.model.operations import OperationState
+
+LARGE = replace(SKIP, offsets={}, is_large=True)
+AFTER = Digest("f" * 64)
+BOTH = (Part.DECLARED, Part.BEFORE)
+
+
+def lines(count: int, position: int = 0) -> list[bytes]:
+    return [b'{"partition":{"filename":"/%d"},"offset":{"position":%d}}\n' % (n, position) for n in range(count)]
+
+
+DECLARED, BEFORE = lines(20_000, 5), lines(30_000)
+
+
+def begin(operations: Operations, declared: list[bytes] = DECLARED, before: list[bytes] = BEFORE) -> None:
+    operations.begin_large(LOCAL, LARGE, before, declared, NOON)
+
+
+def saved(operations: Operations, part: Part) -> bytes:
+    return b"".join(operations.pieces(LOCAL, SKIP.name, part))
+
+
+def stored(folder: Path) -> list[tuple[str, int, int]]:
+    with closing(connect(folder / "state.db")) as database:
+        return database.execute("SELECT part, number, entries FROM operation_pieces ORDER BY 1, 2").fetchall()
+
+
+@pytest.fixture
+def operations(ledger: Ledger) -> Operations:
+    return ledger.operations
+
+
+def test_what_was_begun_is_there_in_pieces(operations: Operations, tmp_path: Path) -> None:
+    begin(operations)
+    before = Digest(hashlib.sha256(b"".join(BEFORE)).hexdigest())
+    begun = replace(record_of(LARGE), before=before, entries=20_000, sent=0)
+    assert operations.records(LOCAL) == {"skip": begun}
+    assert operations.saved(LOCAL, SKIP.name) == LARGE
+    assert (operations.declared(LOCAL, SKIP.name), operations.snapshot(LOCAL, SKIP.name)) == (None, None)
+    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+    assert len(stored(tmp_path)) == 2
+    for piece in operations.pieces(LOCAL, SKIP.name, Part.BEFORE):
+        assert piece.endswith(b"\n")
+        assert len(piece) <= PIECE
+
+
+@given(text=st.lists(st.binary(max_size=9).map(lambda one: one.replace(b"\n", b"-"))), data=st.data())
+def test_lines_are_cut_into_pieces_wherever_the_blocks_end(text: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(line + b"\n" for line in text)
+    ends = sorted(data.draw(st.lists(st.integers(0, len(whole)))))
+    blocks = [whole[begin:end] for begin, end in zip([0, *ends], [*ends, len(whole)], strict=True)]
+    cut, read = Tally(), Tally()
+    pieces = list(cut.cut(blocks, 16))
+    assert b"".join(map(read.lines, pieces)) == whole
+    assert (cut.entries, cut.digest) == (read.entries, read.digest) == (len(text), hashlib.sha256(whole).hexdigest())
+    assert all(piece.entries == 1 or len(zlib.decompress(piece.content)) <= 16 for piece in pieces)
+
+
+def test_a_last_line_without_its_end_gets_one() -> None:
+    cut = Tally()
+    assert [zlib.decompress(piece.content) for piece in cut.cut([b"a\nb"])] == [b"a\nb\n"]
+    assert cut.entries == 2
+
+
+def test_nothing_at_all_is_large_too(operations: Operations) -> None:
+    """A reset declares nothing, and where nothing stands there is no snapshot."""
+    begin(operations, [], [])
+    assert operations.records(LOCAL)[SKIP.name].entries == 0
+    assert (saved(operations, Part.DECLARED), saved(operations, Part.BEFORE)) == (b"", b"")
+
+
+class _KilledError(Exception):
+    pass
+
+
+def breaking(whole: list[bytes], after: int) -> Iterator[bytes]:
+    yield from whole[:after]
+    raise _KilledError
+
+
+@pytest.mark.parametrize("part", BOTH)
+def test_an_attempt_that_is_cut_off_has_begun_nothing_and_is_written_over(
+    operations: Operations, tmp_path: Path, part: Part
+) -> None:
+    many = lines(100_000, 9)
+    declared, before = (breaking(many, 99_999), many) if part is Part.DECLARED else (DECLARED, breaking(many, 99_999))
+    with pytest.raises(_KilledError):
+        operations.begin_large(LOCAL, LARGE, before, declared, NOON)
+    assert operations.records(LOCAL) == {}
+    assert stored(tmp_path)
+    with pytest.raises(LedgerUnusable, match="holds no offsets of skip"):
+        saved(operations, Part.BEFORE)
+    begin(operations)
+    assert (saved(operations, Part.DECLARED), saved(operations, Part.BEFORE)) == (b"".join(DECLARED), b"".join(BEFORE))
+
+
+def test_what_is_open_is_not_begun_again(operations: Operations) -> None:
+    begin(operations)
+    operations.sent(LOCAL, SKIP.name, 7)
+    before = operations.records(LOCAL)
+    operations.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), LATER)
+    assert operations.records(LOCAL) == before
+    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+
+
+@pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.UNKNOWN])
+def test_what_may_have_happened_is_not_begun(operations: Operations, tmp_path: Path, state: OperationState) -> None:
+    before = bring_to(operations, state)
+    with pytest.raises(OperationSettled):
+        begin(operations)
+    assert operations.records(LOCAL) == {"skip": before}
+    assert stored(tmp_path) == []
+
+
+def test_other_offsets_under_the_name_of_an_open_one_are_refused(operations: Operations) -> None:
+    begin(operations)
+    with pytest.raises(OperationSettled, match="with other offsets"):
+        operations.begin_large(LOCAL, replace(LARGE, digest=Digest("e" * 64)), [], [], LATER)
+    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+
+
+@pytest.mark.parametrize("state", [OperationState.INTENDED, OperationState.FAILED, OperationState.RELEASED])
+def test_what_was_without_effect_is_begun(operations: Operations, state: OperationState) -> None:
+    bring_to(operations, state)
+    begin(operations)
+    assert operations.saved(LOCAL, SKIP.name) == LARGE
+    assert operations.snapshot(LOCAL, SKIP.name) is None
+
+
+def test_a_large_one_is_intended_without_offsets(operations: Operations) -> None:
+    operations.intend(LOCAL, LARGE, NOON)
+    assert operations.records(LOCAL)[SKIP.name].state is OperationState.INTENDED
+    with pytest.raises(LedgerUnusable, match="holds no offsets"):
+        operations.saved(LOCAL, SKIP.name)
+
+
+def test_how_far_it_came_only_grows(operations: Operations) -> None:
+    begin(operations)
+    for told, known in ((0, 0), (100, 100), (50, 100), (20_000, 20_000), (1, 20_000)):
+        operations.sent(LOCAL, SKIP.name, told)
+        assert operations.records(LOCAL)[SKIP.name].sent == known
+    for wrong in (-1, 20_001):
+        with pytest.raises(LedgerUnusable, match="does not know of so many"):
+            operations.sent(LOCAL, SKIP.name, wrong)
+
+
+@pytest.mark.parametrize("state", [one for one in OperationState if one is not OperationState.OPEN])
+def test_only_of_an_open_one_something_is_sent(operations: Operations, state: OperationState) -> None:
+    bring_to(operations, state)
+    with pytest.raises(LedgerUnusable, match="does not know of so many"):
+        operations.sent(LOCAL, SKIP.name, 1)
+    with pytest.raises(LedgerUnusable):
+        operations.sent(LOCAL, OperationName("unheard-of"), 1)
+
+
+def test_settled_it_keeps_all_of_it(operations: Operations) -> None:
+    begin(operations)
+    operations.settle(LOCAL, SKIP.name, AFTER, "managed elsewhere", LATER)
+    found = operations.records(LOCAL)[SKIP.name]
+    assert (found.state, found.after, found.warning) == (OperationState.SETTLED, AFTER, "managed elsewhere")
+    assert operations.saved(LOCAL, SKIP.name) == LARGE
+    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+    operations.release(LOCAL, SKIP.name)
+    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+
+
+def test_failed_or_dropped_it_keeps_nothing(operations: Operations, tmp_path: Path) -> None:
+    begin(operations)
+    operations.fail(LOCAL, LARGE, "no", final=False, at=LATER)
+    failed = replace(record_of(LARGE), state=OperationState.FAILED, since=LATER, failures=1, message="no")
+    assert operations.records(LOCAL) == {"skip": failed}
+    assert stored(tmp_path) == []
+    begin(operations)
+    operations.drop(LOCAL, SKIP.name)
+    assert stored(tmp_path) == []
+
+
+@pytest.mark.parametrize("again", ["intend", "begin"])
+def test_what_was_large_may_become_small(operations: Operations, tmp_path: Path, again: str) -> None:
+    begin(operations)
+    operations.settle(LOCAL, SKIP.name, AFTER, "", LATER)
+    operations.release(LOCAL, SKIP.name)
+    if again == "intend":
+        operations.intend(LOCAL, SKIP, LATER)
+    else:
+        operations.begin(LOCAL, SKIP, STOOD, LATER)
+    assert operations.saved(LOCAL, SKIP.name) == SKIP
+    assert stored(tmp_path) == []
+
+
+def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operations: Operations) -> None:
+    begin(operations)
+    begun = operations.records(LOCAL)[SKIP.name]
+    operations.mark(LOCAL, replace(begun, state=OperationState.SETTLED, message="by hand"))
+    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+    operations.mark(LOCAL, replace(begun, digest=Digest("e" * 64)))
+    with pytest.raises(LedgerUnusable, match="holds no offsets"):
+        saved(operations, Part.DECLARED)
+    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+    operations.mark(LOCAL, replace(begun, before=None))
+    with pytest.raises(LedgerUnusable, match="holds no offsets"):
+        saved(operations, Part.BEFORE)
+
+
+def test_another_operation_of_that_name_elsewhere_is_another(operations: Operations) -> None:
+    elsewhere = ClusterName("elsewhere")
+    begin(operations)
+    operations.begin_large(elsewhere, LARGE, lines(3), lines(2), NOON)
+    operations.drop(elsewhere, SKIP.name)
+    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+
+
+DAMAGE = {
+    "a piece is missing": "DELETE FROM operation_pieces WHERE part = ? AND number = 1",
+    "the last one is missing": "DELETE FROM operation_pieces WHERE part = ? AND number = 2",
+    "other bytes": "UPDATE operation_pieces SET content = X'00' WHERE part = ? AND number = 0",
+    "fewer entries than are said": "UPDATE operation_pieces SET entries = entries + 1 WHERE part = ? AND number = 0",
+    "all is missing": "DELETE FROM operation_pieces WHERE part = ?",
+}
+
+
+@pytest.mark.parametrize("part", BOTH)
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str, part: Part) -> None:
+    begin(operations, lines(90_000), lines(90_000))
+    assert len(stored(tmp_path)) == 6
+    with closing(connect(tmp_path / "state.db")) as database, database:
+        database.execute(DAMAGE[damage], (part.value,))
+    with pytest.raises(LedgerUnusable, match=r"is damaged: the offsets of skip on local cannot be read; put back a"):
+        saved(operations, part)
+
+
+def test_damage_of_what_is_sent_is_found_before_anything_of_it_is(operations: Operations, tmp_path: Path) -> None:
+    begin(operations, lines(90_000))
+    with closing(connect(tmp_path / "state.db")) as database, database:
+        database.execute("DELETE FROM operation_pieces WHERE part = 'declared' AND number = 2")
+    with pytest.raises(LedgerUnusable, match="is damaged"):
+        next(operations.pieces(LOCAL, SKIP.name, Part.DECLARED))
+
+
+def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    with ledger.lease(LOCAL, clock, 60) as lost:
+        begin(ledger.operations.under(lost))
+        other = replace(LARGE, name=OperationName("other"))
+        steps = iter(lines(100_000))
+
+        def until_it_is_lost() -> Iterator[bytes]:
+            yield b"".join(next(steps) for _ in range(50_000))
+            with Database("sqlite:///state.db", tmp_path).write() as connection:
+                connection.execute(update(LEASES).values(host="far-away", place="elsewhere"))
+            clock.seconds += 60
+            with ledger.lease(LOCAL, clock, 60):
+                yield from steps
+
+        with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
+            ledger.operations.under(lost).begin_large(LOCAL, other, until_it_is_lost(), DECLARED, LATER)
+        with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
+            ledger.operations.under(lost).sent(LOCAL, SKIP.name, 1)
+        assert list(ledger.operations.records(LOCAL)) == ["skip"]
+        assert ledger.operations.records(LOCAL)[SKIP.name].sent == 0
+        clock.seconds += 60
+        lost.acquire()
+
+
+def test_others_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: ManualClock) -> None:
+    """A lease that has to be renewed meanwhile is one of them."""
+    with ledger.lease(LOCAL, clock, 60) as lease:
+
+        def meanwhile() -> Iterator[bytes]:
+            for _ in range(4):
+                yield b"".join(lines(30_000))
+                clock.seconds += 50
+                Ledger.open("sqlite:///state.db", tmp_path, None).record_attempt(LOCAL, SKIP.revision, LATER)
+                lease.check()
+
+        ledger.operations.under(lease).begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), NOON)
+    assert ledger.operations.records(LOCAL)[SKIP.name].entries == 120_000
+
+
+class TestExport:
+    @pytest.fixture
+    def full(self, ledger: Ledger) -> Ledger:
+        with pytest.raises(_KilledError):
+            ledger.operations.begin_large(
+                LOCAL, replace(LARGE, name=OperationName("cut-off")), lines(2), breaking([], 0), NOON
+            )
+        begin(ledger.operations, lines(80_000, 5))
+        ledger.operations.sent(LOCAL, SKIP.name, 1000)
+        return ledger
+
+    def test_it_carries_the_pieces_and_leaves_out_what_is_left_over(self, full: Ledger, tmp_path: Path) -> None:
+        (tmp_path / "other").mkdir()
+        other = Ledger.open("sqlite:///state.db", tmp_path / "other", full.key)
+        text = write_archive(full.export())
+        assert "cut-off" not in text
+        other.restore(read_archive(text, "a.json"), NOON)
+        assert other.operations.records(LOCAL) == full.operations.records(LOCAL)
+        for part in BOTH:
+            assert saved(other.operations, part) == saved(full.operations, part)
+        assert other.restore(full.export(), NOON).unchanged
+        assert write_archive(other.export()) == text
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda pieces: pieces.pop(), "the declared offsets of skip on local: .* are there, expected 80000"),
+            (lambda pieces: pieces.pop(1), "a piece is missing"),
+            (lambda pieces: pieces.pop(0), "the earlier offsets of skip on local are not those of digest_before"),
+            (lambda pieces: pieces[0].update(content="AAAA"), "expected packed lines of offsets"),
+            (lambda pieces: pieces[0].update(content="eJwrAwAAdwB3"), "its last line is not whole"),
+            (lambda pieces: pieces[0].update(cluster="c"), "the earlier offsets of skip on local are not those"),
+            (
+                lambda pieces: pieces.append({**pieces[0], "cluster": "c"}),
+                "there are before offsets of skip on c, and no",
+            ),
+            (lambda pieces: pieces[1].update(entries=1), "piece 0 has not 1 entries"),
+            (lambda pieces: pieces[0].update(part="after"), "expected one of declared, before, found 'after'"),
+        ],
+    )
+    def test_what_is_damaged_is_refused(self, full: Ledger, damage: object, message: str) -> None:
+        document = json.loads(write_archive(full.export()))
+        damage(document["operation_pieces"])  # type: ignore[operator]
+        with pytest.raises(UsageError, match=message):
+            read_archive(json.dumps(document), "a.json")
+
+    def test_an_archive_of_version_1_is_read(self, ledger: Ledger, tmp_path: Path) -> None:
+        ledger.operations.begin(LOCAL, SKIP, offsets(1, 2), NOON)
+        document = json.loads(write_archive(ledger.export()))
+        document["format_version"] = 1
+        del document["operation_pieces"]
+        for row in document["operations"]:
+            del row["entries"], row["sent"]
+        assert read_archive(json.dumps(document), "a.json") == ledger.export()
+
+
+VERSION_2 = """
+CREATE TABLE operations (
+    cluster VARCHAR NOT NULL, name VARCHAR NOT NULL, connector VARCHAR NOT NULL, kind VARCHAR NOT NULL,
+    state VARCHAR NOT NULL, digest VARCHAR, revision VARCHAR NOT NULL, since VARCHAR(27) NOT NULL,
+    failures INTEGER NOT NULL, final BOOLEAN NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL,
+    digest_before VARCHAR, digest_after VARCHAR, acknowledged TEXT NOT NULL, declared BLOB, snapshot BLOB,
+    PRIMARY KEY (cluster, name)
+);
+"""
+
+
+def test_a_ledger_of_version_2_keeps_its_operations(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    known = ledger.operations.records(LOCAL)
+    with closing(connect(tmp_path / "state.db")) as database, database:
+        columns = (
+            " SELECT cluster, name, connector, kind, state, digest, revision, since, failures, final, message, warning,"
+        )
+        columns += " digest_before, digest_after, acknowledged, declared, snapshot FROM newer"
+        database.execute("ALTER TABLE operations RENAME TO newer")
+        database.executescript(VERSION_2)
+        database.execute("INSERT INTO operations" + columns)
+        database.execute("DROP TABLE newer")
+        database.execute("DROP TABLE operation_pieces")
+        database.execute("UPDATE ledger_properties SET value = '2' WHERE name = 'schema_version'")
+    upgraded = Ledger.open("sqlite:///state.db", tmp_path, None).operations
+    assert upgraded.records(LOCAL) == known
+    assert upgraded.saved(LOCAL, SKIP.name) == SKIP
+    upgraded.begin_large(LOCAL, replace(LARGE, name=OperationName("large")), BEFORE, DECLARED, NOON)
+    assert upgraded.records(LOCAL)[OperationName("large")].entries == 20_000
