@@ -89,6 +89,15 @@ def line_of(value: Any, separators: tuple[str, str] = (",", ":"), *, ascii_only:
     return json.dumps(value, separators=separators, ensure_ascii=ascii_only)
 
 
+def laid_out(value: Any, separators: tuple[str, str] = (", ", ": "), *, backwards: bool = False) -> str:
+    """The same entry with its keys in the order in which they are, or in the opposite one."""
+
+    def turned(one: Any) -> Any:
+        return {key: turned(one[key]) for key in reversed(one)} if isinstance(one, dict) else one
+
+    return json.dumps(turned(value) if backwards else value, separators=separators, ensure_ascii=False)
+
+
 def by_small(case: Case) -> Said:
     manifest = reading.parse(Blob(case.name, "", case.stored))
     found = small.check(manifest, case.context, case.kind)

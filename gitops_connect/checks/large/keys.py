@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Secret:
         return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
 
-def padded(content: bytes) -> NDArray[np.uint8]:
+def padded(content: Any) -> NDArray[np.uint8]:
     """The bytes with zeros around them; texts begin at `PAD`."""
     return np.frombuffer(b"".join((b"\0" * PAD, content, b"\0" * PAD)), np.uint8)
 

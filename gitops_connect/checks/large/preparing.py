@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
 import pyarrow.compute as pc
 
 from gitops_connect.checks.large.job import Job, Subject
-from gitops_connect.checks.large.parsing import lines_of
+from gitops_connect.checks.large.layouts import Lines
 from gitops_connect.checks.large.reading import UNIT, Reader, Unit, pieces, units_of
 from gitops_connect.checks.large.standing import Examples, Standing
 from gitops_connect.checks.large.templates import Template, learn, learn_live
@@ -66,11 +65,13 @@ def _examples(units: Sequence[Unit], template: Template | None, reader: Reader) 
 
 
 def _others(content: bytes, template: Template | None) -> Iterator[bytes]:
-    """The first line of the form, and all that are of none."""
+    """The first line of each form, and all that are of none."""
     if template is None or not content:
         yield from content.splitlines()
         return
-    array = lines_of(content)
-    well = pc.match_substring_regex(array, template.pattern).to_numpy(zero_copy_only=False)
-    for row in (*np.flatnonzero(~well).tolist(), *np.flatnonzero(well)[:1].tolist()):
-        yield array[row].as_py().encode()
+    left = Lines(content).array
+    for form in template.forms:
+        well = pc.match_substring_regex(left, form.pattern)
+        yield from (one.as_py().encode() for one in left.filter(well)[:1])
+        left = left.filter(pc.invert(well))
+    yield from (one.as_py().encode() for one in left)

@@ -1,31 +1,40 @@
-"""The exact form that nearly all lines of a file have, learnt from its first ones, as a regular expression.
+"""The exact forms that nearly all lines of a file have, learnt from its first ones, as regular expressions.
 
-A line of that form is certain to be well and to be canonical, so that its bytes can be taken as they are. Whatever has
-another form is not wrong for it: the strict reader and the rule function say what it is.
+A line of such a form is certain to be well, and it is certain which part of it makes which part of its canonical text.
+Whatever has another form is not wrong for it: the strict reader and the rule function say what it is.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.large.layouts import Anchors, Layout, LineForm, Member, Span, layout_of
 from gitops_connect.checks.ties import ties_of
-from gitops_connect.checks.topics import topic_filter
+from gitops_connect.checks.topics import TopicFilter
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shape_fields import FieldType, Shape
 from gitops_connect.model.shapes import shape_of
 
-_TOPIC = "kafka_topic"
-_PARTITION, _OFFSET = '{"partition":', ',"offset":'
+MAX_FORMS = 4
+"""A line of none costs a look by each of them, and then what it would have cost without them."""
+TOPIC = "kafka_topic"
+_FEW = 50
+"""Topics that an expression may list."""
+_LONGEST = 4096
+"""Characters of an expression: a line may begin with megabytes of blanks."""
 _TEXT = r'"[^"\\\x00-\x1f]*"'
 _NATURAL, _WHOLE = "(?:0|[1-9][0-9]{0,17})", "(?:0|-?[1-9][0-9]{0,17})"
-_FORMS: Mapping[FieldType, str] = {
+_PATTERNS: Mapping[FieldType, str] = {
     FieldType.TEXT: _TEXT,
     FieldType.GTIDS: _TEXT,
     FieldType.TOKEN: _TEXT,
@@ -37,17 +46,35 @@ _FORMS: Mapping[FieldType, str] = {
     FieldType.FLAG: "(?:true|false)",
 }
 """All of a type but the extreme ones. Types that are not here make lines that are looked at one by one."""
-_BY_TYPE = {str: _TEXT, int: _WHOLE, bool: "(?:true|false)"}
+_BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """`pattern` is for RE2 and holds for a whole line with its line feed; its group `at` is what stands between the
-    partition and the offset. `field` is the one field of the offset, where that is a number that decides all; or empty.
+    """The forms, that of the most lines first. `topics`: what they hold is certain only of a topic that this reads."""
+
+    forms: tuple[LineForm, ...]
+    topics: TopicFilter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the fields of an entry: their types, and the texts that one of them may have.
+
+    A field without a type may be of the type that it has in an example. `counted` is the field of an offset that
+    decides all; see `counted_field`.
     """
 
-    pattern: str
-    field: str = ""
+    partition: Mapping[str, FieldType] = field(default_factory=dict)
+    offset: Mapping[str, FieldType] = field(default_factory=dict)
+    texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    topics: TopicFilter | None = None
+    counted: str = ""
+
+    def kind(self, half: str, member: Member) -> FieldType | None:
+        """The type of a field; None where nothing is certain of it."""
+        kind = (self.partition if half == "partition" else self.offset).get(member.name, FieldType.ANY)
+        return _BY_TYPE.get(type(member.value)) if kind is FieldType.ANY else kind
 
 
 def counted_field(shape: Shape | None) -> str:
@@ -59,81 +86,173 @@ def counted_field(shape: Shape | None) -> str:
     return name if decides and kind is FieldType.NUMBER else ""
 
 
-def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> Template | None:
-    """From the first line that is well and canonical; None where there is none, or where each line needs its own look.
-
-    `context.live` are offsets that tell the types of all that stand.
-    """
+def known_of(context: ManifestContext) -> Known | None:
+    """What the connector's class and config say; None where each entry needs its own look."""
     if context.schema is not None:
         return None
     shape = shape_of(context.config or {})
-    known = shape if shape is not None and shape.partitions else None
-    types = {} if known is None else {name: kind for part in known.partitions for name, kind in part.types.items()}
-    fixed = {one.field: re.escape(_json(one.value)) for one in ties_of(known, context.config).expectations}
-    topics = topic_filter(context.config or {}) if _TOPIC in types else None
-    if topics is not None:
-        if topics.key != "topics":
-            return None
-        fixed[_TOPIC] = f"(?:{'|'.join(re.escape(_json(name.strip())) for name in topics.value.split(','))})"
+    if shape is None or not shape.partitions:
+        return Known(counted=counted_field(shape))
+    ties = ties_of(shape, context.config)
+    texts = {one.field: frozenset({one.value}) for one in ties.expectations}
+    filtered = ties.topics
+    if filtered is not None and filtered.key == "topics" and filtered.value.count(",") < _FEW:
+        texts[TOPIC] = frozenset(name.strip() for name in filtered.value.split(","))
+        filtered = None
+    types = {name: kind for part in shape.partitions for name, kind in part.types.items()}
+    return Known(types, shape.offset.types, texts, filtered, counted_field(shape))
+
+
+def is_well(judge: EntryJudge, value: Any) -> bool:
+    """True where there is nothing to find but what depends on what stands for its partition."""
+    return all(one.rule == "manifest/nothing-to-remove" for one in judge.judge(value).findings)
+
+
+def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> Template | None:
+    """From the lines that are well; None where there is none of a form, or where each line needs its own look.
+
+    `context.live` are offsets that tell the types of all that stand.
+    """
+    known = known_of(context)
+    if known is None:
+        return None
     judge = EntryJudge(context, kind)
-    for line in lines:
-        value = _canonical(line)
-        if value is None or any(one.rule != "manifest/nothing-to-remove" for one in judge.judge(value).findings):
-            continue
-        forms = _form(value["partition"], types, fixed), _form(value["offset"], known.offset.types if known else {}, {})
-        if forms[0] and forms[1]:
-            field = counted_field(shape) if value["offset"] else ""
-            return _template(forms[0], forms[1], field, tombstones=kind is OperationKind.ALTER)
-    return None
+    forms = _learnt(lines, known, lambda value: is_well(judge, value), tombstones=kind is OperationKind.ALTER)
+    return Template(forms, known.topics) if forms else None
 
 
 def learn_live(lines: Iterable[bytes], shape: Shape | None) -> Template | None:
     """For the offsets that stand: by what is there, whether it is as it should be or not."""
     counted = counted_field(shape)
-    for line in lines:
-        value = _canonical(line)
-        if value is None or value["offset"] is None:
-            continue
-        field = counted if list(value["offset"]) == [counted] else ""
-        types = {field: FieldType.NUMBER} if field else {}
-        forms = _form(value["partition"], {}, {}), _form(value["offset"], types, {})
-        if forms[0] and forms[1]:
-            return _template(forms[0], forms[1], field, tombstones=False)
-    return None
+    known = Known(offset={counted: FieldType.NUMBER} if counted else {}, counted=counted)
+    forms = _learnt(lines, known, lambda value: value["offset"] is not None, tombstones=False)
+    return Template(forms) if forms else None
 
 
-def _canonical(line: bytes) -> Any:
-    """The entry, where its line is exactly as it would be written here."""
+def _learnt(
+    lines: Iterable[bytes], known: Known, is_certain: Callable[[Any], bool], *, tombstones: bool
+) -> tuple[LineForm, ...]:
+    """The line that no form holds for gives the next one, until there are enough."""
+    left = pa.array([text for line in lines if (text := _decoded(line)) is not None], pa.string())
+    found: list[tuple[int, list[LineForm]]] = []
+    while len(left) and len(found) < MAX_FORMS:
+        layout = layout_of(left[0].as_py()[:-1])
+        forms = [] if layout is None or not is_certain(layout.value) else _forms(layout, known, tombstones=tombstones)
+        others = left[1:]
+        for form in forms:
+            others = others.filter(pc.invert(pc.match_substring_regex(others, form.pattern)))
+        if forms and pc.match_substring_regex(left[:1], forms[0].pattern)[0].as_py():
+            found.append((len(left) - len(others), forms))
+            left = others
+        else:
+            left = left[1:]
+    found.sort(key=lambda one: -one[0])
+    return tuple(dict.fromkeys(form for _, forms in found for form in forms))
+
+
+def _decoded(line: bytes) -> str | None:
     try:
-        text = line.decode().rstrip("\r\n")
-        value = json.loads(text)
-        partition, offset = partition_text(value["partition"]), value["offset"]
-        written = f"{_PARTITION}{partition}{_OFFSET}{'null' if offset is None else offset_text(offset)}}}"
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return line.decode().rstrip("\r\n") + "\n"
+    except UnicodeDecodeError:
         return None
-    mappings = isinstance(value["partition"], dict) and isinstance(offset, dict | None)
-    return value if mappings and written == text else None
 
 
-def _form(part: Mapping[str, Any] | None, types: Mapping[str, FieldType], fixed: Mapping[str, str]) -> str:
-    """The expression for a partition or an offset with the same fields; empty where one of them has no form."""
-    if part is None:
-        return "null"
-    fields = []
-    for name, value in sorted(part.items()):
-        kind = types.get(name, FieldType.ANY)
-        form = fixed.get(name) or (_BY_TYPE.get(type(value)) if kind is FieldType.ANY else _FORMS.get(kind))
-        if form is None:
-            return ""
-        fields.append(f"{re.escape(_json(name))}:{form}")
-    return rf"\{{{','.join(fields)}\}}"
+def _forms(layout: Layout, known: Known, *, tombstones: bool) -> list[LineForm]:
+    """That of the line, and the same with a null for its offset."""
+    try:
+        form = _form(layout, known)
+    except ValueError:  # half of a surrogate pair
+        return []
+    if form is None or len(form.pattern) > _LONGEST or not layout.line.startswith(b"{"):
+        return []  # a line that begins with blanks has its entry in another column
+    half = layout.halves["offset"]
+    if half.value is None or not tombstones:
+        return [form]
+    line = layout.line[: half.start] + b"null" + layout.line[half.end :]
+    without = layout_of(line.decode())
+    null = None if without is None else _form(without, known)
+    return [form] if null is None else [form, null]
 
 
-def _template(partition: str, offset: str, field: str, *, tombstones: bool) -> Template:
-    if tombstones and offset != "null":
-        offset = f"(?:{offset}|null)"
-    return Template(rf"\A{re.escape(_PARTITION)}{partition}(?P<at>{_OFFSET}){offset}\}}\r?\n\z", field)
+def _form(layout: Layout, known: Known) -> LineForm | None:
+    """None where one of the fields has no form."""
+    varying: dict[int, tuple[Member, str]] = {}
+    for half, members in (("partition", layout.partition), ("offset", layout.offset)):
+        for member in members:
+            texts = known.texts.get(member.name) if half == "partition" else None
+            pattern = _PATTERNS.get(known.kind(half, member) or FieldType.ANY) if texts is None else _one_of(texts)
+            if pattern is None or type(member.value) not in _BY_TYPE:
+                return None
+            if texts is None or len(texts) > 1:
+                varying[member.start] = member, pattern
+    members = [varying[start][0] for start in sorted(varying)]
+    anchors = Anchors(layout.line, [_inside(member) for member in members])
+    partition = _pieces(layout, "partition", members, anchors)
+    offset = _pieces(layout, "offset", members, anchors) if layout.halves["offset"].value is not None else ()
+    form = LineForm(_pattern(layout.line, varying), anchors.count, partition, offset)
+    return replace(
+        form,
+        number=_number(layout, known, anchors),
+        topic=_topic(layout, anchors),
+        is_canonical=layout.line.decode() == _canonical(layout.value),
+    )
 
 
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _inside(member: Member) -> tuple[int, int]:
+    """The marks of a text do not vary."""
+    quoted = isinstance(member.value, str)
+    return member.start + quoted, member.end - quoted
+
+
+def _one_of(texts: Iterable[str]) -> str | None:
+    """Texts with an escape have marks of their own, or none that are certain."""
+    plain = [_json(text) for text in sorted(texts) if "\\" not in _json(text)]
+    return f"(?:{'|'.join(map(re.escape, plain))})" if plain else None
+
+
+def _pattern(line: bytes, varying: Mapping[int, tuple[Member, str]]) -> str:
+    parts, at = [r"\A"], 0
+    for start, (member, pattern) in sorted(varying.items()):
+        parts += [re.escape(line[at:start].decode()), pattern]
+        at = member.end
+    return "".join((*parts, re.escape(line[at:].decode()), r"\r?\n\z"))
+
+
+def _pieces(layout: Layout, half: str, varying: Sequence[Member], anchors: Anchors) -> tuple[bytes | Span, ...]:
+    """The canonical text of that half: a part of the line as it stands, where that is it."""
+    whole = layout.halves[half]
+    text = (partition_text if half == "partition" else offset_text)(whole.value)
+    if layout.line[whole.start : whole.end].decode() == text:
+        return (anchors.span(whole.start, whole.end),)
+    pieces: list[bytes | Span] = []
+    constant = b"{"
+    members = layout.partition if half == "partition" else layout.offset
+    for member in sorted(members, key=lambda one: one.name):
+        constant += f"{',' if pieces or constant != b'{' else ''}{_json(member.name)}:".encode()
+        if member in varying:
+            pieces += [constant, anchors.span(member.start, member.end)]
+            constant = b""
+        else:
+            constant += _json(member.value).encode()
+    return (*pieces, constant + b"}")
+
+
+def _number(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
+    if not known.counted or [member.name for member in layout.offset] != [known.counted]:
+        return None
+    return anchors.span(layout.offset[0].start, layout.offset[0].end)
+
+
+def _topic(layout: Layout, anchors: Anchors) -> Span | None:
+    """What is between the marks."""
+    found = next((one for one in layout.partition if one.name == TOPIC and isinstance(one.value, str)), None)
+    return None if found is None else anchors.span(found.start + 1, found.end - 1)
+
+
+def _canonical(value: Any) -> str:
+    offset = "null" if value["offset"] is None else offset_text(value["offset"])
+    return f'{{"partition":{partition_text(value["partition"])},"offset":{offset}}}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

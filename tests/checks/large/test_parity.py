@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_engine import READER, Case, by_small, filed, in_process, jsonl, line_of, said_by_large
+from large_engine import READER, Case, by_small, filed, in_process, jsonl, laid_out, line_of, said_by_large
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 
 from gitops_connect.checks.large.preparing import prepare
@@ -42,6 +42,7 @@ def checked(*cases: Case, unit: int = UNIT) -> None:
         held_alike(list(cases), in_process(manifests, unit=unit))
 
 
+PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*|in+voices"}
 ODD_LINES = {
     "nothing": b"",
     "blank": b"\n\n  \n",
@@ -78,6 +79,23 @@ ODD_LINES = {
     + jsonl([mirrored(1)]),
     "with blanks": b'{"partition": {"cluster": "source", "partition": 1, "topic": "orders"}, "offset": {"offset": 5}}\n'
     + jsonl([mirrored(1)]),
+    "as json.dumps writes it": "".join(laid_out(mirrored(n % 5)) + "\n" for n in range(9)).encode(),
+    "in several forms": b"".join(
+        laid_out(mirrored(n % 7, n % 3 if n % 4 else None), separators, backwards=backwards).encode() + b"\r\n"
+        for n in range(9)
+        for separators in ((",", ":"), (", ", ": "), ("\t,", " :"))
+        for backwards in (False, True)
+    ),
+    "tombstones": b"".join(
+        laid_out({**mirrored(n), "offset": None}, backwards=n % 2 > 0).encode() + b"\n" for n in range(9)
+    ),
+    "megabytes of blanks": jsonl([mirrored(1), mirrored(2), mirrored(1)]).replace(
+        b'"offset"', b" " * 1_000_000 + b'"offset"'
+    ),
+    "marks in names": jsonl(mirrored(n, **{'say "\\u0022"': '"' * (n % 2)}) for n in range(4))
+    + jsonl(entry({'\u00e9"': f"\u00e9{n % 2}"}, {"\U0001f600": n}) for n in range(4)),
+    "topics": jsonl(sunk(topic, n % 2) for n, topic in enumerate(["orders", "invoices", "others", "innnvoices"] * 2)),
+    "topics laid out": "".join(laid_out(sunk(topic)) + "\n" for topic in ("orders", "in", "invoices") * 3).encode(),
     "escapes": b'{"partition":{"cluster":"source","partition":1,"topic":"\\u006frders"},"offset":{"offset":5}}\n'
     + jsonl([mirrored(1)]),
 }
@@ -91,7 +109,8 @@ def test_odd_lines(name: str, suffix: str) -> None:
     live = offsets(mirrored(1), mirrored(7))
     content = ODD_LINES[name]
     cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, live, name=f"m.jsonl{suffix}")]
-    cases += [Case(content, OTHER, live, name=f"m.jsonl{suffix}"), Case(content, name=f"m.jsonl{suffix}")]
+    cases += [Case(content, config, live, name=f"m.jsonl{suffix}") for config in (OTHER, SINK, PATTERN_SINK)]
+    cases += [Case(content, name=f"m.jsonl{suffix}")]
     checked(*cases)
     if len(content) < 10_000:
         checked(*cases, unit=100)
@@ -187,11 +206,20 @@ values = st.one_of(
     st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
     st.builds(entry, st.builds(lambda n: {"shard": n}, st.integers(0, 3)), st.builds(lambda s: {"seq": s}, plain)),
 )
-texts = st.builds(
-    lambda value, separators, ascii_only: line_of(value, separators, ascii_only=ascii_only),
-    values,
-    st.sampled_from([(",", ":"), (",", ":"), (", ", ": ")]),
-    st.booleans(),
+blanks = st.sampled_from([(",", ":"), (", ", ": "), (",\t", ":"), (" ,", " :  ")])
+texts = st.one_of(
+    st.builds(
+        lambda value, separators, ascii_only: line_of(value, separators, ascii_only=ascii_only),
+        values,
+        st.sampled_from([(",", ":"), (",", ":"), (", ", ": ")]),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda value, separators, backwards: laid_out(value, separators, backwards=backwards),
+        values,
+        blanks,
+        st.booleans(),
+    ),
 )
 lives = st.sampled_from(
     [
@@ -207,7 +235,7 @@ cases = st.builds(
         "\n".join(lines).encode("utf-8", "surrogatepass"), config, live, kind, acknowledged
     ),
     st.lists(texts, max_size=8),
-    st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None]),
+    st.sampled_from([MIRROR, SINK, PATTERN_SINK, FILE_SOURCE, OTHER, None]),
     lives,
     st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]),
     st.sampled_from([frozenset(), UNREAD]),
@@ -233,4 +261,4 @@ def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
     assert subject.live_template is not None
     lines = pa.array(case.content.decode().splitlines(keepends=True))
     for template in (subject.template, subject.live_template):
-        assert pc.match_substring_regex(lines, template.pattern).to_pylist() == [True] * 3
+        assert pc.match_substring_regex(lines, template.forms[0].pattern).to_pylist() == [True] * 3

@@ -1,0 +1,84 @@
+"""The lines of a text that are of a known form, and so certain to be well; and what they are in canonical form."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gitops_connect.checks.large.layouts import Formed, LineForm, Lines
+from gitops_connect.checks.large.templates import Template
+from gitops_connect.checks.topics import TopicFilter
+
+_PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
+
+
+class Certified(NamedTuple):
+    """Lines of one form; `rows` are their numbers, ascending."""
+
+    form: LineForm
+    rows: NDArray[np.intp]
+    lines: Formed
+
+
+def certify(lines: Lines, template: Template | None) -> tuple[list[Certified], NDArray[np.intp]]:
+    """The lines by their forms, and the numbers of those that are of none."""
+    found = []
+    left = np.arange(len(lines))
+    for form in () if template is None else template.forms:
+        if not len(left):
+            break
+        array = lines.array if len(left) == len(lines) else lines.array.take(pa.array(left))
+        well = pc.match_substring_regex(array, form.pattern).to_numpy(zero_copy_only=False)
+        if template is not None and template.topics is not None and form.topic is not None:
+            well = well.copy()
+            well[well] = read_topics(lines.of(form, left[well]).array(form.topic), template.topics)
+        if well.any():
+            found.append(Certified(form, left[well], lines.of(form, left[well])))
+            left = left[~well]
+    return found, left
+
+
+def read_topics(topics: Any, reads: TopicFilter) -> NDArray[np.bool_]:
+    """Of each whether the sink reads it: there are fewer of them than lines."""
+    found = topics.dictionary_encode()
+    known = np.array([reads.reads(topic) for topic in found.dictionary.to_pylist()], np.bool_)
+    return np.asarray(known[found.indices.to_numpy(zero_copy_only=False)])
+
+
+def lines_of(content: bytes) -> Any:
+    """The lines as they stand, with their line feeds, as an array of Arrow; the text ends with one."""
+    return Lines(content).array
+
+
+def canonical_lines(content: bytes, template: Template | None) -> Any:
+    """Each line as it is sent, with a line feed, as an array of Arrow; null where it is of no known form."""
+    lines = Lines(content)
+    found, left = certify(lines, template)
+    if len(found) == 1 and not len(left) and found[0].form.is_canonical and b"\r" not in content:
+        return lines.array
+    arrays = [
+        _array(one, (_PARTITION, *one.form.partition, _OFFSET, *(one.form.offset or (b"null",)), _END)) for one in found
+    ]
+    return _in_order(arrays, found, left)
+
+
+def canonical_partitions(content: bytes, template: Template | None) -> Any:
+    """The canonical text of the partition of each line, likewise."""
+    found, left = certify(Lines(content), template)
+    return _in_order([_array(one, one.form.partition) for one in found], found, left)
+
+
+def _array(certified: Certified, pieces: Any) -> Any:
+    parts = [piece.decode() if isinstance(piece, bytes) else certified.lines.array(piece) for piece in pieces]
+    if all(isinstance(part, str) for part in parts):
+        return pa.array(["".join(parts)] * len(certified.rows), pa.string())
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def _in_order(arrays: list[Any], found: list[Certified], left: NDArray[np.intp]) -> Any:
+    order = np.argsort(np.concatenate([*(one.rows for one in found), left]), kind="stable")
+    return pa.concat_arrays([*arrays, pa.nulls(len(left), pa.string())]).take(pa.array(order))

@@ -1,0 +1,123 @@
+"""Lines in whatever form: what is certified of them is what the long way says, and regular ones are certified."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_engine import laid_out
+from manifests import FILE_SOURCE, MIRROR, ORDERS, OTHER, SINK, entry, mirrored, read, sunk
+
+from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.large.certifying import canonical_lines, canonical_partitions
+from gitops_connect.checks.large.templates import MAX_FORMS, learn, learn_live
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.offsets import offset_text, partition_text
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.shapes import shape_of
+
+pytestmark = pytest.mark.slow
+
+PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*"}
+DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
+numbers = st.integers(0, 10**18 - 1) | st.integers(0, 3) | st.integers(-5, 2**64)
+texts = st.text(max_size=4) | st.sampled_from(["orders", "invoices", "source", "/data/orders.txt"])
+values = {
+    "mirror": (MIRROR, st.builds(mirrored, numbers, numbers, topic=texts)),
+    "sink": (SINK, st.builds(sunk, texts, numbers, numbers)),
+    "sink with a pattern": (PATTERN_SINK, st.builds(sunk, texts, numbers, numbers)),
+    "file": (FILE_SOURCE, st.builds(read, texts, numbers)),
+    "Debezium": (
+        DEBEZIUM,
+        st.builds(
+            lambda lsn, snapshot, more: entry({"server": "a"}, {"lsn": lsn, "ts_usec": 5, **snapshot, **more}),
+            numbers,
+            st.sampled_from([{}, {"snapshot": True}]),
+            st.dictionaries(texts, numbers, max_size=1),
+        ),
+    ),
+    "other": (
+        OTHER,
+        st.builds(lambda a, b, c: entry({"z": a, "a": b}, {"y": c, "b": a}), texts, numbers, texts | numbers),
+    ),
+    "unknown": (None, st.builds(lambda a, b: entry({"a": a}, {"\u00e9": b}), texts, st.booleans())),
+}
+forms = st.tuples(
+    st.sampled_from([(",", ":"), (", ", ": "), (",\t", ":"), (" ,", " :  ")]),
+    st.booleans(),
+    st.sampled_from(["", " ", "\t "]),
+    st.sampled_from(["\n", " \n", "\r\n"]),
+)
+
+
+def canonical(value: Any) -> tuple[str, str]:
+    offset = "null" if value["offset"] is None else offset_text(value["offset"])
+    partition = partition_text(value["partition"])
+    return partition, f'{{"partition":{partition},"offset":{offset}}}\n'
+
+
+@settings(max_examples=200)
+@given(
+    st.data(), st.sampled_from([*values]), st.lists(forms, min_size=1, max_size=5), st.randoms(use_true_random=False)
+)
+def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, several: Any, rnd: random.Random) -> None:
+    config, strategy = values[name]
+    listed = data.draw(st.lists(strategy, min_size=1, max_size=12))
+    lines = []
+    for value in listed:
+        separators, backwards, before, behind = rnd.choice(several)
+        spoiled = {**value, "offset": None} if rnd.random() < 0.2 else value
+        lines.append(before + laid_out(spoiled, separators, backwards=backwards) + behind)
+    content = "".join(lines).encode()
+    context = ManifestContext(ORDERS, config)
+    template = learn(content.splitlines(), context, OperationKind.ALTER)
+    judge = EntryJudge(context, OperationKind.ALTER)
+    found = zip(
+        canonical_lines(content, template).to_pylist(),
+        canonical_partitions(content, template).to_pylist(),
+        lines,
+        strict=True,
+    )
+    for line, partition, text in found:
+        if line is not None:
+            value = json.loads(text)
+            assert not judge.judge(value).findings
+            assert (partition, line) == canonical(value)
+
+
+PLAIN = {
+    "mirror": (MIRROR, lambda n: mirrored(n, n * 7, topic=f"t{n}")),
+    "sink": (SINK, lambda n: sunk("orders" if n % 2 else "invoices", n, n)),
+    "sink with a pattern": (PATTERN_SINK, lambda n: sunk(f"ord{n}", n, n)),
+    "file": (FILE_SOURCE, lambda n: read(position=n)),
+    "Debezium": (DEBEZIUM, lambda n: entry({"server": "a"}, {"lsn": n, "ts_usec": n, "txId": 3})),
+    "other": (OTHER, lambda n: entry({"z": str(n), "a": True}, {"y": n, "b": "x"})),
+    "unknown": (None, lambda n: entry({"a": f"\u00e9{n}"}, {"\u00e9": n})),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("count", range(1, MAX_FORMS + 1))
+def test_regular_lines_are_certified(name: str, count: int) -> None:
+    """And those of a tombstone in the same forms."""
+    config, make = PLAIN[name]
+    several = [((", ", ": "), False), ((",", ":"), True), ((",", ":"), False), ((",\t", " : "), True)][:count]
+    ways = [several[n % count] for n in range(40)]
+    made = [make(n) if n < 20 else {**make(n), "offset": None} for n in range(40)]
+    listed = [laid_out(one, way[0], backwards=way[1]) for one, way in zip(made, ways, strict=True)]
+    content = ("\n".join(listed) + "\n").encode()
+    template = learn(content.splitlines(), ManifestContext(ORDERS, config), OperationKind.ALTER)
+    assert canonical_lines(content, template).to_pylist() == [canonical(json.loads(line))[1] for line in listed]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_stands_may_be_laid_out_in_any_way(name: str) -> None:
+    config, make = PLAIN[name]
+    listed = [laid_out(make(n), backwards=True) for n in range(9)]
+    content = ("\n".join(listed) + "\n").encode()
+    template = learn_live(content.splitlines(), shape_of(config or {}))
+    assert canonical_partitions(content, template).to_pylist() == [canonical(json.loads(line))[0] for line in listed]
