@@ -15,11 +15,13 @@ import zstandard
 from manifests import ORDERS
 
 from gitops_connect.checks import small
+from gitops_connect.checks.large.check import carry_out
 from gitops_connect.checks.large.comparing import compare_buckets
-from gitops_connect.checks.large.job import ROWS
+from gitops_connect.checks.large.job import ROWS, Job
+from gitops_connect.checks.large.leaving import folders_in
 from gitops_connect.checks.large.preparing import prepare
 from gitops_connect.checks.large.reading import UNIT, Reader
-from gitops_connect.checks.large.verdicts import verdicts
+from gitops_connect.checks.large.writing import Writing
 from gitops_connect.desired import manifests as reading
 from gitops_connect.desired.manifests import pieces
 from gitops_connect.model.diagnostics import Diagnostic, Location
@@ -127,17 +129,42 @@ def filed(case: Case, folder: Path) -> LargeManifest:
     return LargeManifest(Location(case.name), files, replace(case.context, live=None), case.kind, live)
 
 
-def in_process(manifests: Sequence[LargeManifest], buckets: int = 3, unit: int = UNIT) -> list[LargeVerdict]:
-    """The job as executors do it, without Spark between its halves."""
-    job = prepare(manifests, READER, buckets, unit)
-    units = pa.RecordBatch.from_arrays([pa.array(range(len(job.units)), pa.int64())], names=["id"])
-    rows = pa.Table.from_batches(job.read([units]), ROWS)
-    found: list[bytes] = []
-    for bucket in range(buckets):
-        own = rows.filter(pc.equal(rows.column("bucket"), bucket))
-        for batch in compare_buckets(job, reversed(own.to_batches())):
-            found += batch.column(0).to_pylist()
-    return verdicts(manifests, job, found)
+def in_process(
+    manifests: Sequence[LargeManifest],
+    buckets: int = 3,
+    unit: int = UNIT,
+    *,
+    ready: Path | None = None,
+    offenders: Path | None = None,
+) -> list[LargeVerdict]:
+    """The jobs as executors do them, without Spark between their halves."""
+    job = replace(prepare(manifests, READER, buckets, unit), folders=folders_in(ready, offenders))
+    return carry_out(manifests, job, InProcess())
+
+
+class InProcess:
+    """What Spark does, in this process; `tasks` share the units between them."""
+
+    def __init__(self, tasks: int = 2) -> None:
+        self._tasks = tasks
+
+    def compare(self, job: Job) -> Iterable[bytes]:
+        parts = [batch for ids in self._ids(len(job.units)) for batch in job.read([ids])]
+        rows = pa.Table.from_batches(parts, ROWS)
+        for bucket in range(job.buckets):
+            own = rows.filter(pc.equal(rows.column("bucket"), bucket))
+            for batch in compare_buckets(job, reversed(own.to_batches())):
+                yield from batch.column(0).to_pylist()
+
+    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+        for ids in reversed([*self._ids(len(writing.units))]):
+            for batch in writing.write([ids]):
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def _ids(self, count: int) -> Iterable[Any]:
+        for task in range(self._tasks):
+            own = range(count * task // self._tasks, count * (task + 1) // self._tasks)
+            yield pa.RecordBatch.from_arrays([pa.array(own, pa.int64())], names=["id"])
 
 
 def said_by_large(verdict: LargeVerdict) -> Said:

@@ -1,17 +1,21 @@
-"""One Spark job over all large manifests of a cycle, and their verdicts."""
+"""One Spark job over all large manifests of a cycle, and their verdicts; a second one leaves what is to be sent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gitops_connect.checks.large.comparing import compare_buckets
+from gitops_connect.checks.large.gathering import gather
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
+from gitops_connect.checks.large.leaving import folders_in
 from gitops_connect.checks.large.preparing import prepare
 from gitops_connect.checks.large.reading import Reader, compression_of
-from gitops_connect.checks.large.verdicts import verdicts
+from gitops_connect.checks.large.verdicts import Results
+from gitops_connect.checks.large.writing import WRITTEN, Writing, patch_of, writing_of
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
 
 if TYPE_CHECKING:
@@ -26,22 +30,75 @@ _TASKS = 4
 _TYPES = {"int32": "int", "int64": "long", "binary": "binary"}
 
 
-def check(session: Session, manifests: Sequence[LargeManifest], reader: Reader) -> list[LargeVerdict]:
+class Engine(Protocol):
+    """What carries out the two jobs."""
+
+    def compare(self, job: Job) -> Iterable[bytes]:
+        """What was found, for `Results`."""
+
+    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+        """What is left of each unit, as rows of `WRITTEN`."""
+
+
+def check(
+    session: Session,
+    manifests: Sequence[LargeManifest],
+    reader: Reader,
+    ready: Path | None = None,
+    offenders: Path | None = None,
+) -> list[LargeVerdict]:
     """Every entry of all manifests held against every rule, and against the offsets that stand.
 
-    Raises SparkFailed where Spark cannot do it, OSError where a file cannot be read here.
+    `ready` is a folder for the patches of those that nothing holds up and whose live offsets are known; `offenders` one
+    for `offenders.parquet`, with everything that is wrong. Every executor can write to both.
+
+    Raises SparkFailed where Spark cannot do it, OSError where a file cannot be read or written here.
     """
     job = prepare(manifests, reader, _buckets(manifests, session.parallelism))
-    return verdicts(manifests, job, _run(session, job))
+    return carry_out(manifests, replace(job, folders=folders_in(ready, offenders)), _OnSpark(session))
 
 
-def _run(session: Session, job: Job) -> Iterator[bytes]:
-    tasks = min(len(job.units), session.parallelism * _TASKS)
-    with session.working():
-        units = session.spark.range(0, len(job.units), 1, tasks)
-        rows = units.mapInArrow(job.read, _ddl(ROWS))
-        met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _ddl(FOUND))
-        return (bytes(row.found) for row in met.collect())
+def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
+    """Both jobs, and what is left to be done with what they have found. Raises as `check` does."""
+    try:
+        results = Results(manifests, job, engine.compare(job))
+        found = results.verdicts()
+        if job.folders.offenders:
+            gather(results, job)
+        return _with_patches(found, results, job, engine) if job.folders.ready else found
+    finally:
+        job.folders.clear()
+
+
+def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: Engine) -> list[LargeVerdict]:
+    chosen = {
+        number: tuple(results.each[number].chosen) for number, one in enumerate(found) if one.difference is not None
+    }
+    writing = writing_of(job, chosen)
+    left = sorted(engine.write(writing)) if writing.units else []
+    return [
+        replace(one, patch=patch_of(number, one.difference, left, job)) if one.difference is not None else one
+        for number, one in enumerate(found)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _OnSpark:
+    session: Session
+
+    def compare(self, job: Job) -> Iterator[bytes]:
+        with self.session.working():
+            rows = self._units(len(job.units)).mapInArrow(job.read, _ddl(ROWS))
+            met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _ddl(FOUND))
+            return (bytes(row.found) for row in met.collect())
+
+    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+        with self.session.working():
+            rows = self._units(len(writing.units)).mapInArrow(writing.write, _ddl(WRITTEN)).collect()
+            return [tuple(row) for row in rows]
+
+    def _units(self, count: int) -> Any:
+        return self.session.spark.range(0, count, 1, min(count, self.session.parallelism * _TASKS))
 
 
 def _ddl(schema: Any) -> str:

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.large.job import FOUND, Job, Subject
+from gitops_connect.checks.large.leaving import save_lines
 from gitops_connect.checks.large.meeting import Indexes, Meeting, furthest, meet, smallest
 from gitops_connect.checks.large.moves import Far, Moves
+from gitops_connect.checks.large.offenders import Offenders, Places, offenders_in
 from gitops_connect.checks.large.parsing import number_in
 from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
 from gitops_connect.checks.large.tally import Shown, Spot, Tally, dumped
@@ -34,16 +36,20 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
     pa.set_cpu_count(1)
     parts: list[tuple[int, int, Rows]] = []
     passed: list[bytes] = []
+    number = 0
     for batch in batches:
         columns = {name: batch.column(name) for name in batch.schema.names}
         passed += [found for found in columns["tally"].to_pylist() if found]
         for row in range(batch.num_rows):
+            number = columns["bucket"][row].as_py()
             unit, base = columns["unit"][row].as_py(), columns["base"][row].as_py()
             parts.append((unit, base, _rows({name: columns[name][row] for name in _NAMES})))
     found = [*passed]
     if parts:
         parts.sort(key=lambda part: part[:2])
-        found += [dumped([manifest, *result]) for manifest, result in _Bucket(job, parts).results()]
+        with offenders_in(job.folders, f"told-{number:05d}") as offenders:
+            bucket = _Bucket(job, parts, number, offenders)
+            found += [dumped([manifest, *result]) for manifest, result in bucket.results()]
     yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], schema=FOUND)
 
 
@@ -61,13 +67,18 @@ def _rows(cells: dict[str, Any]) -> Rows:
 class _Bucket:
     """All rows of a bucket; what is of one manifest is told by the unit that it comes from."""
 
-    def __init__(self, job: Job, parts: list[tuple[int, int, Rows]]) -> None:
+    def __init__(
+        self, job: Job, parts: list[tuple[int, int, Rows]], number: int, offenders: Offenders | None = None
+    ) -> None:
+        self.offenders = offenders
         self._job = job
-        self._places = [(unit, base) for unit, base, _ in parts]
+        self._number = number
+        self._units = np.array([unit for unit, _, _ in parts], np.int64)
+        self._bases = np.array([base for _, base, _ in parts], np.int64)
         lengths = [len(rows.h1) for _, _, rows in parts]
         self._ends = np.cumsum(lengths)
         self._manifests = np.array([job.units[unit].manifest for unit, _, _ in parts])
-        live = sum(length for length, (unit, _) in zip(lengths, self._places, strict=True) if job.units[unit].is_live)
+        live = sum(len(rows.h1) for unit, _, rows in parts if job.units[unit].is_live)
         self._rows = joined([rows for _, _, rows in parts])
         self._met = meet(self._rows.h1, self._rows.h2, live)
 
@@ -77,7 +88,19 @@ class _Bucket:
         for manifest in present.tolist():
             met = self._met if len(present) == 1 else self._only(manifest)
             compared = _Compared(self._job.subjects[manifest], self, self._rows, met)
-            yield manifest, compared.result()
+            yield manifest, [*compared.result(), *self._saved(manifest, compared)]
+
+    def _saved(self, manifest: int, compared: _Compared) -> list[str]:
+        """The file with the lines that a patch of that manifest has to know of, where one is wanted."""
+        folders, subject = self._job.folders, compared.subject
+        if not folders.ready or subject.examples is None or compared.tally.errors:
+            return []
+        rows = compared.chosen()
+        if not len(rows):
+            return []
+        path = folders.in_ready(f"{manifest:05d}-{self._number:05d}.npy")
+        save_lines(path, *self.places(rows))
+        return [str(path)]
 
     def _only(self, manifest: int) -> Meeting:
         new, moved, left, repeated = (
@@ -99,8 +122,13 @@ class _Bucket:
 
     def spot(self, row: int) -> Spot:
         """Where a row comes from."""
-        unit, base = self._places[int(np.searchsorted(self._ends, row, side="right"))]
-        return Spot(unit, base + int(self._rows.line[row]))
+        units, lines = self.places(np.array([row]))
+        return Spot(int(units[0]), int(lines[0]))
+
+    def places(self, rows: Indexes) -> Places:
+        """Where each of them comes from."""
+        parts = np.searchsorted(self._ends, rows, side="right")
+        return self._units[parts], self._bases[parts] + self._rows.line[rows]
 
 
 @dataclass(slots=True)
@@ -114,10 +142,11 @@ class _Compared:
     tally: Tally = field(init=False)
     moves: Moves = field(default_factory=Moves)
     counted: str = field(init=False)
+    same: list[Indexes] = field(default_factory=list)
 
     def result(self) -> list[Any]:
         """In a form for `dumped`."""
-        self.tally = Tally(self.subject.context.acknowledged)
+        self.tally = Tally(self.subject.context.acknowledged, self.bucket.offenders)
         self.counted = counted_field(self.subject.shape)
         self.moves.partitions = len(self.met.new) + len(self.met.moved)
         if self.subject.examples is not None:
@@ -127,6 +156,14 @@ class _Compared:
         self._find_repeats()
         return [self.tally.to_json(), self.moves.to_json()]
 
+    def chosen(self) -> Indexes:
+        """Known after `result`: what is declared and not sent, and what stands and is to be taken away; ascending."""
+        again, first = self.met.repeated, self.met.new
+        rows = [again, first[self.rows.form[first] == Form.NONE]]
+        if self.subject.kind is OperationKind.REPLACE:
+            rows += [*self.same, self.met.left]
+        return np.sort(np.concatenate(rows))
+
     def _find_tombstones(self) -> None:
         """A null for a partition that does not stand; those that were looked at one by one are judged, as all is."""
         unmet = np.concatenate((self.met.new, self.met.repeated[self.met.below < 0]))
@@ -134,6 +171,7 @@ class _Compared:
         finding = Finding("manifest/nothing-to-remove", "partition", {})
         first = [Shown(self.bucket.spot(row), finding) for row in smallest(unmet, SHOWN).tolist()]
         self.tally.add_many(len(unmet), first)
+        self._tell(finding, unmet, None)
 
     def _judge_deferred(self) -> None:
         """Now it is known what stands for them."""
@@ -143,13 +181,15 @@ class _Compared:
         below = np.concatenate((below, self.met.standing, self.met.below))
         deferred = self.rows.form[rows] == Form.DEFERRED
         order = np.argsort(rows[deferred])
-        for row, live in zip(rows[deferred][order].tolist(), below[deferred][order].tolist(), strict=True):
+        rows, below = rows[deferred][order], below[deferred][order]
+        places = (one.tolist() for one in self.bucket.places(rows))
+        for row, live, unit, line in zip(rows.tolist(), below.tolist(), *places, strict=True):
             partition, column, value = self.rows.texts[self.rows.value[row]]
             own = self._text(live) if live >= 0 else None
             if standing is not None:
                 standing.own = None if own is None else (partition, own)
             findings, _, offset = judge.judge(value)
-            self.tally.add_entry(self.bucket.spot(row)._replace(column=column), findings)
+            self.tally.add_entry(Spot(unit, line, column), findings)
             self._keep(row, offset)
 
     def _keep(self, row: int, offset: OffsetText | None) -> None:
@@ -174,10 +214,13 @@ class _Compared:
         self._add_far(Direction.REMOVED, moved[removed], standing[removed], np.zeros(int(removed.sum()), np.int64))
         numeric = (forms == Form.NUMBER) & (before == Form.NUMBER)
         distances = self.rows.value[moved] - self.rows.value[standing]
-        self.moves.add_many(Direction.SAME, int((numeric & (distances == 0)).sum()), 0, [])
+        same = moved[numeric & (distances == 0)]
+        self.same.append(same)
+        self.moves.add_many(Direction.SAME, len(same), 0, [])
         for direction, which in ((Direction.FORWARD, distances > 0), (Direction.REWIND, distances < 0)):
             far = which & numeric
             self._add_far(direction, moved[far], standing[far], np.abs(distances[far]))
+            self.moves.add_distances(direction, np.abs(distances[far]))
         for row, live in zip(*(rows[~numeric & ~removed].tolist() for rows in (moved, standing)), strict=True):
             self._add_one(row, self._text(live), self._text(row))
 
@@ -185,6 +228,8 @@ class _Compared:
         direction, distance = Direction.SAME, None
         if current != declared and current is not None and declared is not None:
             direction, distance = compare(self.subject.shape, json.loads(current), json.loads(declared))
+        if direction is Direction.SAME:
+            self.same.append(np.array([row]))
         self.moves.add(direction, Far(self.bucket.spot(row), current, declared, distance))
 
     def _add_far(self, direction: Direction, rows: Indexes, standing: Indexes, distances: Indexes) -> None:
@@ -209,14 +254,34 @@ class _Compared:
         for which, rule in ((alike, "manifest/duplicate"), (~alike, "manifest/conflict")):
             rows = again[which]
             chosen = np.flatnonzero(which & np.isin(again, smallest(rows, SHOWN)))
-            shown = [self._repeat(rule, int(again[at]), int(first[at])) for at in chosen.tolist()]
+            shown = [
+                Shown(self.bucket.spot(row), self._repeat(rule, row, other), self.bucket.spot(other))
+                for row, other in zip(again[chosen].tolist(), first[chosen].tolist(), strict=True)
+            ]
             self.tally.add_many(len(rows), shown)
+            self._tell_repeats(rule, rows, first[which])
 
-    def _repeat(self, rule: str, row: int, first: int) -> Shown:
+    def _repeat(self, rule: str, row: int, first: int) -> Finding:
         words = {}
         if rule == "manifest/conflict":
             words = {name: shorten(self._text(at) or "null") for name, at in (("found", first), ("other", row))}
-        return Shown(self.bucket.spot(row), Finding(rule, "partition", words), self.bucket.spot(first))
+        return Finding(rule, "partition", words)
+
+    def _tell_repeats(self, rule: str, rows: Indexes, first: Indexes) -> None:
+        if self.bucket.offenders is None or rule == "manifest/duplicate":
+            self._tell(Finding(rule, "partition", {}), rows, first)
+            return
+        places, others = (
+            zip(*(one.tolist() for one in self.bucket.places(which)), strict=True) for which in (rows, first)
+        )
+        for row, other, place, first_place in zip(rows.tolist(), first.tolist(), places, others, strict=True):
+            self.tally.tell(Shown(Spot(*place), self._repeat(rule, row, other), Spot(*first_place)))
+
+    def _tell(self, finding: Finding, rows: Indexes, first: Indexes | None) -> None:
+        """Of each of these rows, where all that is found is wanted."""
+        if self.bucket.offenders is not None:
+            others = None if first is None else self.bucket.places(first)
+            self.bucket.offenders.add_alike(finding, self.tally.acknowledged, self.bucket.places(rows), others)
 
     def _text(self, row: int) -> OffsetText | None:
         value = int(self.rows.value[row])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pyarrow as pa
 
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.large.keys import Secret
+from gitops_connect.checks.large.leaving import Folders
+from gitops_connect.checks.large.offenders import Offenders, offenders_in
 from gitops_connect.checks.large.parsing import Parser
 from gitops_connect.checks.large.reading import Reader, Unit, pieces
 from gitops_connect.checks.large.rows import Rows
@@ -69,30 +72,35 @@ class Job:
     reader: Reader
     seed: bytes
     buckets: int
+    folders: Folders = field(default_factory=Folders)
 
     def read(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Numbers of units -> rows, each for the bucket that its hash names."""
         pa.set_cpu_count(1)
+        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        first = next(numbers, None)
+        if first is None:
+            return
         secret = Secret(self.seed)
         parsers: dict[tuple[int, bool], Parser] = {}
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
+        with offenders_in(self.folders, f"read-{first:07d}") as offenders:
+            for number in chain((first,), numbers):
                 unit = self.units[number]
                 key = unit.manifest, unit.is_live
-                parser = parsers.get(key) or parsers.setdefault(key, self._parser(unit, secret))
+                parser = parsers.get(key) or parsers.setdefault(key, self._parser(unit, secret, offenders))
                 for piece in pieces(unit, self.reader):
                     rows, tally, lines = parser.parse(piece, number)
                     found = dumped([number, piece.base + lines, tally.to_json()])
                     yield _batch(number, piece.base, list(rows.buckets(self.buckets)), found)
 
-    def _parser(self, unit: Unit, secret: Secret) -> Parser:
+    def _parser(self, unit: Unit, secret: Secret, offenders: Offenders | None) -> Parser:
         subject = self.subjects[unit.manifest]
         counted = counted_field(subject.shape)
         salt = secret.salt(unit.manifest)
         if unit.is_live:
             return Parser(self.reader, secret, salt, subject.live_template, counted, None)
         judge, standing = subject.judge()
-        tally = Tally(subject.context.acknowledged)
+        tally = Tally(subject.context.acknowledged, offenders)
         template, defers = subject.template, standing is not None
         mixed = defers and subject.is_mixed
         return Parser(self.reader, secret, salt, None if mixed else template, counted, judge, tally, defers, mixed)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gitops_connect.checks.large.tally import Spot
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.offsets import OffsetText
+
+_DECADES: Final = 10 ** np.arange(19, dtype=np.int64)
 
 
 class Far(NamedTuple):
@@ -29,10 +36,24 @@ class Moves:
     counts: Counter[Direction] = field(default_factory=Counter)
     distances: Counter[Direction] = field(default_factory=Counter)
     largest: dict[Direction, list[Far]] = field(default_factory=dict)
+    distribution: dict[Direction, list[int]] = field(default_factory=dict)
 
     def add(self, direction: Direction, far: Far) -> None:
         """One move."""
         self.add_many(direction, 1, far.distance or 0, [far])
+        if far.distance:
+            self.add_distribution(direction, [0] * (len(str(far.distance)) - 1) + [1])
+
+    def add_distances(self, direction: Direction, distances: NDArray[np.int64]) -> None:
+        """How far each of them is, all of them more than 0."""
+        decades = np.searchsorted(_DECADES, distances, side="right") - 1
+        self.add_distribution(direction, np.bincount(decades).tolist())
+
+    def add_distribution(self, direction: Direction, numbers: Sequence[int]) -> None:
+        """So many are in [1, 10), so many in [10, 100), and so on."""
+        if numbers:
+            both = zip_longest(self.distribution.get(direction, ()), numbers, fillvalue=0)
+            self.distribution[direction] = [sum(pair) for pair in both]
 
     def add_many(self, direction: Direction, count: int, distance: int, largest: list[Far]) -> None:
         """So many moves of one direction, how far they are in all, and the largest of them."""
@@ -48,11 +69,18 @@ class Moves:
         self.partitions += other.partitions
         for direction, count in other.counts.items():
             self.add_many(direction, count, other.distances[direction], other.largest.get(direction, []))
+            self.add_distribution(direction, other.distribution.get(direction, ()))
 
     def to_json(self) -> Any:
         """For `from_json`, in another process."""
         parts = [
-            [direction.value, count, self.distances[direction], self.largest.get(direction, [])]
+            [
+                direction.value,
+                count,
+                self.distances[direction],
+                self.largest.get(direction, []),
+                self.distribution.get(direction, []),
+            ]
             for direction, count in self.counts.items()
         ]
         return [self.partitions, parts]
@@ -62,7 +90,8 @@ class Moves:
         """What `to_json` has made, read back."""
         partitions, parts = value
         moves = Moves(partitions)
-        for direction, count, distance, largest in parts:
+        for direction, count, distance, largest, numbers in parts:
             fars = [Far(Spot(*spot), current, declared, far) for spot, current, declared, far in largest]
             moves.add_many(Direction(direction), count, distance, fars)
+            moves.add_distribution(Direction(direction), numbers)
         return moves

@@ -48,7 +48,7 @@ class Parser:
 
     def parse(self, piece: Piece, unit: int) -> tuple[Rows, Tally, int]:
         """The rows, what was found, and how many lines there are."""
-        tally = Tally(self.tally.acknowledged)
+        tally = self.tally.fresh()
         content = piece.content
         lines = content.count(b"\n")
         refused = self._refused(piece)

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.small import SHOWN
@@ -33,27 +33,46 @@ class Shown(NamedTuple):
     other: Spot | None = None
 
 
+class Sink(Protocol):
+    """Who is told of each finding."""
+
+    def add(self, shown: Shown, acknowledged: frozenset[Acknowledgement]) -> None:
+        """One finding of a manifest whose document acknowledges that."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Of a piece of a manifest, of several, or of all of it.
 
-    `broken` are places after which nothing could be read: what else is said of such a manifest is not the half of it.
+    `offenders` is told of each finding, where all of them are wanted. `broken` are places after which nothing could be
+    read: what else is said of such a manifest is not the half of it.
     """
 
     acknowledged: frozenset[Acknowledgement] = frozenset()
+    offenders: Sink | None = None
     entries: int = 0
     unread: int = 0
     counts: Counter[Kind] = field(default_factory=Counter)
     shown: dict[Kind, list[Shown]] = field(default_factory=dict)
     broken: list[Shown] = field(default_factory=list)
 
+    def fresh(self) -> Tally:
+        """An empty one, of the same manifest."""
+        return Tally(self.acknowledged, self.offenders)
+
     def add(self, shown: Shown) -> None:
         """One finding; they come in the order of their places, or `add_all` sorts them."""
+        self.tell(shown)
         kind = self._kind(shown.finding)
         self.counts[kind] += 1
         listed = self.shown.setdefault(kind, [])
         if len(listed) < SHOWN:
             listed.append(shown)
+
+    def tell(self, shown: Shown) -> None:
+        """Say that it was found, where all that is found is wanted; it is counted elsewhere."""
+        if self.offenders is not None:
+            self.offenders.add(shown, self.acknowledged)
 
     def add_entry(self, spot: Spot, findings: Iterable[Finding]) -> None:
         """All findings of one entry."""
@@ -64,7 +83,7 @@ class Tally:
         self.unread += unread
 
     def add_many(self, number: int, first: Iterable[Shown]) -> None:
-        """So many findings of one rule, of which these are the first."""
+        """So many findings of one rule, of which these are the first. Whoever knows the others tells `offenders`."""
         listed = list(first)
         if listed:
             kind = self._kind(listed[0].finding)

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.moves import Moves
+from gitops_connect.checks.large.places import Places
 from gitops_connect.checks.large.reading import pieces
 from gitops_connect.checks.large.tally import Kind, Shown, Spot, Tally
 from gitops_connect.checks.rules import Finding, diagnose
@@ -22,20 +23,26 @@ from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 from gitops_connect.model.offsets import PartitionText, partition_text
 
 
-def verdicts(manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> list[LargeVerdict]:
-    """Of each manifest. Raises SparkFailed where the offsets that stand cannot be read."""
-    results = [_Result(number, manifest, job) for number, manifest in enumerate(manifests)]
-    lines: Counter[int] = Counter()
-    for text in found:
-        first, second, third = json.loads(text)
-        if isinstance(second, int):
-            lines[first] = max(lines[first], second)
-            unit = job.units[first]
-            results[unit.manifest].add_piece(Tally.from_json(third), is_live=unit.is_live)
-        else:
-            results[first].add_bucket(Tally.from_json(second), Moves.from_json(third))
-    starts = _starts(job, lines)
-    return [result.verdict(starts) for result in results]
+class Results:
+    """What was found of each manifest. `places` say of each unit where its lines stand."""
+
+    def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
+        """Raises SparkFailed where the offsets that stand cannot be read."""
+        self.each = [Result(number, manifest, job) for number, manifest in enumerate(manifests)]
+        lines: Counter[int] = Counter()
+        for text in found:
+            first, second, third, *chosen = json.loads(text)
+            if isinstance(second, int):
+                lines[first] = max(lines[first], second)
+                unit = job.units[first]
+                self.each[unit.manifest].add_piece(Tally.from_json(third), is_live=unit.is_live)
+            else:
+                self.each[first].add_bucket(Tally.from_json(second), Moves.from_json(third), chosen)
+        self.places = Places(job.units, _starts(job, lines))
+
+    def verdicts(self) -> list[LargeVerdict]:
+        """Of each manifest."""
+        return [result.verdict(self.places) for result in self.each]
 
 
 def _starts(job: Job, lines: Counter[int]) -> list[int]:
@@ -50,12 +57,15 @@ def _starts(job: Job, lines: Counter[int]) -> list[int]:
 
 
 @dataclass(slots=True)
-class _Result:
+class Result:
+    """What was found of one manifest. `chosen` are the files with the lines that its patch has to know of."""
+
     number: int
     manifest: LargeManifest
     job: Job
     tally: Tally = field(init=False)
     moves: Moves = field(default_factory=Moves)
+    chosen: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.tally = Tally(self.manifest.context.acknowledged)
@@ -68,20 +78,15 @@ class _Result:
             finding = next(iter(tally.shown.values()))[0].finding
             raise SparkFailed(f"the offsets that stand, in {self.manifest.live.name}, cannot be read: {finding}")
 
-    def add_bucket(self, tally: Tally, moves: Moves) -> None:
+    def add_bucket(self, tally: Tally, moves: Moves, chosen: Iterable[str]) -> None:
         """What was found where partitions met."""
         self.tally.add_all(tally)
         self.moves.add_all(moves)
+        self.chosen += chosen
 
-    def verdict(self, starts: Sequence[int]) -> LargeVerdict:
+    def verdict(self, places: Places) -> LargeVerdict:
         """Once all is there."""
-        tally = self._broken(starts) if self.tally.broken else self.tally
-        if not tally.entries and not tally.counts:
-            tally.counts["manifest/empty", Severity.ERROR.value] = 1
-            nothing = Finding("manifest/empty", "", {"found": "no entries"})
-            shown = [diagnose(nothing, self.manifest.location, self.manifest.context.connector)]
-        else:
-            shown = [self._diagnostic(one, starts) for listed in tally.shown.values() for one in listed]
+        tally, said = self._said(places)
         counts: Counter[str] = Counter()
         for (rule, _), count in tally.counts.items():
             counts[rule] += count
@@ -89,34 +94,61 @@ class _Result:
         return LargeVerdict(
             entries=tally.entries,
             partitions=self.moves.partitions,
-            diagnostics=Diagnostics.of([*shown, *self._rest(tally.counts)]),
+            diagnostics=Diagnostics.of([*said, *self._rest(tally.counts)]),
             counts=dict(counts),
             errors=tally.errors,
             unread=tally.unread,
             difference=self._difference() if known else None,
+            distribution={one: tuple(numbers) for one, numbers in self.moves.distribution.items()} if known else {},
         )
 
-    def _broken(self, starts: Sequence[int]) -> Tally:
-        """What cannot be read at all is all that is said: of each file where that begins."""
+    @property
+    def is_broken(self) -> bool:
+        """True where a part of it cannot be read at all: then what else was found of its lines is not said."""
+        return bool(self.tally.broken)
+
+    def beside(self, places: Places) -> list[Diagnostic]:
+        """What is said beside the findings of lines: where a file could not be read on, or not rewritten, or none."""
+        context = self.manifest.context
+        said = [self._diagnostic(one, places) for one in self._breaks()]
+        for file in self.manifest.files:
+            for rule, found, line, column in file.faults:
+                finding = Finding(rule, "", {"found": found})
+                said.append(diagnose(finding, Location(file.name, line, column), context.connector))
+        if not said and not self.tally.entries and not self.tally.counts:
+            nothing = Finding("manifest/empty", "", {"found": "no entries"})
+            said.append(diagnose(nothing, self.manifest.location, context.connector))
+        return said
+
+    def _said(self, places: Places) -> tuple[Tally, list[Diagnostic]]:
+        """The numbers of all that is said, and the first of each kind in words."""
+        tally = Tally(entries=self.tally.entries)
+        by_kind: dict[Kind, list[Diagnostic]] = {}
+        if not self.is_broken:
+            tally.add_all(replace(self.tally, entries=0))
+            for kind, listed in self.tally.shown.items():
+                by_kind[kind] = [self._diagnostic(one, places) for one in listed]
+        for one in self.beside(places):
+            kind = one.rule, one.severity.value
+            tally.counts[kind] += 1
+            by_kind.setdefault(kind, []).append(one)
+        return tally, [one for listed in by_kind.values() for one in sorted(listed, key=Diagnostic.sort_key)[:SHOWN]]
+
+    def _breaks(self) -> Iterable[Shown]:
+        """Of each file that cannot be read on, where that begins."""
         first: dict[str, Shown] = {}
         for shown in sorted(self.tally.broken, key=lambda one: one.spot):
             first.setdefault(self.job.units[shown.spot.unit].file.name, shown)
-        tally = Tally(self.manifest.context.acknowledged, entries=self.tally.entries)
-        for shown in first.values():
-            tally.add(shown)
-        return tally
+        return first.values()
 
-    def _diagnostic(self, shown: Shown, starts: Sequence[int]) -> Diagnostic:
-        place, finding = self._location(shown.spot, starts), shown.finding
+    def _diagnostic(self, shown: Shown, places: Places) -> Diagnostic:
+        place, finding = places.at(shown.spot), shown.finding
         if shown.other is not None:
-            first = self._location(shown.other, starts)
+            first = places.at(shown.other)
             named = str(first.line) if first.file == place.file else f"{first.line} of {first.file}"
             finding = finding._replace(words={**finding.words, "first": named, "second": str(place.line)})
         context = self.manifest.context
         return diagnose(finding, place, context.connector, context.acknowledged)
-
-    def _location(self, spot: Spot, starts: Sequence[int]) -> Location:
-        return Location(self.job.units[spot.unit].file.name, starts[spot.unit] + spot.line + 1, spot.column)
 
     def _rest(self, counts: Counter[Kind]) -> Iterator[Diagnostic]:
         for (rule, severity), count in counts.items():

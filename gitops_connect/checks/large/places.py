@@ -1,0 +1,43 @@
+"""Units and their lines -> the places that people know: a file's name, line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gitops_connect.checks.large.keys import Positions
+from gitops_connect.checks.large.reading import Unit
+from gitops_connect.checks.large.tally import Spot
+from gitops_connect.model.diagnostics import Location
+
+
+class Places:
+    """`starts` are, of each unit, the lines of its file before it."""
+
+    def __init__(self, units: Sequence[Unit], starts: Sequence[int]) -> None:
+        self._units = units
+        self._starts = np.array(starts, np.int64)
+
+    def at(self, spot: Spot) -> Location:
+        """Where one spot is. Raises OSError where the file with the places cannot be read."""
+        lines, columns = self.of(*(np.array([number]) for number in spot))
+        return Location(self._units[spot.unit].file.name, int(lines[0]), int(columns[0]))
+
+    def of(self, units: Positions, lines: Positions, columns: Positions) -> tuple[Positions, Positions]:
+        """Line and column, from 1, of many. Of a file that was rewritten, where it says that they were."""
+        lines, columns = self._starts[units] + lines, columns.copy()
+        told = lines + 1
+        for unit in np.unique(units).tolist():
+            path = self._units[unit].file.places
+            if path is not None:
+                rows = units == unit
+                told[rows], columns[rows] = _saved(path)[lines[rows]].T
+        return told, columns
+
+
+@cache
+def _saved(path: str) -> Any:
+    return np.memmap(path, "<u4", "r").reshape(-1, 2)
