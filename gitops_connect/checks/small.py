@@ -57,7 +57,8 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
 
 def _repeated(offset: OffsetText | None, other: OffsetText | None, first: Location, second: Location) -> Finding:
     """Twice the same is no better than a contradiction: two partitions were meant, and one of them is not declared."""
-    words = {"first": str(first.line), "second": str(second.line)}
+    named = str(first.line) if first.file == second.file else f"{first.line} of {first.file}"
+    words = {"first": named, "second": str(second.line)}
     if offset == other:
         return Finding("manifest/duplicate", "partition", words)
     shown = {"found": shorten(offset or "null"), "other": shorten(other or "null")}

@@ -1,0 +1,140 @@
+"""What was planted is what both engines find: nothing is missed, nothing is invented, each on its line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_engine import in_process, said_by_large
+from manifests import UNREAD
+from planted import REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, is_fine, make
+from planted_connectors import FAMILIES
+from planted_families import ODD_LINES
+
+from gitops_connect.checks.large.reading import UNIT
+from gitops_connect.checks.rules import RULES
+from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.families import FAMILIES as KNOWN_SHAPES
+from gitops_connect.model.families import SINK
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.shapes import shape_of
+
+NOT_PLANTED = {
+    "compression": "it ends the whole file: test_oddities.py",
+    "format": "likewise, of the whole file: test_oddities.py",
+    "empty": "no line has it: test_oddities.py",
+    "too-large": "it takes 16 MiB: test_oddities.py",
+    "value": "JSON Lines cannot say one, the reader refuses its line as encoding or number: tests/checks/test_rules.py",
+    "schema-broken": "it is said of a file in offset-schemas/: tests/checks/test_own_schemas.py",
+}
+"""Rules that no line of a manifest can break, and why."""
+
+pytestmark = pytest.mark.slow
+
+KINDS = [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]
+NO_NULLS = (OperationKind.REPLACE, OperationKind.SEED)
+NAMES = [("offsets/a.jsonl",), ("offsets/a.jsonl", "offsets/b.jsonl.gz", "offsets/c.ndjson"), ("offsets/a.jsonl.zst",)]
+
+
+def both(several: Sequence[Planted], verdicts: Any) -> None:
+    for planted, verdict in zip(several, verdicts, strict=True):
+        found, expected = said_by_large(verdict), planted.by_small()
+        held_to_plants(planted, found)
+        if planted.unreadable <= 20:
+            held_to_plants(planted, expected)
+            assert _at_lines(found.diagnostics) == _at_lines(expected.diagnostics), planted
+
+
+def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Of a repeated partition the large engine keeps no column: it is 1 there, also where a line begins with blanks."""
+    of_repeats = ("manifest/duplicate", "manifest/conflict")
+    found = [
+        replace(one, location=replace(one.location, column=1)) if one.rule in of_repeats else one for one in diagnostics
+    ]
+    return sorted(found, key=Diagnostic.sort_key)
+
+
+def checked(*several: Planted, unit: int = UNIT) -> None:
+    with TemporaryDirectory() as folder:
+        filed = [one.filed(Path(folder) / str(number)) for number, one in enumerate(several)]
+        both(several, in_process(filed, unit=unit))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
+@pytest.mark.parametrize("live", [None, 0.0, 0.5])
+def test_each_plant_alone(name: str, kind: OperationKind, live: float | None) -> None:
+    family = FAMILIES[name]
+    chosen: list[Any] = [[]]
+    for one in (*family.plants, *UNKEPT_LINES):
+        chosen += [[one], []]
+    chosen += [["duplicate"], ["conflict"], ["duplicate"]]
+    plans = [Plan(family, kind, acknowledged, live) for acknowledged in (frozenset(), UNREAD)]
+    checked(*(make(plan, chosen, random.Random(3)) for plan in plans))  # noqa: S311 - the same each time
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
+def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind) -> None:
+    """Each way that an offset moves, and how far."""
+    family = FAMILIES[name]
+    fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
+    chosen: list[Any] = [[one] if rest else [] for one in fine for rest in (1, 0, 0, 0)]
+    plans = [Plan(family, kind, UNREAD, live, names) for live in (0.0, 0.6, 1.0) for names in NAMES]
+    made = [make(plan, chosen, random.Random(5)) for plan in plans]  # noqa: S311 - likewise
+    assert all(one.errors == 0 and (one.moves or not one.context.live) for one in made)
+    checked(*made)
+
+
+plans = st.builds(
+    Plan,
+    st.sampled_from(list(FAMILIES.values())),
+    st.sampled_from(KINDS),
+    st.sampled_from([frozenset(), UNREAD]),
+    st.sampled_from([None, 0.0, 0.3, 1.0]),
+    st.sampled_from(NAMES),
+)
+
+
+@st.composite
+def manifests(draw: Any) -> Planted:
+    plan = draw(plans)
+    every = [*plan.family.plants, *UNKEPT_LINES, *REPEATS]
+    of_line = st.lists(st.sampled_from(every), max_size=4) | st.just([])
+    return make(plan, draw(st.lists(of_line, min_size=1, max_size=40)), draw(st.randoms(use_true_random=False)))
+
+
+@settings(max_examples=80)
+@given(st.lists(manifests(), min_size=1, max_size=4), st.sampled_from([UNIT, 300, 1]))
+def test_whatever_was_planted_is_found(several: list[Planted], unit: int) -> None:
+    checked(*several, unit=unit)
+
+
+def test_of_many_offenders_the_first_are_named() -> None:
+    """The places of all are known: so it is known which come first, across files."""
+    family = FAMILIES["mirror"]
+    names = ["offset.offset negative", "partition.cluster elsewhere", "entry: list", "duplicate", "note", "no offset"]
+    chosen = [[names[number % 7]] if number % 7 < 6 else [] for number in range(400)]
+    for acknowledged in (frozenset(), UNREAD):
+        plan = Plan(family, OperationKind.ALTER, acknowledged, 0.5, NAMES[1])
+        checked(make(plan, chosen, random.Random(7)), unit=900)  # noqa: S311 - likewise
+
+
+def test_every_rule_is_planted() -> None:
+    """A new rule needs a plant here, or a reason."""
+    said = {say.rule for family in FAMILIES.values() for one in family.plants.values() for say in one.says}
+    said |= {*ODD_LINES, "entry", *REPEATS, "tombstone", "nothing-to-remove"}
+    assert {rule.removeprefix("manifest/") for rule in RULES} == said | NOT_PLANTED.keys()
+    assert not said & NOT_PLANTED.keys()
+
+
+def test_every_family_that_is_known_is_planted() -> None:
+    shapes = {id(shape_of(family.config)) for family in FAMILIES.values() if family.config is not None}
+    assert {id(shape) for shape in (*KNOWN_SHAPES.values(), SINK)} <= shapes
