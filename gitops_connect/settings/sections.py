@@ -115,10 +115,16 @@ class SecretsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """`[spark]`: where `offsets check` checks manifests that are too large for its own process."""
+    """`[spark]`: where manifests are checked that are too large for one process."""
 
     master: str = "local[*]"
-    """`local[*]`, `spark://…`, `yarn`, `k8s://…` or `sc://…`."""
+    """`local[*]`, `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark Connect."""
+    folder: Path | None = None
+    """A folder that this process and all executors share; on this machine, by default one in the user's cache."""
+    options: Mapping[str, Credential] = field(default_factory=dict)
+    """Further configuration of Spark: texts, or where a secret is. Names have dots and so are quoted."""
+    idle: Duration = Duration(300)
+    """After that long without use Spark is ended; it starts anew when it is needed."""
 
 
 class LogFormat(Enum):

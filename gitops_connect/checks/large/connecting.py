@@ -1,0 +1,36 @@
+"""A session on a Spark Connect server: this process is a client that speaks gRPC, and has no Java."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gitops_connect.checks.large.masters import EVERYWHERE, Master
+from gitops_connect.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RETRIES = 6
+_LONGEST_WAIT = 3000
+"""Milliseconds: a server that is gone is told within some ten seconds; PySpark would try for ten minutes."""
+
+
+def connected(master: Master, url: str, options: Mapping[str, str]) -> SparkSession:
+    """Begin a session there. Raises UsageError where a package is missing here, and what PySpark raises."""
+    from pyspark.errors import PySparkImportError  # noqa: PLC0415 - nothing of Spark is imported before it is used
+
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - needs gRPC
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - likewise
+    except (PySparkImportError, ModuleNotFoundError) as error:
+        raise UsageError(
+            f"Spark Connect ({master.shown}) needs more packages here: pip install 'gitops-connect[spark-connect]' "
+            f"({error})"
+        ) from error
+    builder = SparkSession.builder.remote(url)
+    for name, value in {**EVERYWHERE, **options}.items():
+        builder = builder.config(name, value)
+    spark: Any = builder.create()
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_WAIT)])
+    return spark  # type: ignore[no-any-return]  # both kinds of sessions have the same methods

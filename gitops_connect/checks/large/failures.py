@@ -1,0 +1,58 @@
+"""What Spark says when something fails -> one sentence, and whether waiting may mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gitops_connect.errors import SparkFailed, SparkUnusable
+
+PACKAGES = ("numpy", "pandas", "pyarrow", "zstandard")
+"""That executors import, beside the standard library and what is shipped to them."""
+
+_INSTALL = f"install {', '.join(PACKAGES[:-1])} and {PACKAGES[-1]} for the Python that they run"
+_CHOOSE = '[spark.options] "spark.pyspark.python", or PYSPARK_PYTHON of a Connect server, says which'
+_LACKING: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (
+        re.compile(r"different version: ([\d.]+) than that in driver:? ([\d.]+)"),
+        lambda found: f"they run Python {found[1]}, and this process {found[2]}: both must be the same; {_CHOOSE}",
+    ),
+    (
+        re.compile(r"No module named '([\w.]+)'"),
+        lambda found: f"their Python has no {found[1].split('.')[0]}: {_INSTALL} ({_CHOOSE})",
+    ),
+    (
+        re.compile(r"([A-Za-z]\w+) >= ([\d.]+) must be installed; however, (it was not found|your version is [\d.]+)"),
+        lambda found: f"their Python needs {found[1].lower()} {found[2]} or newer, and {found[3]}: {_INSTALL}",
+    ),
+    (
+        re.compile(r'Cannot run program "([^"]+)"'),
+        lambda found: f"they have no program {found[1]}, which is to be their Python; {_CHOOSE}",
+    ),
+)
+_PY4J = "An error occurred while calling "
+_TRACEBACK = "Traceback (most recent call last):"
+
+
+def failed(task: str, error: BaseException, because: str | None = None) -> SparkFailed | SparkUnusable:
+    """The error to raise: `task` is what could not be done, `because` why, where that is known better."""
+    text = str(error)
+    if because is None:
+        for pattern, words in _LACKING:
+            if found := pattern.search(text):
+                return SparkUnusable(f"{task}: executors cannot do it: {words(found)}")
+    return SparkFailed(f"{task}: {because or reason(error)}")
+
+
+def reason(error: BaseException) -> str:
+    """One line of what it says: of a Python traceback the last, which has the error; else the first."""
+    text = str(error)
+    behind = text.partition(_TRACEBACK)[2]
+    if behind:
+        lines = [
+            line for line in behind.splitlines() if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt)\b", line)
+        ]
+        if lines:
+            return lines[0].strip()
+    lines = [line.removeprefix(": ").strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(_PY4J)), lines[0] if lines else type(error).__name__)

@@ -1,0 +1,152 @@
+"""The Java process of a classic session: PySpark's launcher starts it, and here it is ended for sure."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_PATIENCE = 20.0
+_TAIL = 64 * 1024
+_CAUSE = re.compile(r"(?:Caused by: |Exception in thread \S+ )?(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Jvm:
+    """One that runs, or ran. `log` is what it writes."""
+
+    gateway: Any
+    log: IO[bytes]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process is there."""
+        return self.gateway.proc.poll() is None
+
+    def kill(self) -> None:
+        """At once: whoever waits for an answer gets an error."""
+        self.gateway.proc.kill()
+
+    def last_words(self) -> str:
+        """Why it could not go on, in one line, where it says so."""
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, size - _TAIL))
+        causes = _CAUSE.findall(self.log.read().decode("utf-8", "replace"))
+        return causes[-1].strip() if causes else ""
+
+    def end(self, spark: SparkSession | None) -> None:
+        """Give back what the session holds, and end the process; nothing is left of either, whatever state they are in.
+
+        PySpark would keep its JVM until this process ends, and meet the next session with what is left of a dead one.
+        """
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - nothing of Spark is imported before it is used
+
+        server = None if spark is None else spark.sparkContext._accumulatorServer  # noqa: SLF001 - stopped below
+        with warnings.catch_warnings(), contextlib.suppress(Py4JError, OSError):
+            warnings.simplefilter("ignore", RuntimeWarning)  # that a dead one could not be shut down cleanly
+            if spark is not None and self.is_alive:
+                spark.stop()
+        with contextlib.suppress(Py4JError, OSError):
+            self.gateway.shutdown()
+        with contextlib.suppress(OSError):
+            self.gateway.proc.stdin.close()
+        try:
+            self.gateway.proc.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.gateway.proc.wait()
+        _forget(server)
+        self.log.close()
+
+
+def _forget(server: Any) -> None:
+    """PySpark has one session a process, and remembers it in its classes."""
+    from pyspark import SparkContext  # noqa: PLC0415 - nothing of Spark is imported before it is used
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - likewise
+
+    if SparkContext._active_spark_context is not None and server is not None:  # noqa: SLF001 - there is no other way
+        server.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001 - likewise
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - likewise
+
+
+def launch(options: Mapping[str, str], java: Path, python: str) -> tuple[SparkSession, Jvm]:
+    """Start it with this configuration, and `python` as what executors run.
+
+    The options travel in a file that nobody else can read, as a command line can be read by everybody. Raises what
+    PySpark raises; there is no process then.
+    """
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - nothing of Spark is imported before it is used
+
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".properties") as file:
+        file.writelines(f"{_escaped(name)}={_escaped(value)}\n" for name, value in options.items())
+        file.flush()
+        arguments = f"--load-spark-defaults --properties-file {shlex.quote(file.name)} pyspark-shell"
+        with _as_found(java, python, arguments):
+            gateway = launch_gateway(None, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+            jvm = Jvm(gateway, log)
+            try:
+                return _session(gateway), jvm
+            except BaseException:
+                jvm.end(None)
+                raise
+
+
+def _session(gateway: Any) -> SparkSession:
+    from pyspark import SparkContext  # noqa: PLC0415 - nothing of Spark is imported before it is used
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - likewise
+
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a JVM that is gone is told in our own words
+    context = SparkContext(gateway=gateway)
+    _keep_quiet(context)
+    return SparkSession(context)
+
+
+def _keep_quiet(context: SparkContext) -> None:
+    """Its server for accumulators, which nobody uses here, would print a traceback where the JVM is gone."""
+    server: Any = context._accumulatorServer  # noqa: SLF001 - it has no public name
+    server.handle_error = lambda *_: None
+
+
+def _escaped(text: str) -> str:
+    """As `java.util.Properties` reads it."""
+    return re.sub(r"[\\:=\s#!]", lambda found: "\\" + _CONTROLS.get(found[0], found[0]), text)
+
+
+_CONTROLS = {"\n": "n", "\r": "r", "\t": "t", "\f": "f"}
+
+
+@contextlib.contextmanager
+def _as_found(java: Path, python: str, arguments: str) -> Iterator[None]:
+    """PySpark starts `java` and `python` as it finds them in the environment of this process."""
+    own = {
+        "JAVA_HOME": str(java.resolve().parent.parent),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": arguments,
+    }
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,218 @@
+"""Real Spark services from the pyspark wheel, on loopback: a standalone master with its workers, and a Connect server.
+
+Each is a Java process that goes with this one, however that ends. What executors run as Python knows the packages that
+they need and nothing else: not the repository, not what else is installed here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gitops_connect.sandbox.java import find_java
+
+_DIES_WITH_ITS_PARENT = 1
+"""PR_SET_PDEATHSIG."""
+_PATIENCE = 100.0
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+NEEDED = ("numpy", "numpy.libs", "pandas", "pyarrow", "zstandard", "dateutil", "pytz", "six.py", "tzdata")
+"""In site-packages: what docs/spark.md says that executors need, and what that needs in its turn."""
+
+
+@dataclass
+class Service:
+    """A Java process of Spark's, its output in a file."""
+
+    command: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    ready: str
+    """What it writes when it is up."""
+    process: subprocess.Popen[str] | None = field(default=None, init=False)
+    _up: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def start(self) -> None:
+        """It is up when `wait` says so."""
+        assert self.process is None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.process = subprocess.Popen(
+            self.command,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=_tie,  # noqa: PLW1509 - of the tests, and no thread holds a lock that this needs
+        )
+        up = threading.Event()
+        threading.Thread(target=self._keep, args=(self.process, up), daemon=True).start()
+        self._up = up
+
+    def wait(self) -> None:
+        """Until it is up."""
+        assert self._up.wait(_PATIENCE), f"not up: {self.log}"
+        assert self.process is not None
+        assert self.process.poll() is None, self.log
+
+    def _keep(self, process: subprocess.Popen[str], up: threading.Event) -> None:
+        assert process.stdout is not None
+        with (self.folder / "log").open("a") as log, process.stdout:
+            for line in process.stdout:
+                log.write(line)
+                log.flush()
+                if re.search(self.ready, line):
+                    up.set()
+        up.set()
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        """As `kill -9` does, together with the processes that it has started."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+def _tie() -> None:
+    ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
+
+
+def executors_python(folder: Path) -> Path:
+    """A Python that imports what executors need, and cannot import gitops_connect or anything else of this one."""
+    site = folder / "site"
+    site.mkdir(parents=True)
+    installed = Path(_origin("numpy")).parents[1]
+    for name in NEEDED:
+        if (installed / name).exists():
+            (site / name).symlink_to(installed / name)
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site}:$PYTHONPATH" exec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def _origin(name: str) -> str:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return spec.origin
+
+
+def _spark_home() -> Path:
+    return Path(_origin("pyspark")).parent
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Nothing of ours that could tell them where the repository is."""
+    java = find_java(os.environ).path.resolve().parent.parent
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(folder),
+        "JAVA_HOME": str(java),
+        "SPARK_HOME": str(_spark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": f"{_QUICK} -Dspark.master.rest.enabled=false",
+    }
+
+
+def free_port() -> int:
+    """One that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Place:
+    """Somewhere to run: what to write into `[spark]`, and the services behind it."""
+
+    master: str
+    options: Mapping[str, str]
+    services: Sequence[Service]
+
+    def start(self) -> None:
+        """The first one, which is the master, before the others: they would come back only after ten seconds."""
+        for services in (self.services[:1], self.services[1:]):
+            for service in services:
+                service.start()
+            for service in services:
+                service.wait()
+
+    def kill(self) -> None:
+        for service in self.services:
+            service.kill()
+
+
+@contextlib.contextmanager
+def running(place: Place) -> Iterator[Place]:
+    try:
+        place.start()
+        yield place
+    finally:
+        place.kill()
+
+
+def standalone(folder: Path, python: Path, workers: int = 2) -> Place:
+    """A master and its workers, of one core each; none of them is up yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    spark_class = str(_spark_home() / "bin" / "spark-class")
+    here = ("--host", "127.0.0.1", "--webui-port", "0")
+    master = f"spark://127.0.0.1:{port}"
+    environment = _environment(folder)
+    deploy = "org.apache.spark.deploy"
+    services = [
+        Service(
+            (spark_class, f"{deploy}.master.Master", *here, "--port", str(port)),
+            folder / "master",
+            environment,
+            "I have been elected leader",
+        )
+    ]
+    for number in range(workers):
+        own = folder / f"worker{number}"
+        share = ("--cores", "1", "--memory", "2g", "--work-dir", str(own / "work"))
+        command = (spark_class, f"{deploy}.worker.Worker", *here, *share, master)
+        services.append(Service(command, own, environment, "Successfully registered with master"))
+    return Place(master, {"spark.pyspark.python": str(python), "spark.executor.memory": "1g"}, services)
+
+
+def connect_server(folder: Path, python: Path) -> Place:
+    """A Spark Connect server with two local cores; it is not up yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    confs = {
+        "spark.master": "local[2]",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": _QUICK,
+        "spark.ui.enabled": "false",
+    }
+    command = [str(_spark_home() / "bin" / "spark-submit")]
+    command += [part for name, value in confs.items() for part in ("--conf", f"{name}={value}")]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    environment = {**_environment(folder), "PYSPARK_PYTHON": str(python), "SPARK_DAEMON_MEMORY": "1g"}
+    service = Service(command, folder, environment, "Spark Connect server started")
+    return Place(f"sc://127.0.0.1:{port}", {}, [service])
