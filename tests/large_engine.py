@@ -30,7 +30,7 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import Digest, OperationName, Revision
-from gitops_connect.model.offsets import Offsets, to_json
+from gitops_connect.model.offsets import Offsets, merged, patch_between, to_json
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.offsets import effect_of, find_difference
@@ -165,6 +165,32 @@ class InProcess:
         for task in range(self._tasks):
             own = range(count * task // self._tasks, count * (task + 1) // self._tasks)
             yield pa.RecordBatch.from_arrays([pa.array(own, pa.int64())], names=["id"])
+
+
+def patch_by_small(case: Case) -> list[str] | None:
+    """What is sent of it, in the order of the manifest, and then of what stands; None: an error holds it up."""
+    offsets = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
+    if offsets is None or case.live is None:
+        return None
+    operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), offsets)
+    patch = effect_of(operation, case.live)
+    if case.kind is OperationKind.REPLACE:
+        patch = patch_between(case.live, merged(case.live, patch))
+    order = [*(one for one in offsets if one in patch), *(one for one in sorted(case.live) if one not in offsets)]
+    sent = dict.fromkeys(one for one in order if one in patch)
+    assert sent.keys() == patch.keys()
+    return [f'{{"partition":{one},"offset":{patch[one] or "null"}}}\n' for one in sent]
+
+
+def sent(verdict: LargeVerdict) -> list[str] | None:
+    """The lines of its patch, which are as many as it says, and as large."""
+    if verdict.patch is None:
+        return None
+    contents = [Path(file).read_bytes() for file in verdict.patch.files]
+    assert all(contents)
+    lines = b"".join(contents).decode().splitlines(keepends=True)
+    assert (len(lines), sum(map(len, contents))) == (verdict.patch.entries, verdict.patch.size)
+    return lines
 
 
 def said_by_large(verdict: LargeVerdict) -> Said:

@@ -93,7 +93,7 @@ class _Bucket:
     def _saved(self, manifest: int, compared: _Compared) -> list[str]:
         """The file with the lines that a patch of that manifest has to know of, where one is wanted."""
         folders, subject = self._job.folders, compared.subject
-        if not folders.ready or subject.examples is None or compared.tally.errors:
+        if not folders.ready or subject.examples is None:
             return []
         rows = compared.chosen()
         if not len(rows):

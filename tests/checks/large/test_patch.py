@@ -1,0 +1,146 @@
+"""What is left to be sent is what the small engine and the plan would send: line for line, in their order."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_engine import READER, Case, InProcess, filed, in_process, jsonl, line_of, patch_by_small, sent
+from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, entry, mirrored, offsets, read, sunk
+
+from gitops_connect.checks.large.check import carry_out
+from gitops_connect.checks.large.leaving import folders_in
+from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.checks.large.reading import UNIT
+from gitops_connect.checks.large.verdicts import Results
+from gitops_connect.checks.large.writing import writing_of
+from gitops_connect.errors import SparkFailed
+from gitops_connect.model.operations import OperationKind
+
+pytestmark = pytest.mark.slow
+
+KINDS = [OperationKind.ALTER, OperationKind.SEED, OperationKind.REPLACE]
+MAKE = {
+    "mirror": (MIRROR, mirrored),
+    "sink": (SINK, lambda n, at: sunk("orders" if n % 2 else "invoices", n, at)),
+    "file": (FILE_SOURCE, lambda n, at: read(FILE_SOURCE["file"] if not n else f"/data/{n}", at)),
+    "other": (OTHER, lambda n, at: entry({"shard": n, "name": "ü\U0001f600"}, {"seq": at, "epoch": "x"})),
+    "unknown": (None, lambda n, at: entry({"table": n}, {"id": at})),
+}
+
+
+def left_alike(cases: list[Case], unit: int = UNIT, tasks: int = 2) -> list[list[str] | None]:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        manifests = [filed(case, folder / str(number)) for number, case in enumerate(cases)]
+        job = replace(prepare(manifests, READER, 3, unit), folders=folders_in(folder / "ready", None))
+        verdicts = carry_out(manifests, job, InProcess(tasks))
+        found = [sent(verdict) for verdict in verdicts]
+        named = {file for verdict in verdicts if verdict.patch for file in verdict.patch.files}
+        assert {str(path) for path in (folder / "ready").iterdir()} == named, "nothing else is left"
+        assert found == [patch_by_small(case) for case in cases], cases
+        return found
+
+
+def written(value: Any, rnd: random.Random) -> str:
+    """In one of the ways in which people write an entry."""
+    if rnd.random() < 0.2:
+        value = dict(reversed(value.items()))
+    if rnd.random() < 0.1:
+        value = {**value, "note": "of no use"}
+    return line_of(value, rnd.choice([(",", ":"), (",", ":"), (", ", ": ")]), ascii_only=rnd.random() < 0.2)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Without an error, but for a few."""
+    name, kind = draw(st.sampled_from(sorted(MAKE))), draw(st.sampled_from(KINDS))
+    config, make = MAKE[name]
+    rnd = draw(st.randoms(use_true_random=False))
+    numbers = draw(st.lists(st.integers(0, 60), unique=rnd.random() < 0.9, max_size=40))
+    if name == "file":
+        numbers = numbers[:1] and [0]
+    live = [make(n, rnd.randrange(3)) for n in rnd.sample(range(61), rnd.choice([0, 5, 30])) if name != "file" or not n]
+    lines = []
+    for n in numbers:
+        value = make(n, rnd.randrange(3))
+        if kind is OperationKind.ALTER and rnd.random() < 0.3:
+            value["offset"] = None
+        lines.append(written(value, rnd) + rnd.choice(["", "", "", "\r", "\n", "\n \t\r", " "]))
+    content = (rnd.choice(["", "", "\ufeff"]) + "\n".join(lines) + rnd.choice(["", "\n"])).encode()
+    standing = rnd.choice([offsets(*live), offsets(*live), offsets(*live), None])
+    return Case(content, config, standing, kind, name=f"m.jsonl{draw(st.sampled_from(['', '', '.gz', '.zst']))}")
+
+
+@settings(max_examples=150)
+@given(st.lists(cases(), min_size=1, max_size=4), st.sampled_from([UNIT, 1, 60, 300]), st.integers(1, 5))
+def test_what_is_left_is_what_the_plan_sends(several: list[Case], unit: int, tasks: int) -> None:
+    left_alike(several, unit, tasks)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
+@pytest.mark.parametrize("name", MAKE)
+def test_of_each_kind_something_is_left(name: str, kind: OperationKind) -> None:
+    """Of most classes; else the property above would hold of nothing."""
+    config, make = MAKE[name]
+    values = [make(n, n % 3) for n in range(0 if name == "file" else 1, 1 if name == "file" else 90)]
+    live = offsets(*(make(n, 1) for n in ([] if name == "file" else range(40, 120))))
+    if kind is OperationKind.ALTER:
+        values += [] if name == "file" else [{**make(n, 1), "offset": None} for n in (90, 100, 119, 120, 200)]
+    (found,) = left_alike([Case(jsonl(values), config, live, kind)], unit=200)
+    assert found is not None
+    expected = len(values) if name == "file" else {"alter": 89 + 3, "seed": 89, "replace": 89 - 17 + 30}[kind.value]
+    assert len(found) == expected
+
+
+def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
+    live = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
+    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, live, OperationKind.REPLACE)
+    found = [left_alike([case], unit, tasks) for unit in (300, 5000, UNIT) for tasks in (1, 3, 7)]
+    assert all(one == found[0] for one in found)
+
+
+def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
+    """They are an error, so that nothing of such a manifest is sent; but what would be does not depend on that."""
+    values = [mirrored(n % 7, 5) for n in range(40)]
+    live = offsets(mirrored(1), mirrored(3, 4))
+    manifest = filed(Case(jsonl(values), MIRROR, live), tmp_path / "m")
+    job = replace(prepare([manifest], READER, 2, 200), folders=folders_in(tmp_path / "ready", None))
+    engine = InProcess()
+    results = Results([manifest], job, engine.compare(job))
+    rows = sorted(engine.write(writing_of(job, {0: tuple(results.each[0].chosen)})))
+    assert sum(row[1] for row in rows) == 7
+    files = sorted((tmp_path / "ready").glob("*.jsonl"))
+    assert b"".join(file.read_bytes() for file in files) == jsonl(mirrored(n, 5) for n in range(7))
+
+
+def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -> None:
+    manifest = filed(Case(jsonl(mirrored(n) for n in range(50)), MIRROR, {}), tmp_path / "m")
+
+    class Hasty(InProcess):
+        def write(self, writing: Any) -> Any:
+            Path(manifest.files[0].path).write_bytes(jsonl(mirrored(n) for n in range(49)))
+            return super().write(writing)
+
+    job = replace(prepare([manifest], READER, 2), folders=folders_in(tmp_path / "ready", None))
+    with pytest.raises(SparkFailed, match="49 entries are left to be sent of it, expected 50"):
+        carry_out([manifest], job, Hasty())
+
+
+def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:
+    wrong = filed(Case(jsonl([mirrored(1), mirrored(2, -1)]), MIRROR, {}), tmp_path / "wrong")
+    unknown = filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "unknown")
+    nothing = filed(
+        Case(jsonl([mirrored(1, 5)]), MIRROR, offsets(mirrored(1, 5)), OperationKind.REPLACE), tmp_path / "n"
+    )
+    found = in_process([wrong, unknown, nothing], ready=tmp_path / "ready")
+    assert [one.patch is None for one in found] == [True, True, False]
+    assert found[2].patch is not None
+    assert (found[2].patch.files, found[2].patch.entries, found[2].patch.size) == ((), 0, 0)
+    assert not [*(tmp_path / "ready").iterdir()]
