@@ -67,6 +67,7 @@ class LargeManifest:
     """One manifest, in one file or several, and what it is held against.
 
     `live` is a file with the offsets that stand, an entry a line, in place of `context.live`. None: not known.
+    `is_judged` is False for what Connect or this program has written: that is only compared.
     """
 
     location: Location
@@ -74,6 +75,7 @@ class LargeManifest:
     context: ManifestContext
     kind: OperationKind
     live: LargeFile | None = None
+    is_judged: bool = True
 
 
 class LinesRead(NamedTuple):

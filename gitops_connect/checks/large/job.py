@@ -43,6 +43,7 @@ class Subject:
     """One manifest, as executors know it. `examples` are offsets that stand in for all that stand; None: not known.
 
     `is_mixed`: among them is a field of several types, so that each entry is judged by what stands for its partition.
+    `is_judged`: it is held to the rules, and not only compared.
     """
 
     context: ManifestContext
@@ -51,6 +52,7 @@ class Subject:
     live_template: Template | None
     examples: Offsets | None
     is_mixed: bool
+    is_judged: bool = True
 
     @property
     def shape(self) -> Shape | None:
@@ -97,8 +99,9 @@ class Job:
         subject = self.subjects[unit.manifest]
         counted = counted_field(subject.shape)
         salt = secret.salt(unit.manifest)
-        if unit.is_live:
-            return Parser(self.reader, secret, salt, subject.live_template, counted, None)
+        if unit.is_live or not subject.is_judged:
+            template = subject.live_template if unit.is_live else subject.template
+            return Parser(self.reader, secret, salt, template, counted, None)
         judge, standing = subject.judge()
         tally = Tally(subject.context.acknowledged, offenders)
         template, defers = subject.template, standing is not None

@@ -16,6 +16,7 @@ from gitops_connect.checks.large.reading import UNIT, Reader, Unit, pieces, unit
 from gitops_connect.checks.large.standing import Examples, Standing
 from gitops_connect.checks.large.templates import Template, learn, learn_live
 from gitops_connect.model.large_manifests import LargeManifest
+from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.shapes import shape_of
 
 _LOOKED_AT = 1000
@@ -42,11 +43,18 @@ def _subject(number: int, manifest: LargeManifest, units: Sequence[Unit], reader
     return Subject(
         context=context,
         kind=manifest.kind,
-        template=learn(_first_lines(own, reader), replace(context, live=standing), manifest.kind),
+        template=_learnt(manifest, _first_lines(own, reader), replace(context, live=standing)),
         live_template=template,
         examples=None if examples is None else examples.offsets,
         is_mixed=examples is not None and examples.are_mixed,
+        is_judged=manifest.is_judged,
     )
+
+
+def _learnt(manifest: LargeManifest, lines: Iterator[bytes], context: ManifestContext) -> Template | None:
+    if manifest.is_judged:
+        return learn(lines, context, manifest.kind)
+    return learn_live(lines, shape_of(context.config or {}, context.schema), tombstones=True)
 
 
 def _first_lines(units: Sequence[Unit], reader: Reader) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gitops_connect.checks.entries import EntryJudge
-from gitops_connect.checks.large.layouts import Anchors, Layout, LineForm, Member, Span, layout_of
+from gitops_connect.checks.large.layouts import Anchors, Field, Layout, LineForm, Member, Span, layout_of
 from gitops_connect.checks.ties import ties_of
 from gitops_connect.checks.topics import TopicFilter
 from gitops_connect.model.manifests import ManifestContext
@@ -121,11 +121,11 @@ def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind)
     return Template(forms, known.topics) if forms else None
 
 
-def learn_live(lines: Iterable[bytes], shape: Shape | None) -> Template | None:
+def learn_live(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool = False) -> Template | None:
     """For the offsets that stand: by what is there, whether it is as it should be or not."""
     counted = counted_field(shape)
     known = Known(offset={counted: FieldType.NUMBER} if counted else {}, counted=counted)
-    forms = _learnt(lines, known, lambda value: value["offset"] is not None, tombstones=False)
+    forms = _learnt(lines, known, lambda value: value["offset"] is not None, tombstones=tombstones)
     return Template(forms) if forms else None
 
 
@@ -177,12 +177,15 @@ def _forms(layout: Layout, known: Known, *, tombstones: bool) -> list[LineForm]:
 def _form(layout: Layout, known: Known) -> LineForm | None:
     """None where one of the fields has no form."""
     varying: dict[int, tuple[Member, str]] = {}
+    fields = []
     for half, members in (("partition", layout.partition), ("offset", layout.offset)):
         for member in members:
             texts = known.texts.get(member.name) if half == "partition" else None
-            pattern = _PATTERNS.get(known.kind(half, member) or FieldType.ANY) if texts is None else _one_of(texts)
-            if pattern is None or type(member.value) not in _BY_TYPE:
+            kind = known.kind(half, member) if texts is None else FieldType.TEXT
+            pattern = _PATTERNS.get(kind or FieldType.ANY) if texts is None else _one_of(texts)
+            if kind is None or pattern is None or type(member.value) not in _BY_TYPE:
                 return None
+            fields.append(Field(half, member.name, kind, texts))
             if texts is None or len(texts) > 1:
                 varying[member.start] = member, pattern
     members = [varying[start][0] for start in sorted(varying)]
@@ -194,6 +197,7 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
         form,
         number=_number(layout, known, anchors),
         topic=_topic(layout, anchors),
+        fields=tuple(fields),
         is_canonical=layout.line.decode() == _canonical(layout.value),
     )
 

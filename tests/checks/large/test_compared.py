@@ -1,0 +1,55 @@
+"""What was written by Connect or by this program is not judged: whatever it is, it is compared as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from large_engine import READER, Case, InProcess, filed, jsonl
+from manifests import MIRROR, entry, mirrored, offsets
+
+from gitops_connect.checks.large.check import carry_out
+from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.large_manifests import LargeVerdict
+from gitops_connect.model.operations import OperationKind
+
+pytestmark = pytest.mark.slow
+
+ODD = [entry({"neither": "topic", "nor": 1.5}, {"offset": -7, "flag": True}), entry({}, {"x": None})]
+
+
+def compared(case: Case, folder: Path, unit: int = 300) -> LargeVerdict:
+    manifest = replace(filed(case, folder / "files"), is_judged=False)
+    (verdict,) = carry_out([manifest], prepare([manifest], READER, 3, unit), InProcess(2))
+    assert not verdict.errors
+    assert verdict.difference is not None
+    return verdict
+
+
+def test_odd_offsets_are_compared(tmp_path: Path) -> None:
+    live = [*ODD, *(mirrored(n, n) for n in range(50))]
+    verdict = compared(Case(jsonl(live), MIRROR, offsets(*live), OperationKind.REPLACE), tmp_path)
+    assert verdict.difference is not None
+    assert {way: count for way, count in verdict.difference.counts.items() if count} == {Direction.SAME: 52}
+    assert not verdict.counts
+
+
+def test_each_difference_is_told(tmp_path: Path) -> None:
+    live = [ODD[0], *(mirrored(n, 10) for n in range(100))]
+    sent = [
+        ODD[1],
+        *(mirrored(n, 10 + n % 3 - 1) for n in range(60)),
+        *({**mirrored(n, 0), "offset": None} for n in range(60, 130)),
+    ]
+    verdict = compared(Case(jsonl(sent), MIRROR, offsets(*live), OperationKind.ALTER), tmp_path)
+    assert verdict.difference is not None
+    assert {way: count for way, count in verdict.difference.counts.items() if count} == {
+        Direction.NEW: 1,
+        Direction.SAME: 20,
+        Direction.FORWARD: 20,
+        Direction.REWIND: 20,
+        Direction.REMOVED: 40,
+    }
+    assert verdict.counts == {"manifest/nothing-to-remove": 30}
