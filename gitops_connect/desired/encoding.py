@@ -20,15 +20,20 @@ _SAVE_AS_UTF8 = "save the file as UTF-8"
 
 def decode(content: bytes) -> str:
     """The text, without a byte order mark. Raises Refused."""
-    for mark, encoding in _OTHERS.items():
-        if content.startswith(mark):
-            raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
+    refuse_others(content)
     try:
         return content.decode().removeprefix(MARK)
     except UnicodeDecodeError as error:
         place = place_after(content[: error.start].decode().removeprefix(MARK))
         summary = f"the file is not UTF-8: {not_utf8(content[error.start])}"
         raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
+
+
+def refuse_others(content: bytes) -> None:
+    """Raise Refused where a file that begins so says of itself that it is not UTF-8."""
+    for mark, encoding in _OTHERS.items():
+        if content.startswith(mark):
+            raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
 
 
 def refuse_control_characters(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The path that a document gives of a manifest -> the file of the repository that it means."""
+"""The path that a document gives of a manifest -> the files of the repository that it means."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from gitops_connect.desired.globs import Glob, folder_of, is_glob, is_hidden
+from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.suggestions import closest
+from gitops_connect.model.suggestions import closest, did_you_mean
 
 _NEIGHBOURS = 100
 """Files of one folder that a misspelt name is compared with: each takes a moment."""
+_SHOWN = 3
+"""Files that are named where a glob meets none."""
 
 
 class Lost(NamedTuple):
@@ -31,23 +35,54 @@ class ManifestFiles:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = entries
 
-    def find(self, path: str, document: str, connector: ConnectorName) -> Entry | Lost:
-        """The file for that connector, at a path that stands in the document with that path.
+    def find(self, path: str, document: str, connector: ConnectorName) -> tuple[Entry, ...] | Lost:
+        """The files for that connector, at a path that stands in the document with that path; sorted by path.
 
         A path begins at the repository's folder, or with `./` or `../` at the document's. A folder stands for the file
-        in it that has the connector's name, as in Strimzi's ConfigMaps (Strimzi proposal 083).
+        in it that has the connector's name, as in Strimzi's ConfigMaps (Strimzi proposal 083), and where there is none
+        for all manifests in it and below.
         """
         resolved = _resolve(path, document)
         if resolved is None:
             hint = "a path begins at the repository's folder, or with ./ at the folder of its document"
             return Lost("offsets/path", f"the path {path!r} leads out of the repository", hint)
+        if resolved in self._by_path and not path.endswith("/"):
+            return (self._by_path[resolved],)
+        if is_glob(resolved):
+            return self._met(resolved)
         if path.endswith("/") or not resolved or self._is_folder(resolved):
-            names = [f"{name}.json" for name in (connector.replace("->", "--"), connector)]
-            wanted = [f"{resolved}/{name}" if resolved else name for name in names]
+            return self._in_folder(resolved, connector)
+        return self._lost(resolved)
+
+    def _in_folder(self, folder: str, connector: ConnectorName) -> tuple[Entry, ...] | Lost:
+        start = f"{folder}/" if folder else ""
+        names = [f"{start}{name}.json" for name in (connector.replace("->", "--"), connector)]
+        named = next((self._by_path[one] for one in names if one in self._by_path), None)
+        if named is not None:
+            return (named,)
+        inside = (path for path in self._under(start) if not is_hidden(path[len(start) :]))
+        return tuple(self._by_path[path] for path in inside if is_manifest(path)) or self._lost(names[0])
+
+    def _met(self, glob: str) -> tuple[Entry, ...] | Lost:
+        folder, pattern = folder_of(glob), Glob(glob)
+        met = [path for path in self._under(f"{folder}/" if folder else "") if pattern.meets(path)]
+        found = tuple(self._by_path[path] for path in met if is_manifest(path))
+        return found or self._not_met(glob, folder, met)
+
+    def _not_met(self, glob: str, folder: str, met: Sequence[str]) -> Lost:
+        where = f"in {folder!r}" if folder else "in the repository's folder"
+        if met:
+            summary = f"of the files that {glob!r} meets, such as {met[0]!r}, none is a manifest"
+            return Lost("offsets/no-file", summary, f"a manifest is told by its suffix: {', '.join(SUFFIXES)}")
+        inside = [path.rpartition("/")[2] for path in islice(self._inside(folder), _SHOWN)]
+        if inside:
+            near = f"{where} are {', '.join(map(repr, inside))}"
+        elif folder and not self._is_folder(folder):
+            near = f"there is no folder {folder!r}{did_you_mean(folder, self._folders)}"
         else:
-            wanted = [resolved]
-        found = next((self._by_path[one] for one in wanted if one in self._by_path), None)
-        return found if found is not None else self._lost(wanted[0])
+            near = f"{where} are folders only; ** stands for any number of them"
+        hint = "* and ? and [...] stand within one name; what begins with _ or . is passed over"
+        return Lost("offsets/no-file", f"no file of the repository is met by {glob!r}: {near}", hint)
 
     def _lost(self, path: str) -> Lost:
         nearest = self._nearest(path)
@@ -67,8 +102,11 @@ class ManifestFiles:
     def _inside(self, folder: str) -> Iterator[str]:
         """The first files that lie in the folder itself."""
         start = f"{folder}/" if folder else ""
-        under = self._paths[bisect_left(self._paths, start) : bisect_left(self._paths, start + "\U0010ffff")]
-        return islice((path for path in under if "/" not in path[len(start) :]), _NEIGHBOURS)
+        return islice((path for path in self._under(start) if "/" not in path[len(start) :]), _NEIGHBOURS)
+
+    def _under(self, start: str) -> Sequence[str]:
+        """The paths that begin so."""
+        return self._paths[bisect_left(self._paths, start) : bisect_left(self._paths, start + "\U0010ffff")]
 
     def _is_folder(self, path: str) -> bool:
         index = bisect_left(self._paths, f"{path}/")
@@ -81,6 +119,11 @@ class ManifestFiles:
     @cached_property
     def _paths(self) -> list[str]:
         return sorted(self._by_path)
+
+    @cached_property
+    def _folders(self) -> set[str]:
+        """The first ones: each that is compared takes a moment."""
+        return set(islice(dict.fromkeys(path.rpartition("/")[0] for path in self._paths if "/" in path), _NEIGHBOURS))
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gitops_connect.desired.manifest_files import Lost, ManifestFiles
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOperation, ManifestFile
+from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.manifests import Manifest, ManifestEntry
@@ -50,12 +50,11 @@ class _Draft:
         manifest = self._manifest(files)
         if isinstance(manifest, Diagnostic):
             return manifest
-        source = manifest.entries[0].blob_id if isinstance(manifest, ManifestFile) else self.section.get("offsets")
         return DesiredOperation(
             name=name,
             connector=self.connector,
             kind=kind,
-            digest=_digest(self.connector, kind, source),
+            digest=_digest(self.connector, kind, self._content(manifest)),
             document=self.document,
             pointer=self.pointer,
             manifest=manifest,
@@ -63,9 +62,21 @@ class _Draft:
             reason=_one_line(self.section.get("reason", "")),
         )
 
-    def _manifest(self, files: ManifestFiles) -> ManifestFile | Manifest | Diagnostic | None:
+    def _content(self, manifest: ManifestFile | ManifestUri | Manifest | None) -> object:
+        """What says which offsets they are: the contents of files, wherever these lie, or the text of the document."""
+        match manifest:
+            case ManifestFile(entries=(only,)):
+                return only.blob_id
+            case ManifestFile():
+                return [entry.blob_id for entry in manifest.entries]
+            case ManifestUri():
+                return manifest.sha256
+            case _:
+                return self.section.get("offsets")
+
+    def _manifest(self, files: ManifestFiles) -> ManifestFile | ManifestUri | Manifest | Diagnostic | None:
         if "manifest" in self.section:
-            return self._file(files)
+            return self._uri() if "uri" in self.section["manifest"] else self._file(files)
         if "offsets" in self.section:
             return self._inline()
         return None
@@ -75,7 +86,12 @@ class _Draft:
         found = files.find(self.section["manifest"]["path"], self.document.location.file, self.connector)
         if isinstance(found, Lost):
             return Diagnostic(Severity.ERROR, found.rule, found.summary, location, found.hint, self.connector)
-        return ManifestFile((found,), location)
+        return ManifestFile(found, location)
+
+    def _uri(self) -> ManifestUri:
+        named = self.section["manifest"]
+        location = self.document.locate((*self.pointer, "manifest", "uri"))
+        return ManifestUri(named["uri"], named["sha256"].lower(), location)
 
     def _inline(self) -> Manifest:
         pointer = (*self.pointer, "offsets")
@@ -87,7 +103,7 @@ class _Draft:
 
 
 def _digest(connector: ConnectorName, kind: OperationKind, source: object) -> Digest:
-    """`source` is a file's blob id, or the offsets as they stand; JSON may not be able to say the latter."""
+    """`source` is the digest of a content, or the offsets as they stand; JSON may not be able to say the latter."""
     try:
         return digest([connector, kind.value, source])
     except (TypeError, ValueError):

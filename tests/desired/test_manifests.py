@@ -295,7 +295,8 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.csv", "partition.a\nx\n", "manifest/format", (1, 1), "no column offset.FIELD"),
         ("a.csv", "partition.a;offset.b\nx;1\n", "manifest/format", (1, 1), "is ';' meant"),
         # the name
-        ("a.parquet", b"PAR1", "manifest/format", (1, 1), "the suffix '.parquet'; known are .json"),
+        ("a.parquet", b"PAR1", "manifest/too-large", (1, 1), "Parquet, which is read on Spark"),
+        ("a.parquet.gz", b"", "manifest/format", (1, 1), "Parquet is compressed inside"),
         ("a.json.gz.zst", b"", "manifest/format", (1, 1), "the suffix '.gz'"),
         ("offsets", b"[]", "manifest/format", (1, 1), "a name without a suffix"),
         (

@@ -6,7 +6,7 @@ import pytest
 from document_files import LOCAL, connector, declare, rules
 
 from gitops_connect.desired.manifest_files import Lost, ManifestFiles
-from gitops_connect.model.desired import DesiredOperation, ManifestFile, OnDelete
+from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri, OnDelete
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -193,6 +193,28 @@ def test_the_digest_of_a_file_is_that_of_its_content() -> None:
     assert of("x.jsonl", "{}") != of("x.jsonl", "{} ")
 
 
+def test_the_digest_of_several_files_is_that_of_their_contents_in_order() -> None:
+    def of(path: str, **contents: str) -> str:
+        return only(change(spec=from_file(path)), **{f"o/{name}.jsonl": text for name, text in contents.items()}).digest
+
+    both = of("o/", a="1", b="2")
+    assert both == of("o/*.jsonl", c="1", d="2")
+    assert of("o/*", a="1") == of("o/a.jsonl", a="1")
+    assert len({both, of("o/", a="2", b="1"), of("o/", a="1"), of("o/", a="1", b="2", c="2")}) == 4
+
+
+def test_a_change_from_a_uri_is_known_by_what_was_reviewed() -> None:
+    def of(uri: str, sha256: str) -> DesiredOperation:
+        return only(change(spec=f"  operation: alter\n  manifest:\n    uri: {uri}\n    sha256: {sha256}\n"))
+
+    found = of("s3a://bucket/a b/*.jsonl", "AB" * 32)
+    assert isinstance(found.manifest, ManifestUri)
+    assert (found.manifest.uri, found.manifest.sha256) == ("s3a://bucket/a b/*.jsonl", "ab" * 32)
+    assert str(found.manifest.location) == "a.yaml:9:5"
+    assert found.digest == of("hdfs:/elsewhere.csv", "ab" * 32).digest
+    assert found.digest != of("s3a://bucket/a b/*.jsonl", "cd" * 32).digest
+
+
 def test_a_reason_is_one_line_that_drives_no_terminal() -> None:
     found = only(change(spec='  operation: reset\n  reason: "one\\ntwo\\e[31m\\tthree  "\n'))
     assert found.reason == "one two [31m three"
@@ -228,8 +250,83 @@ def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
         "clusters/east--west.MirrorSourceConnector.json",
     )
     found = known.find(path, "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, Entry), found
-    assert found.path == wanted
+    assert not isinstance(found, Lost), found
+    assert [entry.path for entry in found] == [wanted]
+
+
+TREE = (
+    "README.md",
+    "offsets/README.md",
+    "offsets/_SUCCESS",
+    "offsets/_old/a.jsonl",
+    "offsets/a.jsonl",
+    "offsets/b.csv.gz",
+    "offsets/deep/.c.json",
+    "offsets/deep/c.json",
+    "offsets/deep/er/[d].parquet",
+    "offsets/deep/er/d.yaml",
+    "orders/part-0.jsonl.zst",
+    "orders/part-10.jsonl.zst",
+    "orders/part-2.jsonl.zst",
+    "x.json",
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (
+            "offsets",
+            ["a.jsonl", "b.csv.gz", "deep/c.json", "deep/er/[d].parquet", "deep/er/d.yaml"],
+        ),
+        ("offsets/*", ["a.jsonl", "b.csv.gz"]),
+        ("offsets/*.jsonl", ["a.jsonl"]),
+        ("offsets/_old/*", ["_old/a.jsonl"]),
+        ("offsets/_*/*", ["_old/a.jsonl"]),
+        ("offsets/?.[!j]*", ["b.csv.gz"]),
+        ("offsets/*/*", ["deep/c.json"]),
+        ("offsets/**", ["a.jsonl", "b.csv.gz", "deep/c.json", "deep/er/[d].parquet", "deep/er/d.yaml"]),
+        ("offsets/**/*.json", ["deep/c.json"]),
+        ("offsets/**/**/d.yaml", ["deep/er/d.yaml"]),
+        ("./../offsets/deep/**/er/*", ["deep/er/[d].parquet", "deep/er/d.yaml"]),
+        ("offsets/deep/er/[d].parquet", ["deep/er/[d].parquet"]),
+        ("offsets/deep/er/[d].yaml", ["deep/er/d.yaml"]),
+    ],
+)
+def test_the_files_that_a_folder_or_a_glob_means(path: str, wanted: list[str]) -> None:
+    found = files(*TREE).find(path, "clusters/x.yaml", MIRROR)
+    assert not isinstance(found, Lost), found
+    assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
+
+
+def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
+    found = files(*reversed(TREE)).find("orders/", "x.yaml", MIRROR)
+    assert not isinstance(found, Lost)
+    names = ["orders/part-0.jsonl.zst", "orders/part-10.jsonl.zst", "orders/part-2.jsonl.zst"]
+    assert [one.path for one in found] == names
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("offsets/*.jsnl", "in 'offsets' are 'README.md', '_SUCCESS', 'a.jsonl'"),
+        ("offset/*.jsonl", "there is no folder 'offset'; did you mean 'offsets'?"),
+        ("*.jsonl", "in the repository's folder are 'README.md', 'x.json'"),
+        ("offsets/*.md", "of the files that 'offsets/*.md' meets, such as 'offsets/README.md', none is a manifest"),
+        ("nothing/like/**", "there is no folder 'nothing/like'"),
+    ],
+)
+def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> None:
+    found = files(*TREE).find(path, "x.yaml", MIRROR)
+    assert isinstance(found, Lost)
+    assert found.rule == "offsets/no-file"
+    assert found.summary.endswith(said), found
+
+
+def test_a_glob_with_many_wildcards_is_decided_at_once() -> None:
+    known = files("/".join("a" * 200) + "/x.json", "a" * 200 + ".json")
+    for path in ("**/a/" * 50 + "y.json", "*a" * 50 + "b.json"):
+        assert isinstance(known.find(path, "x.yaml", MIRROR), Lost)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "a/../../x.json", "./../../../x.json"])
@@ -247,13 +344,13 @@ def test_no_path_leads_out_of_the_repository(path: str) -> None:
         ("offset/orders.jsonl", "offsets/orders.jsonl"),
         ("orders.jsonl", "offsets/orders.jsonl"),
         ("offsets/Orders.jsonl", "offsets/orders.jsonl"),
-        ("mirrors/", "mirrors/east--west.MirrorSourceConnector.json.gz"),
-        ("offsets/", None),
+        ("mirrors/", "mirrors/east--west.MirrorSourceConnector.json_"),
+        ("other/", None),
         ("nothing/like/it.csv", None),
     ],
 )
 def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None:
-    known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json.gz", "README.md")
+    known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json_", "README.md", "other/x")
     found = known.find(path, "clusters/local/x.yaml", MIRROR)
     assert isinstance(found, Lost)
     assert found.rule == "offsets/no-file"

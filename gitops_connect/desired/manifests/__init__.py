@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gitops_connect.desired.manifests import csv_table, json_body, json_lines
 from gitops_connect.desired.manifests.content import MAX_SIZE, text_of
 from gitops_connect.desired.manifests.faults import Faults
+from gitops_connect.desired.manifests.formats import Format, format_of
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestEntry
-from gitops_connect.model.unreadable import EMPTY, FORMAT, TOO_LARGE, Place, Unreadable, shown
+from gitops_connect.model.unreadable import EMPTY, TOO_LARGE, Place, Unreadable
 
-__all__ = ["MAX_ENTRIES", "MAX_SIZE", "SUFFIXES", "parse"]
+__all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
 
 _Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
 
@@ -27,17 +28,12 @@ def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     return yaml_body.read(text, faults)
 
 
-_READERS: dict[str, _Reader] = {
-    ".json": json_body.read,
-    ".yaml": _read_yaml,
-    ".yml": _read_yaml,
-    ".jsonl": json_lines.read,
-    ".ndjson": json_lines.read,
-    ".csv": csv_table.read,
+_READERS: dict[Format, _Reader] = {
+    Format.JSON: json_body.read,
+    Format.YAML: _read_yaml,
+    Format.LINES: json_lines.read,
+    Format.CSV: csv_table.read,
 }
-_COMPRESSIONS = (".gz", ".zst")
-SUFFIXES = tuple(_READERS)
-"""Of the formats; `.gz` or `.zst` may follow."""
 
 
 def parse(blob: Blob) -> Manifest:
@@ -45,30 +41,51 @@ def parse(blob: Blob) -> Manifest:
 
     A blob of more than `MAX_SIZE` bytes is refused, so that no more than one byte more need be read of a file.
     """
-    faults = Faults(blob.path)
-    entries: list[ManifestEntry] = []
-    try:
-        reader, compression = _format(blob.path)
-        for value, place in reader(text_of(blob.content, compression), faults):
-            if len(entries) == MAX_ENTRIES:
-                faults.add_last(TOO_LARGE, f"more than {MAX_ENTRIES} entries", place)
-                break
-            entries.append(ManifestEntry(value, Location(blob.path, *place)))
-    except Unreadable as error:
-        faults.add_last(error.rule, error.found, error.place)
-    if not entries and not faults.count:
-        faults.add(EMPTY, "no entries")
-    return Manifest(Location(blob.path), tuple(entries), faults.listed())
+    return parse_all([blob])
 
 
-def _format(path: str) -> tuple[_Reader, str]:
-    """How to read a file of that name, and how it is compressed."""
-    name = path.rpartition("/")[2].lower()
-    compression = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
-    plain = name.removesuffix(compression)
-    suffix = plain[plain.rfind(".") :] if "." in plain else ""
-    if suffix not in _READERS:
-        found = f"the suffix {shown(suffix)}" if suffix else "a name without a suffix"
-        known = ", ".join(SUFFIXES)
-        raise Unreadable(FORMAT, f"{found}; known are {known}, each also with {' or '.join(_COMPRESSIONS)} after it")
-    return _READERS[suffix], compression
+def parse_all(blobs: Iterable[Blob]) -> Manifest:
+    """The same of a manifest in several files, at least one: the limits are over all of them together."""
+    parser = _Parser()
+    for blob in blobs:
+        if not parser.read(blob):
+            break
+    return parser.manifest()
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self._faults = Faults()
+        self._entries: list[ManifestEntry] = []
+        self._location: Location | None = None
+        self._left = MAX_SIZE
+
+    def read(self, blob: Blob) -> bool:
+        """False where the limits are reached, and no further file is read."""
+        self._location = self._location or Location(blob.path)
+        self._faults.path = blob.path
+        try:
+            self._add(blob)
+        except Unreadable as error:
+            self._faults.add_last(error.rule, error.found, error.place)
+            return error.rule != TOO_LARGE and not self._faults.given_up
+        return True
+
+    def manifest(self) -> Manifest:
+        if self._location is None:
+            raise AssertionError("a manifest is in one file at least")
+        if not self._entries and not self._faults.count:
+            self._faults.path = self._location.file
+            self._faults.add(EMPTY, "no entries")
+        return Manifest(self._location, tuple(self._entries), self._faults.listed())
+
+    def _add(self, blob: Blob) -> None:
+        form, compression = format_of(blob.path)
+        if form is Format.PARQUET:
+            raise Unreadable(TOO_LARGE, "Parquet, which is read on Spark and not in this process")
+        text, size = text_of(blob.content, compression, self._left)
+        self._left -= size
+        for value, place in _READERS[form](text, self._faults):
+            if len(self._entries) == MAX_ENTRIES:
+                raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES} entries", place)
+            self._entries.append(ManifestEntry(value, Location(blob.path, *place)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from mmap import mmap
 from typing import Protocol
 
@@ -26,6 +27,10 @@ _MAGIC = {
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PIECE = 256
 """Bytes decompressed at a time. zstd makes at most 8 MiB of them: a block of 128 KiB may be written in 4 bytes."""
+_STEP = 1024 * 1024
+"""Bytes at a time of what is not compressed."""
+_LONGEST_MARK = 4
+"""Bytes of a byte order mark."""
 _MAX_MEMBERS = 1000
 """Compressed files one behind the other, as `cat a.gz b.gz` makes them. Each costs as much as a larger one."""
 _MAX_WINDOW = 128 * 1024 * 1024
@@ -44,16 +49,19 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def text_of(content: bytes, compression: str) -> str:
-    """The text of a file whose name says that it is compressed so (`.gz`, `.zst`, or empty). Raises Unreadable."""
-    if len(content) > MAX_SIZE:
-        raise _too_large("the file has")
+def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[str, int]:
+    """The text of a file whose name says that it is compressed so (`.gz`, `.zst`, or empty), and its size in bytes.
+
+    Raises Unreadable, also where it would be larger than `at_most`, before or after decompressing.
+    """
+    if len(content) > at_most:
+        raise _too_large("the file has", at_most)
     plain = bytearray()
     for piece in unpack(content, compression):
         plain += piece
-        if len(plain) > MAX_SIZE:
-            raise _too_large("the file has, decompressed,")
-    return decode(bytes(plain))
+        if len(plain) > at_most:
+            raise _too_large("the file has, decompressed,", at_most)
+    return decode(bytes(plain)), max(len(plain), len(content))
 
 
 def decode(content: bytes) -> str:
@@ -61,11 +69,30 @@ def decode(content: bytes) -> str:
     try:
         text = encoding.decode(content)
     except Refused as refused:
-        found = refused.summary.partition(": ")[2] or refused.summary
-        raise Unreadable(ENCODING, found, refused.place) from refused
+        raise _no_utf8(refused) from refused
     if (at := text.find("\0")) >= 0:
         raise Unreadable(ENCODING, utf8.NUL, encoding.place_after(text[:at]))
     return text
+
+
+def texts(packed: Content, compression: str) -> Iterator[str]:
+    """The text of a file piece by piece, as `text_of` has it, of any size. Raises Unreadable."""
+    pieces = unpack(packed, compression)
+    first = b""
+    for piece in pieces:
+        first += piece
+        if len(first) >= _LONGEST_MARK:
+            break
+    try:
+        encoding.refuse_others(first)
+    except Refused as refused:
+        raise _no_utf8(refused) from refused
+    yield from utf8.texts(chain([first], pieces))
+
+
+def _no_utf8(refused: Refused) -> Unreadable:
+    found = refused.summary.partition(": ")[2] or refused.summary
+    return Unreadable(ENCODING, found, refused.place)
 
 
 def unpack(content: Content, compression: str) -> Iterator[bytes]:
@@ -74,7 +101,9 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
         raise Unreadable(FORMAT, "a pointer of Git LFS in place of the file, whose content is not in the repository")
     if not compression:
         refuse_compressed(content)
-        yield content[:]
+        yield content[:_STEP]
+        for at in range(_STEP, len(content), _STEP):
+            yield content[at : at + _STEP]
         return
     if not _MAGIC[compression].match(content):
         found = "nothing" if not len(content) else f"bytes that do not begin as a {compression} file does"
@@ -120,5 +149,6 @@ def _start_zstd() -> _Decompressor:
     return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
 
 
-def _too_large(what: str) -> Unreadable:
-    return Unreadable(TOO_LARGE, f"{what} more than {MAX_SIZE // 1024**2} MiB")
+def _too_large(what: str, at_most: int) -> Unreadable:
+    found = what if at_most == MAX_SIZE else "the files have, together,"
+    return Unreadable(TOO_LARGE, f"{found} more than {MAX_SIZE // 1024**2} MiB")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.json_values import Doubt, JsonValues, Misread
 from gitops_connect.desired.manifests.lines import lines_of
-from gitops_connect.model.unreadable import DUPLICATE_KEY, FORMAT, SYNTAX, Place, Unreadable, shown
+from gitops_connect.model.entry_texts import MAX_ENTRY
+from gitops_connect.model.unreadable import DUPLICATE_KEY, FORMAT, SYNTAX, TOO_LARGE, Place, Unreadable, shown
 
 _PARTS = ("partition", "offset")
 _BLANK = " \t\r\n"
@@ -28,7 +29,12 @@ Column = tuple[str, str]
 
 def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entry of each line below the header. Raises Unreadable."""
-    rows = _rows(text)
+    return read_lines(lines_of(text), faults)
+
+
+def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The same out of lines as they come, each with its end; one row at a time is held."""
+    rows = _rows(lines)
     header, place = next(rows, ([], Place()))
     if not header:
         return
@@ -45,17 +51,37 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
             yield entry, at
 
 
-def _rows(text: str) -> Iterator[tuple[list[str], Place]]:
+def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place]]:
     """Each row with the line that it begins in: a cell in quotes may hold line breaks."""
-    reader = csv.reader(lines_of(text), strict=True)
-    line = 1
+    row = _Row(lines)
+    reader = csv.reader(row.lines(), strict=True)
     try:
         for cells in reader:
             if cells:
-                yield cells, Place(line)
-            line = reader.line_num + 1
+                yield cells, Place(row.line)
+            row.begin(reader.line_num + 1)
     except csv.Error as error:
-        raise Unreadable(SYNTAX, f"no CSV: {error}", (line, 1)) from error
+        raise Unreadable(SYNTAX, f"no CSV: {error}", (row.line, 1)) from error
+
+
+class _Row:
+    """The row that is being read. Cells in quotes may make it go on over any number of lines."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self._length = 0
+        self.line = 1
+
+    def begin(self, line: int) -> None:
+        self.line = line
+        self._length = 0
+
+    def lines(self) -> Iterator[str]:
+        for line in self._lines:
+            self._length += len(line)
+            if self._length > MAX_ENTRY:
+                raise Unreadable(TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self.line, 1))
+            yield line
 
 
 def _columns(header: Sequence[str], place: Place) -> list[Column]:

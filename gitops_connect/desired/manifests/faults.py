@@ -13,27 +13,28 @@ MAX_COUNTED = 1000
 
 
 class Faults:
-    """The faults of one file, in the order in which they were met."""
+    """The faults of one manifest, in the order in which they were met; `path` is the file that is being read."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str = "") -> None:
+        self.path = path
         self._shown: list[ManifestFault] = []
         self._first_left_out: ManifestFault | None = None
         self.count = 0
         """How many there are."""
-        self._given_up = False
+        self.given_up = False
+        """Whether there are too many to go on."""
 
     def add(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
         """Remember a fault. Raises Unreadable where there are too many to go on."""
         if self.count == MAX_COUNTED:
-            self._given_up = True
+            self.given_up = True
             raise Unreadable(rule, found, place)
         self.add_last(rule, found, place)
 
     def add_last(self, rule: str, found: str, place: tuple[int, int]) -> None:
         """Remember the fault that ended the reading."""
         self.count += 1
-        fault = ManifestFault(rule, found, Location(self._path, *place))
+        fault = ManifestFault(rule, found, Location(self.path, *place))
         if len(self._shown) < MAX_SHOWN:
             self._shown.append(fault)
         elif self._first_left_out is None:
@@ -45,7 +46,7 @@ class Faults:
             return tuple(self._shown)
         left_out, first = self.count - MAX_SHOWN, self._first_left_out
         found = f"{left_out} more such places or others, this is the first of them: {first.found}"
-        if self._given_up:
+        if self.given_up:
             found = (
                 f"more than {left_out - 1} further places, and the rest is not read; the first of them: {first.found}"
             )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from gitops_connect.model.unreadable import Place
+from gitops_connect.model.entry_texts import MAX_ENTRY
+from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
 
 
 class Lines:
@@ -33,3 +34,28 @@ def lines_of(text: str) -> Iterator[str]:
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
+
+
+def joined_lines(texts: Iterable[str]) -> Iterator[str]:
+    """The same out of a text that comes in pieces. Raises Unreadable where a line is longer than any entry."""
+    held: list[str] = []
+    length, line = 0, 1
+    for text in texts:
+        *whole, rest = _lines_and_rest(text)
+        if whole:
+            yield "".join((*held, whole[0]))
+            yield from whole[1:]
+            line += len(whole)
+            held, length = [], 0
+        held.append(rest)
+        length += len(rest)
+        if length > MAX_ENTRY:
+            raise Unreadable(TOO_LARGE, f"a line of more than {MAX_ENTRY // 1024**2} MiB", (line, 1))
+    if length:
+        yield "".join(held)
+
+
+def _lines_and_rest(text: str) -> list[str]:
+    """Each line with its line feed, and what stands behind the last one."""
+    *whole, rest = text.split("\n")
+    return [*(f"{line}\n" for line in whole), rest]

@@ -17,7 +17,7 @@ class _AllFaults(Faults):
     """Remembers each, and never gives up: whoever reads in parts counts in parts."""
 
     def __init__(self) -> None:
-        super().__init__("")
+        super().__init__()
         self.all: list[LineFault] = []
 
     def add(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
@@ -35,7 +35,7 @@ def refuse(piece: bytes, is_first: bool) -> LineFault | None:  # noqa: FBT001 - 
     """Why these bytes are no text of a manifest; the first ones may also be something else than a manifest."""
     try:
         if is_first:
-            next(content.unpack(piece, ""))
+            next(content.unpack(piece, ""), None)
         content.decode(piece)
     except Unreadable as error:
         return LineFault(error.rule, error.found, *error.place)

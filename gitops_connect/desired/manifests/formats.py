@@ -1,0 +1,62 @@
+"""What a manifest's name says of its content: the format, and how it is compressed."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from gitops_connect.model.unreadable import FORMAT, Unreadable, shown
+
+
+class Format(Enum):
+    """How the entries are written."""
+
+    JSON = "JSON"
+    YAML = "YAML"
+    LINES = "JSON Lines"
+    CSV = "CSV"
+    PARQUET = "Parquet"
+
+
+_BY_SUFFIX = {
+    ".json": Format.JSON,
+    ".yaml": Format.YAML,
+    ".yml": Format.YAML,
+    ".jsonl": Format.LINES,
+    ".ndjson": Format.LINES,
+    ".csv": Format.CSV,
+    ".parquet": Format.PARQUET,
+}
+SUFFIXES = tuple(_BY_SUFFIX)
+"""Of the formats; `.gz` or `.zst` may follow, but of Parquet, which is compressed inside."""
+_COMPRESSIONS = (".gz", ".zst")
+
+
+def format_of(path: str) -> tuple[Format, str]:
+    """The format of a file of that name, and how it is compressed: `.gz`, `.zst`, or empty. Raises Unreadable."""
+    name = path.rpartition("/")[2].lower()
+    compression = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
+    plain = name.removesuffix(compression)
+    suffix = plain[plain.rfind(".") :] if "." in plain else ""
+    if suffix not in _BY_SUFFIX:
+        found = f"the suffix {shown(suffix)}" if suffix else "a name without a suffix"
+        known = ", ".join(SUFFIXES)
+        raise Unreadable(FORMAT, f"{found}; known are {known}, each also with {' or '.join(_COMPRESSIONS)} after it")
+    if _BY_SUFFIX[suffix] is Format.PARQUET and compression:
+        raise Unreadable(FORMAT, f"Parquet in {compression}; Parquet is compressed inside, and is read as it is")
+    return _BY_SUFFIX[suffix], compression
+
+
+def suffix_of(path: str) -> str:
+    """What the format is told by, in small letters: `.json.gz`. Raises Unreadable."""
+    _, compression = format_of(path)
+    plain = path.lower().removesuffix(compression)
+    return plain[plain.rfind(".") :] + compression
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file of that name is one, where a folder or a glob stands for all that are."""
+    try:
+        format_of(path)
+    except Unreadable:
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""Manifests of any size, as lines: an entry each, which the strict reader of lines judges later.
+
+The same entries at the same places as `parse` has of the same file, and the same words for what is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+
+from gitops_connect.desired.manifests import content, csv_table
+from gitops_connect.desired.manifests.faults import Faults
+from gitops_connect.desired.manifests.formats import Format, format_of
+from gitops_connect.desired.manifests.json_values import JsonValues, Misread
+from gitops_connect.desired.manifests.lines import joined_lines
+from gitops_connect.model import entry_texts
+from gitops_connect.model.large_manifests import LineFault
+from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
+
+Line = tuple[str, Place]
+"""The text of an entry, in one line without its end; where the entry begins in the file."""
+_ADVICE = "write it as JSON Lines, which may have any size"
+
+
+class AllFaults(Faults):
+    """Of one file: each of them, as long as it makes sense to read on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[LineFault] = []
+
+    def add_last(self, rule: str, found: str, place: tuple[int, int]) -> None:
+        """Remember it."""
+        self.count += 1
+        self.all.append(LineFault(rule, found, *place))
+
+
+class NoText(Exception):
+    """The file is no text throughout: nothing of it is a manifest, and this fault is all that is said of it."""
+
+    def __init__(self, fault: Unreadable) -> None:
+        super().__init__(fault.found)
+        self.fault = LineFault(fault.rule, fault.found, *fault.place)
+
+
+def is_staged_as_it_is(path: str) -> bool:
+    """Whether the engine on Spark reads a file of that name. Raises Unreadable where it is no manifest's name."""
+    return format_of(path)[0] in (Format.LINES, Format.PARQUET)
+
+
+def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
+    """The entries of a file in any other format; what has none becomes a fault. Raises NoText, once all is read."""
+    try:
+        form, compression = format_of(path)
+    except Unreadable as error:
+        faults.add_last(error.rule, error.found, error.place)
+        return
+    texts = _texts(packed, compression)
+    try:
+        yield from _READERS[form](texts, faults)
+    except Unreadable as error:
+        faults.add_last(error.rule, error.found, error.place)
+    for _ in texts:
+        # What is wrong with the text behind a fault makes that fault meaningless.
+        pass
+
+
+def _texts(packed: content.Content, compression: str) -> Iterator[str]:
+    try:
+        yield from content.texts(packed, compression)
+    except Unreadable as error:
+        raise NoText(error) from error
+
+
+def _of_json(texts: Iterable[str], faults: Faults) -> Iterator[Line]:
+    values = JsonValues()
+
+    def beside(text: str, place: Place) -> None:
+        try:
+            _, _, doubts = values.read(text, 0)
+        except Misread as error:
+            raise AssertionError(f"the same text was read before: {error.found}") from error
+        for doubt in doubts:
+            faults.add(doubt.rule, doubt.found, place)
+
+    for entry in entry_texts.Body(texts, beside=beside, note=faults.add).entries():
+        yield entry.text, Place(entry.line, entry.column)
+
+
+def _of_csv(texts: Iterable[str], faults: Faults) -> Iterator[Line]:
+    for value, place in csv_table.read_lines(joined_lines(texts), faults):
+        yield json.dumps(value), place
+
+
+def _of_yaml(texts: Iterable[str], faults: Faults) -> Iterator[Line]:
+    """Its reader holds all of the text, and as much again for each value."""
+    from gitops_connect.desired.manifests import yaml_body  # noqa: PLC0415 - executors of Spark may have no yaml
+
+    held: list[str] = []
+    length = 0
+    for text in texts:
+        held.append(text)
+        length += len(text)
+        if length > content.MAX_SIZE:
+            raise Unreadable(TOO_LARGE, f"YAML of more than {content.MAX_SIZE // 1024**2} MiB; {_ADVICE}")
+    try:
+        for value, place in yaml_body.read("".join(held), faults):
+            yield json.dumps(value), place
+    except Unreadable as error:
+        if error.rule == TOO_LARGE:
+            raise Unreadable(TOO_LARGE, f"{error.found}; {_ADVICE}", error.place) from error
+        raise
+
+
+_READERS: dict[Format, Callable[[Iterable[str], Faults], Iterator[Line]]] = {
+    Format.JSON: _of_json,
+    Format.CSV: _of_csv,
+    Format.YAML: _of_yaml,
+}

@@ -1,0 +1,97 @@
+"""One file of a manifest, staged: as it is where the engine reads it so, else rewritten as lines with their places."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from gitops_connect.desired.manifests import streams
+from gitops_connect.desired.manifests.formats import suffix_of
+from gitops_connect.model.large_manifests import LargeFile, LineFault
+from gitops_connect.model.unreadable import Place, Unreadable
+
+_BATCH = 1024 * 1024
+"""Characters that are written at once."""
+_HIGHEST = 2**32 - 1
+"""The highest line or column that a file of places can name."""
+
+
+def stage(name: str, chunks: Iterable[bytes], folder: Path) -> LargeFile:
+    """The file of that name, out of its bytes as they come. The folder is there, and empty.
+
+    Nothing of it is held but a few MiB. What the bytes raise is passed on. Raises OSError.
+    """
+    raw = folder / "raw"
+    with raw.open("wb") as stream:
+        stream.writelines(chunks)
+        secure(stream)
+    return take(name, raw, folder)
+
+
+def take(name: str, raw: Path, folder: Path) -> LargeFile:
+    """The same of a file that lies in the folder already; it is moved, or is gone afterwards. Raises OSError."""
+    try:
+        as_it_is = streams.is_staged_as_it_is(name)
+    except Unreadable:
+        as_it_is = False
+    if as_it_is:
+        path = folder / f"content{suffix_of(name)}"
+        raw.rename(path)
+        return LargeFile(name, str(path))
+    path, places = folder / "content.jsonl", folder / "content.places"
+    faults = _convert(name, raw, path, places)
+    raw.unlink()
+    return LargeFile(name, str(path), str(places), faults)
+
+
+def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault, ...]:
+    faults = streams.AllFaults()
+    with _content(raw) as content, path.open("wb") as lines, places.open("wb") as spots:
+        try:
+            for batch in _batches(streams.lines(name, content, faults)):
+                lines.write("".join(f"{text}\n" for text, _ in batch).encode())
+                spots.write(_packed(place for _, place in batch))
+        except streams.NoText as error:
+            lines.truncate(0)
+            spots.truncate(0)
+            return (error.fault,)
+        secure(lines)
+        secure(spots)
+    return tuple(faults.all)
+
+
+@contextmanager
+def _content(file: Path) -> Iterator[bytes | mmap.mmap]:
+    if not file.stat().st_size:
+        yield b""
+        return
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        yield content
+
+
+def _batches(lines: Iterable[streams.Line]) -> Iterator[list[streams.Line]]:
+    batch: list[streams.Line] = []
+    length = 0
+    for line in lines:
+        batch.append(line)
+        length += len(line[0])
+        if length > _BATCH:
+            yield batch
+            batch, length = [], 0
+    yield batch
+
+
+def _packed(places: Iterable[Place]) -> bytes:
+    numbers = [min(number, _HIGHEST) for place in places for number in place]
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def secure(stream: IO[Any]) -> None:
+    """On the disk before its folder gets its name: what was cut off by a power failure must not be taken for whole."""
+    stream.flush()
+    os.fsync(stream.fileno())
