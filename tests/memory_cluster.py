@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,7 @@ from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, NotSt
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
-from gitops_connect.model.offsets import OffsetPatch, Offsets, merged
+from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, offset_text, partition_text
 
 RUNNING, PAUSED, STOPPED, FAILED = WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED
 TRACE = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
@@ -129,6 +130,16 @@ class MemoryCluster:
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
         self._request("alter", name, lambda: self._change(name, offsets))
         return self.warnings.get(name, "")
+
+    def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
+        """One of the `calls` as `alter` is, and meets its `faults`."""
+        entries = json.loads(body)["offsets"]
+        patch = {
+            partition_text(one["partition"]): None if one["offset"] is None else offset_text(one["offset"])
+            for one in entries
+        }
+        assert len(patch) == len(entries) > 0
+        return self.alter_offsets(name, patch)
 
     def reset_offsets(self, name: ConnectorName) -> str:
         self._request("reset", name, lambda: self._change(name, None))

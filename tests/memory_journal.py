@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
+from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.journal import Chunk, LargeChange
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import OperationName
-from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Operation
+from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
+from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.offsets import review, review_unfinished
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "file": "a"}
 
 
-class MemoryJournal:
-    """A `Journal`. `unfinished` holds what stood before an operation that an earlier cycle began."""
+@dataclass
+class Begun:
+    """What a ledger holds of a large change that was begun: what stood, what is sent, how much of it was accepted."""
 
-    def __init__(self, *, max_skip: int = 1000) -> None:
+    before: Offsets
+    patch: OffsetPatch
+    sent: int = 0
+
+
+class MemoryJournal:
+    """A `Journal`. `unfinished` holds what stood before an operation that an earlier cycle began.
+
+    Large changes need a `cluster` to read from, and their offsets in `manifests`; of those that were begun `large_ones`
+    hold what a ledger would, and `chunks` the sizes that were asked for.
+    """
+
+    def __init__(self, *, max_skip: int = 1000, cluster: Cluster | None = None) -> None:
         self.max_skip = max_skip
+        self.cluster = cluster
+        self.manifests: dict[OperationName, OffsetPatch] = {}
+        self.large_ones: dict[OperationName, Begun] = {}
+        self.chunks: list[int] = []
         self.unfinished: dict[OperationName, Offsets] = {}
         self.before: dict[OperationName, Offsets] = {}
         self.settled: dict[OperationName, tuple[Offsets, str]] = {}
@@ -51,7 +74,84 @@ class MemoryJournal:
             return review_unfinished(operation, self.unfinished[operation.name], live, shape_of(CONFIG))
         return review(operation, live, shape_of(CONFIG), self.max_skip)
 
+    @contextmanager
+    def large(self, operation: Operation) -> Iterator[LargeChange]:
+        assert operation.is_large
+        assert not operation.offsets
+        yield MemoryChange(self, replace(operation, offsets=self.manifests.get(operation.name, {})))
+
     def _tell(self, word: str, operation: Operation) -> None:
         if self.faults[word]:
             raise self.faults[word].popleft()
         self.told.append((word, operation.name))
+
+
+class MemoryChange:
+    """A `LargeChange` that is small enough for memory. Its errors are the journal's `faults`, and the cluster's."""
+
+    def __init__(self, journal: MemoryJournal, operation: Operation) -> None:
+        self._journal = journal
+        self._operation = operation
+        self._review: Review | None = None
+        self._live: Offsets = {}
+
+    @property
+    def is_begun(self) -> bool:
+        return self._operation.name in self._journal.large_ones
+
+    def review(self) -> Review:
+        self._journal._tell("review", self._operation)
+        self._live = self._read()
+        self._review = self._journal.review(self._operation, self._live)
+        return self._review
+
+    @property
+    def entries(self) -> int:
+        if self.is_begun:
+            return len(self._begun.patch)
+        assert self._review, "known after review"
+        return len(self._review.patch)
+
+    @property
+    def sent(self) -> int:
+        return self._begun.sent if self.is_begun else 0
+
+    def begin(self) -> None:
+        assert self._review, "review comes first"
+        self._journal.begin(self._operation, self._live)
+        if not self.is_begun:
+            self._journal.large_ones[self._operation.name] = Begun(self._live, self._review.patch)
+
+    def chunk(self, start: int, size: int) -> Chunk:
+        """Ten bytes an entry."""
+        self._journal.chunks.append(size)
+        entries = list(to_json(self._begun.patch))[start : start + max(1, size // 10)]
+        return Chunk(len(entries), json.dumps({"offsets": entries}).encode())
+
+    def mark(self, sent: int) -> None:
+        self._journal._tell("mark", self._operation)
+        assert sent <= self.entries
+        self._begun.sent = max(sent, self._begun.sent)
+
+    def is_untouched(self) -> bool:
+        return self._read() == self._begun.before
+
+    def difference(self) -> str:
+        wanted = merged(self._begun.before, self._begun.patch)
+        seen = self._read()
+        if self._operation.kind in (OperationKind.ALTER, OperationKind.SEED):
+            wrong = {one for one, offset in self._begun.patch.items() if seen.get(one) != offset}
+        else:
+            wrong = {one for one in seen.keys() | wanted.keys() if seen.get(one) != wanted.get(one)}
+        return f"{len(wrong)} partitions have other offsets than declared" if wrong else ""
+
+    def settle(self, warning: str) -> None:
+        self._journal.settle(self._operation, self._read(), warning)
+
+    @property
+    def _begun(self) -> Begun:
+        return self._journal.large_ones[self._operation.name]
+
+    def _read(self) -> Offsets:
+        assert self._journal.cluster
+        return self._journal.cluster.offsets(self._operation.connector)

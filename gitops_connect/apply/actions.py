@@ -6,7 +6,9 @@ from typing import assert_never
 
 from gitops_connect.apply.attempt import Ending
 from gitops_connect.apply.cluster import Cluster
-from gitops_connect.apply.offsets import Terms, change_offsets, leftovers
+from gitops_connect.apply.large_offsets import change_large_offsets
+from gitops_connect.apply.offsets import change_offsets, leftovers
+from gitops_connect.apply.terms import Terms
 from gitops_connect.model.plans import Action, Step
 
 
@@ -18,7 +20,8 @@ def carry_out(step: Step, terms: Terms) -> Ending | str:
     if step.action is Action.CREATE:
         return _create(step, terms)
     if step.operation is not None:
-        return change_offsets(step.operation, terms)
+        change = change_large_offsets if step.operation.is_large else change_offsets
+        return change(step.operation, terms)
     _send(step, terms.cluster)
     return ""
 

@@ -55,6 +55,9 @@ class Cluster(Protocol):
         Raises NotStopped and GroupInUse (not now), OffsetsNotSupported, OffsetsNotChanged (it failed at it).
         """
 
+    def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
+        """The same with a body that is ready, as KIP-875 has it: for more offsets than are to be held as values."""
+
     def reset_offsets(self, name: ConnectorName) -> str:
         """Take all away; returns and raises as `alter_offsets`."""
 

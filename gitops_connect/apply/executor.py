@@ -12,20 +12,23 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import carry_out
 from gitops_connect.apply.attempt import Ending, Move, SendAgain, Watch
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.journal import Journal, NoJournal
 from gitops_connect.apply.lane import Lane
-from gitops_connect.apply.offsets import Terms
+from gitops_connect.apply.terms import Terms
 from gitops_connect.apply.wait import Look, Pace, look
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.observed import OFFSETS_SINCE
-from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
+
+T = TypeVar("T")
 
 _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
@@ -39,7 +42,7 @@ def _allow() -> None:
     """Nothing to check."""
 
 
-def _ignore(outcome: StepOutcome) -> None:
+def _ignore(news: object) -> None:
     """Nobody listens."""
 
 
@@ -50,7 +53,8 @@ class ExecuteOptions:
     `clock.sleep` must really wait. `parallelism`: requests under way at once. `settle_timeout` (seconds): how long a
     step may take to show its effect. `interrupted`: True once nothing more should be begun. `before_effect` is called
     before each effect, and every few seconds in between so that it can keep a lease alive; an error of ours that it
-    raises also means that nothing more is begun. `on_outcome` is told of each step as it ends.
+    raises also means that nothing more is begun. `on_outcome` is told of each step as it ends, `on_progress` every now
+    and then how far a large change of offsets has come.
     """
 
     clock: Clock
@@ -59,6 +63,7 @@ class ExecuteOptions:
     interrupted: Callable[[], bool] = _never
     before_effect: Callable[[], None] = _allow
     on_outcome: Callable[[StepOutcome], None] = _ignore
+    on_progress: Callable[[SendingProgress], None] = _ignore
     journal: Journal = field(default_factory=NoJournal)
 
 
@@ -78,8 +83,16 @@ class _Run:
         self._cluster = cluster
         self._options = options
         self._clock = options.clock
-        tells_offsets = plan.connect_version >= OFFSETS_SINCE
-        self._terms = Terms(cluster, options.journal, options.clock, options.settle_timeout, tells_offsets)
+        self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
+        self._terms = Terms(
+            cluster,
+            options.journal,
+            options.clock,
+            options.settle_timeout,
+            plan.connect_version >= OFFSETS_SINCE,
+            lambda: bool(self._halted) or options.interrupted(),
+            self._progress.put,
+        )
         self._lanes = [Lane(one, options.settle_timeout) for one in plan.connectors if one.applicable and one.steps]
         self._ready = deque(self._lanes)
         self._later: list[tuple[float, int, Lane]] = []
@@ -195,8 +208,19 @@ class _Run:
             times.append(self._later[0][0] - now)
         return times
 
+    def _tell_progress(self) -> None:
+        """The latest of each; the rest is news of yesterday."""
+        latest = {}
+        while not self._progress.empty():
+            told = self._progress.get()
+            latest[told.operation] = told
+        for told in latest.values():
+            self._report(self._options.on_progress, told)
+
     def _take_in(self) -> None:
-        for future in [future for future in self._sending if future.done()]:
+        ended = [future for future in self._sending if future.done()]
+        self._tell_progress()  # what these have said comes before their end
+        for future in ended:
             self._answered(self._sending.pop(future), future)
         if self._looking is not None and self._looking.done():
             finished, self._looking = self._looking, None
@@ -246,7 +270,7 @@ class _Run:
         """A step has ended: on to the next one, or skip all that are left."""
         now = self._clock.monotonic()
         seconds = now - lane.attempt.begun if lane.attempt else 0.0
-        self._report(lane.end(ending, seconds, self._clock.now()))
+        self._report(self._options.on_outcome, lane.end(ending, seconds, self._clock.now()))
         if lane.is_over:
             return
         halted = self._halted and not (self._takes_back and lane.goes_back)
@@ -263,9 +287,9 @@ class _Run:
         else:
             self._end(lane, Ending(Result.SKIPPED, f"not begun: {self._halted}"))
 
-    def _report(self, outcome: StepOutcome) -> None:
+    def _report(self, listener: Callable[[T], None], news: T) -> None:
         try:
-            self._options.on_outcome(outcome)
+            listener(news)
         except Exception as error:  # whatever it is, it is raised when the steps in hand have ended
             self._fail(error)
 

@@ -20,35 +20,57 @@ class Chunk(NamedTuple):
 class LargeChange(Protocol):
     """One change whose offsets, or those that stand, are too many to be held; its connector stands still.
 
-    Its methods are called in the order in which they stand here. All but `chunk` may take minutes, and raise what
-    Connect, Spark and the ledger raise.
+    `review` comes first and `begin` second; what is sent stays the same from then on, in the same order, in this cycle
+    and in all others. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark and the ledger raise.
     """
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether an earlier cycle began it, so that some of it may have been sent. Known at once."""
+
     def review(self) -> Review:
-        """Read what stands, and say what the change would do to it, and whether it may. The patch is not in it."""
+        """Read what stands, and say what the change would do to it, and whether it may. The patch is not in it.
+
+        Called again where that could not be read.
+        """
 
     @property
     def entries(self) -> int:
-        """How many there are to be sent; 0: all is as it should be. Known after `review`."""
+        """How many there are to be sent, or to be taken away by a reset; 0: all is as it should be.
+
+        Known after `review`.
+        """
 
     @property
     def sent(self) -> int:
-        """How many of them were accepted in an earlier cycle."""
+        """How many of them, the first ones, were accepted in an earlier cycle."""
 
     def begin(self) -> None:
-        """Durable: it is about to be sent, this is what stands, and this is what is sent."""
+        """Durable: it is about to be sent, this is what stands, and this is what is sent.
+
+        Nothing happens where an earlier cycle began it.
+        """
 
     def chunk(self, start: int, size: int) -> Chunk:
-        """The entries from number `start` (from 0) on: at most so many bytes, and at least one entry."""
+        """The entries from number `start` (from 0) on: at most so many bytes, and at least one entry.
+
+        Mostly those after the last chunk, or again from where that one began. Not called for a reset.
+        """
 
     def mark(self, sent: int) -> None:
-        """Durable: so many were accepted."""
+        """Durable: so many were accepted. Raises LedgerBusy where the cluster is not ours to change any more.
+
+        A number that is not larger than before changes nothing, and raises all the same. Not called for a reset.
+        """
+
+    def is_untouched(self) -> bool:
+        """Read what stands, and say whether it certainly is what stood before `begin`."""
 
     def difference(self) -> str:
         """Read what stands, and say how it is otherwise than it should be now; empty: it is not."""
 
     def settle(self, warning: str) -> None:
-        """Durable: it took effect and was seen to."""
+        """Durable: it took effect and was seen to. Not called for a connector that is to be deleted."""
 
 
 class Journal(Protocol):

@@ -9,11 +9,8 @@ does what sending it once does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
-from gitops_connect.apply.cluster import Cluster
-from gitops_connect.apply.journal import Journal
+from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, write_down
 from gitops_connect.errors import (
     ConnectRefused,
     GitopsConnectError,
@@ -23,7 +20,6 @@ from gitops_connect.errors import (
     OutcomeUnknown,
     Waiting,
 )
-from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets, merged, patch_between
@@ -34,30 +30,6 @@ _ALL = (OperationKind.RESET, OperationKind.CLEAR)
 _LOOKS = 3
 """What was accepted and does not stand after that many looks is sent again: a task that was given up may have written
 once more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a step is carried out with.
-
-    `patience`: seconds until an offset change is given up for this time. `tells_offsets`: the workers are new enough to
-    be asked for offsets.
-    """
-
-    cluster: Cluster
-    journal: Journal
-    clock: Clock
-    patience: float
-    tells_offsets: bool
-
-
-class _Failed(Exception):
-    """It cannot go on. `certain`: without any effect; `final`: nor will it have one."""
-
-    def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
-        super().__init__(message)
-        self.certain = certain
-        self.final = final
 
 
 def _is_without_effect(error: GitopsConnectError) -> bool:
@@ -87,15 +59,15 @@ class _Change:
             review = self._terms.journal.review(self._operation, before)
             self._begun = review.partial
             if review.refusals:
-                return self._hold(review)
+                return hold(self._operation, self._terms, review, begun=self._begun)
             self._terms.journal.begin(self._operation, before)
             self._begun = True
             warning = self._carry_out(before, review)
-        except _Failed as failed:
+        except Failed as failed:
             return self._fail(failed)
         except GitopsConnectError as error:
             # The ledger, mostly: what it does not hold was not done, and what it holds as open is finished later.
-            return Ending(Result.FAILED, str(error), harmless=not self._begun and self._may_run())
+            return Ending(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
         return Ending(Result.APPLIED, warning)
 
     def _carry_out(self, before: Offsets, review: Review) -> str:
@@ -113,7 +85,7 @@ class _Change:
         return warning
 
     def _send(self, before: Offsets, review: Review) -> str:
-        """Until the cluster has taken it. Raises _Failed."""
+        """Until the cluster has taken it. Raises Failed."""
         pause, doubtful = FIRST_RETRY, False
         after = merged(before, review.patch)
         while True:
@@ -132,7 +104,7 @@ class _Change:
             self._terms.clock.sleep(pause)
             pause = min(2 * pause, LONGEST_RETRY)
 
-    def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> _Failed:
+    def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> Failed:
         """The worker has said no, or not yet for too long. What it did of it all the same is put back.
 
         A sink's offsets are changed by halves: where one of its topics is unknown, all the others are set, and the
@@ -140,20 +112,24 @@ class _Change:
         way in the worker, and what is put back now could be overwritten later: then nothing is certain. Where nothing
         was done, and offsets have moved all the same, somebody has started the connector: that is not to be put back.
         """
-        message, final, before = self._explain(error), isinstance(error, OffsetsNotSupported), review.before
+        message, final, before = (
+            explain(error, self._operation, self._terms),
+            isinstance(error, OffsetsNotSupported),
+            review.before,
+        )
         if doubtful:
-            return _Failed(message, certain=False)
+            return Failed(message, certain=False)
         if seen == before or not (self._touched or review.partial):
-            return _Failed(message, certain=True, final=final)
+            return Failed(message, certain=True, final=final)
         if _is_without_effect(error):
-            return _Failed(message, certain=False)
+            return Failed(message, certain=False)
         try:
             self._terms.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
         except GitopsConnectError as second:
-            return _Failed(f"{message}; some of it was changed, and could not be put back: {second}", certain=False)
+            return Failed(f"{message}; some of it was changed, and could not be put back: {second}", certain=False)
         certain = self._read("whether it was put back") == before
         told = "was put back" if certain else "was put back, and does not stand"
-        return _Failed(f"{message}; what was changed of it {told}", certain=certain, final=final)
+        return Failed(f"{message}; what was changed of it {told}", certain=certain, final=final)
 
     def _request(self, review: Review) -> str:
         name = self._operation.connector
@@ -183,7 +159,7 @@ class _Change:
         return more or f"the partition {wrong[0]} has another offset than declared"
 
     def _read(self, what: str) -> Offsets:
-        """Raises _Failed where the cluster does not say; that changes nothing, but what was sent may have."""
+        """Raises Failed where the cluster does not say; that changes nothing, but what was sent may have."""
         pause = FIRST_RETRY
         while True:
             try:
@@ -191,64 +167,23 @@ class _Change:
             except Waiting as error:
                 self._wait(pause, f"{what} could not be read: {error}", certain=not self._begun)
             except ConnectRefused as error:
-                raise _Failed(f"{what} could not be read: {error}", certain=not self._begun) from error
+                raise Failed(f"{what} could not be read: {error}", certain=not self._begun) from error
             pause = min(2 * pause, LONGEST_RETRY)
 
     def _wait(self, pause: float, reason: str, *, certain: bool) -> None:
         if self._is_late(pause):
-            raise _Failed(f"not done after {self._terms.patience:g} s: {reason}", certain=certain)
+            raise Failed(f"not done after {self._terms.patience:g} s: {reason}", certain=certain)
         self._terms.clock.sleep(pause)
 
     def _is_late(self, pause: float) -> bool:
         return self._terms.clock.monotonic() + pause > self._deadline
 
-    def _explain(self, error: GitopsConnectError) -> str:
-        if isinstance(error, ConnectRefused):
-            return str(error)
-        group = f" ({self._group()})" if isinstance(error, GroupInUse) else ""
-        return f"not done after {self._terms.patience:g} s: {error}{group}"
+    def _fail(self, failed: Failed) -> Ending:
+        return write_down(self._operation, self._terms, failed if failed.certain else self._stays_open(failed))
 
-    def _group(self) -> str:
-        """The consumer group of a sink (`SinkUtils.consumerGroupId`, or what its config puts in the place)."""
-        default = f"connect-{self._operation.connector}"
-        try:
-            seen = self._terms.cluster.connectors()[0].get(self._operation.connector)
-        except GitopsConnectError:
-            seen = None
-        if seen is None:
-            return f"its consumer group is {default}, unless its config names another"
-        return f"its consumer group is {seen.config.get('consumer.override.group.id', default)}"
-
-    def _hold(self, review: Review) -> Ending:
-        """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
-        told = "; ".join(refusal.message for refusal in review.refusals)
-        failed = _Failed(f"held, as its offsets have moved since the plan: {told}", certain=not self._begun)
-        return replace(self._write_down(failed), harmless=self._may_run())
-
-    def _fail(self, failed: _Failed) -> Ending:
-        return self._write_down(failed if failed.certain else self._stays_open(failed))
-
-    def _write_down(self, failed: _Failed) -> Ending:
-        try:
-            if failed.certain:
-                self._terms.journal.fail(self._operation, str(failed), final=failed.final)
-            else:
-                self._terms.journal.note(self._operation, str(failed))
-        except GitopsConnectError as error:
-            return Ending(Result.FAILED, f"{failed}; and that could not be written down: {error}")
-        return Ending(Result.FAILED, str(failed), harmless=failed.certain and self._may_run())
-
-    def _stays_open(self, failed: _Failed) -> _Failed:
-        name = self._operation.name
-        told = (
-            "it may have happened, or still happen: the connector stays stopped, and the next cycle finishes it; to"
-            f" give it up, take the change out of git and run `gitops-connect ledger adopt {name} --pending`"
-        )
-        return _Failed(f"{failed}; {told}", certain=False)
-
-    def _may_run(self) -> bool:
-        """A connector that was to be seeded before it runs, or to be deleted, does not go on."""
-        return self._operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
+    def _stays_open(self, failed: Failed) -> Failed:
+        told = "it may have happened, or still happen: the connector stays stopped, and the next cycle finishes it"
+        return Failed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
 
 
 def leftovers(name: ConnectorName, terms: Terms) -> str:

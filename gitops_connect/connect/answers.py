@@ -104,8 +104,8 @@ _OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
 class Request:
     """One call: path with the query, already quoted. `effect` is False where sending it twice changes nothing.
 
-    `changes_offsets` is True for PATCH and DELETE of offsets, whose failures have words and meanings of their own.
-    `secrets` are the values in it that no message may show.
+    A `body` of bytes is JSON that is ready. `changes_offsets` is True for PATCH and DELETE of offsets, whose failures
+    have words and meanings of their own. `secrets` are the values in it that no message may show.
     """
 
     method: str

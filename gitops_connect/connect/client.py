@@ -134,6 +134,10 @@ class ConnectClient:
         """
         return self._change_offsets(name, "PATCH", wire.offsets_body(offsets))
 
+    def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
+        """The same with a body that is ready, which is sent as it is; no message quotes it."""
+        return self._change_offsets(name, "PATCH", body)
+
     def reset_offsets(self, name: ConnectorName) -> str:
         """`DELETE /connectors/X/offsets` (3.6 and later): takes all away. Returns and raises as `alter_offsets`."""
         return self._change_offsets(name, "DELETE")

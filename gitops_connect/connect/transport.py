@@ -105,7 +105,7 @@ class Transport:
         raise self._unreachable(request, failures) from failures[-1][1]
 
     def _ask(self, worker: str, request: Request, identity: Identity) -> Answer:
-        body = None if request.body is None else json.dumps(request.body).encode()
+        body = request.body if isinstance(request.body, bytes | None) else json.dumps(request.body).encode()
         headers: dict[str, str | bytes] = {"Accept": "application/json", "User-Agent": "gitops-connect"}
         if body is not None:
             headers["Content-Type"] = "application/json"

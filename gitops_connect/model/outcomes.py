@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
 from gitops_connect.model.plans import Plan, Step
 
 
@@ -28,6 +28,21 @@ class StepOutcome:
     message: str = ""
     seconds: float = 0.0
     finished: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SendingProgress:
+    """How far the offsets of a large change are sent: `done` of so many `entries` were accepted.
+
+    `rate` is in entries a second, `remaining` in seconds; None where nothing was accepted in this cycle yet.
+    """
+
+    operation: OperationName
+    connector: ConnectorName
+    done: int
+    entries: int
+    rate: float | None = None
+    remaining: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

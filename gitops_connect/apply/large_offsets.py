@@ -1,0 +1,260 @@
+"""One offset change of which neither what it sends nor what stands can be held: sent in chunks, each written down.
+
+    review -> begin -> chunk, mark, chunk, mark, … -> read back -> settle
+
+A chunk says how offsets must be, and each partition is in one of them: while the connector is stopped, sending one
+twice does what sending it once does, and one whose answer was lost does no harm by arriving late. So what was cut off
+goes on with the chunk that was not written down as accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
+from gitops_connect.apply.chunks import ChunkSize
+from gitops_connect.apply.journal import LargeChange
+from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, write_down
+from gitops_connect.errors import (
+    ConnectRefused,
+    ConnectUnavailable,
+    GitopsConnectError,
+    GroupInUse,
+    LedgerBusy,
+    LedgerUnusable,
+    OffsetsNotSupported,
+    OperationSettled,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    Waiting,
+)
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result, SendingProgress
+
+T = TypeVar("T")
+
+_ALL = (OperationKind.RESET, OperationKind.CLEAR)
+_LOOKS = 3
+"""As many as at a small change, and for the same reason: then all is sent again, once."""
+_TRIES = 3
+"""Failures in a row before patience may end: one that Connect gives up itself takes 90 s, as long as most patience."""
+
+
+def change_large_offsets(operation: Operation, terms: Terms) -> Ending:
+    """Carry it out; raises nothing that is not a bug.
+
+    The ending is `harmless` where the offsets certainly are as they were, so that the connector may go on as before.
+    """
+    try:
+        with terms.journal.large(operation) as change:
+            return _Change(operation, terms, change).run()
+    except GitopsConnectError as error:
+        return Ending(Result.FAILED, str(error))
+
+
+class _Interrupted(Exception):
+    """Nothing more is to be begun."""
+
+
+class _Patience:
+    """How long failures are waited out that follow one another, each for longer than the one before."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._since = terms.clock.monotonic()
+        self._pause = FIRST_RETRY
+        self.failures = 0
+
+    def ends(self) -> bool:
+        """Something has failed: whether that was the last time."""
+        self.failures += 1
+        waited = self._terms.clock.monotonic() + self._pause - self._since
+        return waited > self._terms.patience and self.failures >= _TRIES
+
+    def wait(self) -> None:
+        """For a moment. Raises _Interrupted."""
+        self._terms.clock.sleep(self._pause)
+        self._pause = min(2 * self._pause, LONGEST_RETRY)
+        if self._terms.interrupted():
+            raise _Interrupted
+
+
+class _Change:
+    """`_done` entries were accepted. `_touched`: something may have been changed; `_doubtful`: or still will be."""
+
+    def __init__(self, operation: Operation, terms: Terms, change: LargeChange) -> None:
+        self._operation = operation
+        self._terms = terms
+        self._change = change
+        self._begun = change.is_begun
+        self._doubtful = change.is_begun
+        self._touched = False
+        self._reviewed = False
+        self._size = ChunkSize()
+        self._done = 0
+        self._warning = ""
+        self._patience = _Patience(terms)
+        self._first: tuple[int, float] = (0, 0.0)
+
+    def run(self) -> Ending:
+        try:
+            return self._do()
+        except Failed as failed:
+            return self._fail(failed)
+        except _Interrupted:
+            if self._begun:
+                return self._fail(Failed("interrupted", certain=False))
+            return Ending(Result.SKIPPED, "not begun: interrupted", harmless=may_run(self._operation))
+        except (LedgerBusy, LedgerUnusable, OperationSettled) as error:
+            # What the ledger does not hold was not done, and what it holds as open is finished later.
+            return Ending(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
+        except GitopsConnectError as error:
+            return self._fail(Failed(str(error), certain=not self._begun))
+
+    def _do(self) -> Ending:
+        review = self._read(self._change.review, "the offsets that stand")
+        if review.refusals:
+            return hold(self._operation, self._terms, review, begun=self._begun)
+        self._reviewed, self._done = True, self._change.sent
+        self._require_going_on()
+        self._change.begin()
+        self._begun = True
+        self._carry_out()
+        if self._operation.kind is not OperationKind.CLEAR:
+            self._change.settle(self._warning)
+        return Ending(Result.APPLIED, self._warning)
+
+    def _carry_out(self) -> None:
+        """Send it and see it; once more where it does not stand. Raises Failed."""
+        if not self._change.entries:
+            return
+        self._send()
+        if self._differs():
+            self._done = 0
+            self._send()
+            if told := self._differs():
+                raise Failed(f"{told}, after it was accepted twice", certain=False)
+
+    def _send(self) -> None:
+        self._patience = _Patience(self._terms)
+        if self._operation.kind in _ALL:
+            self._reset()
+            return
+        self._first = self._done, self._terms.clock.monotonic()
+        self._tell()
+        while self._done < self._change.entries:
+            self._require_going_on()
+            self._send_chunk()
+
+    def _send_chunk(self) -> None:
+        """The next entries; where it is not accepted, the same will be tried again after a while."""
+        chunk = self._change.chunk(self._done, self._size.size)
+        began = self._terms.clock.monotonic()
+        try:
+            warning = self._terms.cluster.alter_offsets_with(self._operation.connector, chunk.body)
+        except (ConnectRefused, Waiting) as error:
+            if isinstance(error, OutcomeUnknown) or (
+                isinstance(error, ConnectUnavailable) and not self._patience.failures
+            ):
+                self._size = self._size.failed(len(chunk.body))
+            self._refused(error)
+            return
+        self._size = self._size.accepted(len(chunk.body), self._terms.clock.monotonic() - began)
+        self._warning = warning or self._warning
+        self._touched = True
+        self._done += chunk.entries
+        self._change.mark(self._done)
+        self._patience = _Patience(self._terms)
+        self._tell()
+
+    def _reset(self) -> None:
+        while True:
+            self._require_going_on()
+            try:
+                self._warning = self._terms.cluster.reset_offsets(self._operation.connector) or self._warning
+            except (ConnectRefused, Waiting) as error:
+                self._refused(error)
+                if isinstance(error, OutcomeUnknown) and not self._read(self._change.difference, "whether it happened"):
+                    return
+            else:
+                self._touched = True
+                return
+
+    def _refused(self, error: GitopsConnectError) -> None:
+        """Wait for the cluster, where that may help. Raises Failed."""
+        self._touched = self._touched or isinstance(error, ConnectRefused | GroupInUse | OutcomeUnknown)
+        self._doubtful = self._doubtful or isinstance(error, OutcomeUnknown)
+        if isinstance(error, ConnectRefused):
+            raise self._give_up(error) from error
+        while True:
+            if self._patience.ends():
+                raise self._give_up(error) from error
+            self._patience.wait()
+            if self._operation.kind not in _ALL:
+                self._change.mark(self._done)  # whether the cluster still is ours to change
+            try:
+                # It answers only after the requests that it has taken before, or not at all where it has died.
+                self._terms.cluster.names()
+            except Waiting as another:
+                error = another
+            else:
+                return
+
+    def _give_up(self, error: GitopsConnectError) -> Failed:
+        """A source's first chunk may be refused for what is in it, and a sink's after half of it was done."""
+        message, final = explain(error, self._operation, self._terms), isinstance(error, OffsetsNotSupported)
+        certain = not (self._doubtful or self._done) and (not self._touched or self._is_untouched())
+        return Failed(message, certain=certain, final=final)
+
+    def _is_untouched(self) -> bool:
+        try:
+            return self._read(self._change.is_untouched, "whether something was changed")
+        except (Failed, GitopsConnectError, _Interrupted):
+            return False
+
+    def _differs(self) -> str:
+        """How what stands is otherwise than it should be, after a few looks."""
+        patience = _Patience(self._terms)
+        for _ in range(_LOOKS - 1):
+            if not self._read(self._change.difference, "what stands after it"):
+                return ""
+            patience.wait()
+        return self._read(self._change.difference, "what stands after it")
+
+    def _read(self, ask: Callable[[], T], what: str) -> T:
+        """Raises Failed where the cluster does not say; that changes nothing, but what was sent may have."""
+        patience = _Patience(self._terms)
+        while True:
+            try:
+                return ask()
+            except (ConnectUnavailable, RebalanceInProgress) as error:
+                if patience.ends():
+                    text = f"not done after {self._terms.patience:g} s: {what} could not be read: {error}"
+                    raise Failed(text, certain=not self._begun) from error
+                patience.wait()
+            except ConnectRefused as error:
+                raise Failed(f"{what} could not be read: {error}", certain=not self._begun) from error
+
+    def _require_going_on(self) -> None:
+        if self._terms.interrupted():
+            raise _Interrupted
+
+    def _tell(self) -> None:
+        done, began = self._first
+        seconds = self._terms.clock.monotonic() - began
+        rate = (self._done - done) / seconds if seconds > 0 and self._done > done else None
+        left = self._change.entries - self._done
+        remaining = None if rate is None else left / rate
+        name, connector = self._operation.name, self._operation.connector
+        self._terms.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
+
+    def _fail(self, failed: Failed) -> Ending:
+        return write_down(self._operation, self._terms, failed if failed.certain else self._stays_open(failed))
+
+    def _stays_open(self, failed: Failed) -> Failed:
+        told = "it may have happened, or still happen: the connector stays stopped, and the next cycle finishes it"
+        if self._reviewed and self._operation.kind not in _ALL:
+            there = f"{self._done:,} of {self._change.entries:,} are there"
+            told = f"{there}: the connector stays stopped, and the next cycle goes on"
+        return Failed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)

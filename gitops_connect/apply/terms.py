@@ -1,0 +1,100 @@
+"""What steps are carried out with, and how an offset change ends that cannot go on: written down, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gitops_connect.apply.attempt import Ending
+from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.journal import Journal
+from gitops_connect.errors import ConnectRefused, GitopsConnectError, GroupInUse
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.differences import Review
+from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result, SendingProgress
+
+
+def _never() -> bool:
+    return False
+
+
+def _ignore(progress: SendingProgress) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a step is carried out with.
+
+    `patience`: seconds until an offset change is given up for this time; of a large one, without any progress.
+    `tells_offsets`: the workers are new enough to be asked for offsets. `interrupted`: True once nothing more is to be
+    begun, not even the next chunk. `progress` is told after each chunk, in the thread that sends it.
+    """
+
+    cluster: Cluster
+    journal: Journal
+    clock: Clock
+    patience: float
+    tells_offsets: bool
+    interrupted: Callable[[], bool] = _never
+    progress: Callable[[SendingProgress], None] = _ignore
+
+
+class Failed(Exception):
+    """It cannot go on. `certain`: without any effect; `final`: nor will it have one."""
+
+    def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
+        self.final = final
+
+
+def may_run(operation: Operation) -> bool:
+    """A connector that was to be seeded before it runs, or to be deleted, does not go on."""
+    return operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
+
+
+def hold(operation: Operation, terms: Terms, review: Review, *, begun: bool) -> Ending:
+    """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
+    told = "; ".join(refusal.message for refusal in review.refusals)
+    failed = Failed(f"held, as its offsets have moved since the plan: {told}", certain=not begun)
+    return replace(write_down(operation, terms, failed), harmless=may_run(operation))
+
+
+def write_down(operation: Operation, terms: Terms, failed: Failed) -> Ending:
+    """The ledger's last word on it, for this time."""
+    try:
+        if failed.certain:
+            terms.journal.fail(operation, str(failed), final=failed.final)
+        else:
+            terms.journal.note(operation, str(failed))
+    except GitopsConnectError as error:
+        return Ending(Result.FAILED, f"{failed}; and that could not be written down: {error}")
+    return Ending(Result.FAILED, str(failed), harmless=failed.certain and may_run(operation))
+
+
+def how_to_give_up(name: OperationName) -> str:
+    """What to do with one that stays open and is not wanted any more."""
+    return f"to give it up, take the change out of git and run `gitops-connect ledger adopt {name} --pending`"
+
+
+def explain(error: GitopsConnectError, operation: Operation, terms: Terms) -> str:
+    """Why the cluster did not take it: its own words, or the last ones before patience ended."""
+    if isinstance(error, ConnectRefused):
+        return str(error)
+    group = f" ({_group(operation.connector, terms)})" if isinstance(error, GroupInUse) else ""
+    return f"not done after {terms.patience:g} s: {error}{group}"
+
+
+def _group(name: ConnectorName, terms: Terms) -> str:
+    """The consumer group of a sink (`SinkUtils.consumerGroupId`, or what its config puts in the place)."""
+    default = f"connect-{name}"
+    try:
+        seen = terms.cluster.connectors()[0].get(name)
+    except GitopsConnectError:
+        seen = None
+    if seen is None:
+        return f"its consumer group is {default}, unless its config names another"
+    return f"its consumer group is {seen.config.get('consumer.override.group.id', default)}"
