@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from gitops_connect.apply.chunks import FIRST
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.journal import Chunk, LargeChange
 from gitops_connect.model.differences import Review
@@ -33,15 +34,16 @@ class MemoryJournal:
     """A `Journal`. `unfinished` holds what stood before an operation that an earlier cycle began.
 
     Large changes need a `cluster` to read from, and their offsets in `manifests`; of those that were begun `large_ones`
-    hold what a ledger would, and `chunks` the sizes that were asked for.
+    hold what a ledger would. `most` is how many entries a chunk has at most, `chunks` where each began, and its size.
     """
 
-    def __init__(self, *, max_skip: int = 1000, cluster: Cluster | None = None) -> None:
+    def __init__(self, *, max_skip: int = 1000, cluster: Cluster | None = None, most: int = 10) -> None:
         self.max_skip = max_skip
         self.cluster = cluster
         self.manifests: dict[OperationName, OffsetPatch] = {}
         self.large_ones: dict[OperationName, Begun] = {}
-        self.chunks: list[int] = []
+        self.most = most
+        self.chunks: list[tuple[int, int]] = []
         self.unfinished: dict[OperationName, Offsets] = {}
         self.before: dict[OperationName, Offsets] = {}
         self.settled: dict[OperationName, tuple[Offsets, str]] = {}
@@ -123,9 +125,10 @@ class MemoryChange:
             self._journal.large_ones[self._operation.name] = Begun(self._live, self._review.patch)
 
     def chunk(self, start: int, size: int) -> Chunk:
-        """Ten bytes an entry."""
-        self._journal.chunks.append(size)
-        entries = list(to_json(self._begun.patch))[start : start + max(1, size // 10)]
+        """A chunk of the first size has as many entries as there may be."""
+        count = max(1, min(self._journal.most * size // FIRST, self._journal.most))
+        entries = list(to_json(self._begun.patch))[start : start + count]
+        self._journal.chunks.append((start, len(entries)))
         return Chunk(len(entries), json.dumps({"offsets": entries}).encode())
 
     def mark(self, sent: int) -> None:

@@ -1,0 +1,539 @@
+"""Large offset changes through the executor: in chunks, whatever happens to any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
+from memory_journal import CONFIG, MemoryChange, MemoryJournal
+from plans_of_steps import plan
+from situations import stands
+
+from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.errors import (
+    ConnectUnavailable,
+    GroupInUse,
+    LedgerBusy,
+    NotStopped,
+    OffsetsNotChanged,
+    OffsetsNotSupported,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    SparkFailed,
+)
+from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
+from gitops_connect.model.plans import Action, Step
+
+APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
+A, C = ConnectorName("a"), OperationName("c")
+LOST = OutcomeUnknown("no answer")
+BEFORE = stands(**{f"f{n:02}": 1 for n in range(40)})
+WANTED = stands(**{f"f{n:02}": 9 for n in range(35)})
+AFTER = {**BEFORE, **WANTED}
+
+
+def large(kind: str = "alter") -> Operation:
+    all_of_them = frozenset(Acknowledgement)
+    return Operation(C, A, OperationKind(kind), Digest("d"), Revision("r"), acknowledged=all_of_them, is_large=True)
+
+
+class Stage:
+    """One connector that runs, its offsets, and one large change of them; cycles follow one another."""
+
+    def __init__(self, kind: str = "alter", manifest: OffsetPatch = WANTED, live: Offsets = BEFORE) -> None:
+        self.cluster = MemoryCluster(ManualClock(), connector("a", RUNNING, CONFIG))
+        self.cluster.stored[A] = live
+        self.journal = MemoryJournal(cluster=self.cluster)
+        self.journal.manifests[C] = manifest
+        self.operation = large(kind)
+        self.progress: list[SendingProgress] = []
+
+    def run(self, *, around: bool = True, **more: Any) -> tuple[StepOutcome, ...]:
+        takes_all = self.operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
+        change = Step(A, Action.RESET if takes_all else Action.ALTER, "", operation=self.operation)
+        stop = [] if self.state is STOPPED else [Step(A, Action.STOP, "")]
+        steps = [*stop, change, Step(A, Action.RESUME, "")] if around else [change]
+        if C in self.journal.large_ones:
+            self.journal.unfinished[C] = self.journal.large_ones[C].before
+        options = ExecuteOptions(
+            clock=self.cluster.clock,
+            settle_timeout=30,
+            journal=self.journal,
+            on_progress=self.progress.append,
+            **more,
+        )
+        return execute(plan(*steps), self.cluster, options)
+
+    @property
+    def stored(self) -> Offsets:
+        return self.cluster.stored[A]
+
+    @property
+    def sent(self) -> int:
+        return self.journal.large_ones[C].sent
+
+    @property
+    def state(self) -> Any:
+        self.cluster.connectors()
+        return self.cluster.present[A].state
+
+    def faults(self, verb: str, *faults: Fault) -> None:
+        self.cluster.faults[verb, A].extend(faults)
+
+    def after_chunks(self, count: int, happens: Callable[[], None]) -> None:
+        """Once, when so many requests for a change have come in."""
+        left = [count]
+
+        def on_call(verb: str, name: str) -> None:
+            if verb in ("alter", "reset"):
+                left[0] -= 1
+                if left[0] == 0:
+                    happens()
+
+        self.cluster.on_call = on_call
+
+
+def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
+    """Of the change, and of the step after it."""
+    return [outcome.result for outcome in outcomes[-2:]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "manifest", "live", "after", "requests"),
+    [
+        ("alter", WANTED, BEFORE, AFTER, 4),
+        ("alter", dict.fromkeys(WANTED), BEFORE, {one: at for one, at in BEFORE.items() if one not in WANTED}, 4),
+        ("replace", WANTED, BEFORE, WANTED, 4),
+        ("seed", WANTED, {}, WANTED, 4),
+        ("reset", {}, BEFORE, {}, 1),
+        ("alter", {}, BEFORE, BEFORE, 0),
+        ("reset", {}, {}, {}, 0),
+    ],
+)
+def test_it_is_begun_sent_in_chunks_seen_settled_and_only_then_resumed(kind, manifest, live, after, requests) -> None:
+    stage = Stage(kind, manifest, live)
+    settled: list[bool] = []
+    stage.cluster.on_call = lambda verb, name: settled.append(C in stage.journal.settled) if verb == "resume" else None
+    assert results(stage.run()) == [APPLIED] * 2
+    assert stage.stored == after
+    assert stage.journal.settled[C] == (after, "")
+    assert settled == [True]
+    marks = 0 if kind == "reset" else requests
+    assert [word for word, _ in stage.journal.told] == ["review", "begin", *["mark"] * marks, "settle"]
+    assert len(stage.cluster.changed) == requests
+    assert stage.state is RUNNING
+
+
+def test_a_connector_that_is_to_be_deleted_is_not_settled_before() -> None:
+    stage = Stage("clear", {})
+    assert results(stage.run(around=False)) == [BAD]  # it runs
+    stage.cluster.stop(A)
+    stage.cluster.clock.sleep(1)
+    stage.journal.large_ones.clear()
+    stage.journal.unfinished.clear()
+    assert results(stage.run(around=False)) == [APPLIED]
+    assert stage.stored == {}
+    assert C not in stage.journal.settled
+
+
+def test_what_needs_an_acknowledgement_that_is_missing_is_held() -> None:
+    stage = Stage()
+    stage.operation = replace(stage.operation, acknowledged=frozenset())
+    stage.journal.max_skip = 10
+    outcomes = stage.run()
+    assert results(outcomes) == [BAD, APPLIED]
+    assert outcomes[-2].message.startswith("held, as its offsets have moved since the plan: 280 bytes are skipped")
+    assert stage.journal.failed[C] == (outcomes[-2].message, False)
+    assert (stage.stored, stage.state) == (BEFORE, RUNNING)
+
+
+def test_connects_warning_is_kept() -> None:
+    stage = Stage()
+    stage.cluster.warnings[A] = "managed externally"
+    assert stage.run()[-2].message == "managed externally"
+    assert stage.journal.settled[C][1] == "managed externally"
+
+
+def test_progress_is_told_in_the_callers_thread_and_ends_at_the_end() -> None:
+    stage = Stage()
+    stage.cluster.on_call = lambda verb, name: setattr(stage.cluster.clock, "seconds", stage.cluster.clock.seconds + 2)
+    stage.run()
+    last = stage.progress[-1]
+    assert (last.operation, last.connector, last.done, last.entries, last.remaining) == (C, A, 35, 35, 0)
+    assert last.rate == pytest.approx(35 / 8)
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(LOST),
+        Fault(LOST, happens=True),
+        Fault(ConnectUnavailable("503")),
+        Fault(RebalanceInProgress("wait")),
+        Fault(NotStopped("not yet")),
+        Fault(GroupInUse("members")),
+    ],
+    ids=lambda fault: f"{type(fault.error).__name__}{' that happened' * fault.happens}",
+)
+def test_a_failure_at_any_chunk_is_waited_out(number: int, fault: Fault) -> None:
+    stage = Stage()
+    stage.after_chunks(number, lambda: stage.faults("alter", fault))
+    if not number:
+        stage.faults("alter", fault)
+    assert results(stage.run()) == [APPLIED] * 2
+    assert stage.stored == AFTER
+    assert C in stage.journal.settled
+
+
+def test_a_chunk_of_unknown_outcome_is_sent_again_smaller_from_where_it_began() -> None:
+    stage = Stage()
+    stage.journal.most = 20
+    stage.faults("alter", Fault(LOST), Fault(LOST))
+    stage.run()
+    assert stage.journal.chunks[:4] == [(0, 20), (0, 1), (0, 1), (1, 1)]
+
+
+def test_the_same_chunk_is_not_sent_before_the_worker_answers_again() -> None:
+    stage = Stage()
+    stage.faults("alter", Fault(LOST))
+    looks = stage.cluster.name_looks
+    stage.run()
+    assert stage.cluster.name_looks == looks + 1
+
+
+class TestGivingUp:
+    @pytest.mark.parametrize("error", [ConnectUnavailable("503"), NotStopped("it runs"), GroupInUse("it has members")])
+    def test_before_anything_was_sent_it_goes_on_as_before(self, error: Exception) -> None:
+        stage = Stage()
+        stage.faults("alter", *[Fault(error)] * 99)
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, APPLIED]
+        assert outcomes[-2].message.startswith(f"not done after 30 s: {error}")
+        assert stage.journal.failed[C] == (outcomes[-2].message, False)
+        assert (stage.stored, stage.state) == (BEFORE, RUNNING)
+
+    def test_after_some_chunks_it_stays_open_and_says_how_far_it_came(self) -> None:
+        stage = Stage()
+        stage.after_chunks(2, lambda: stage.faults("alter", Fault(LOST), *[Fault(ConnectUnavailable("503"))] * 99))
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message == (
+            "not done after 30 s: 503; 10 of 35 are there: the connector stays stopped, and the next cycle goes on; to"
+            " give it up, take the change out of git and run `gitops-connect ledger adopt c --pending`"
+        )
+        assert stage.journal.noted[C] == outcomes[-2].message
+        assert (stage.sent, stage.state) == (10, STOPPED)
+        assert C not in stage.journal.failed
+
+    def test_the_next_cycle_goes_on_with_the_chunk_that_was_open(self) -> None:
+        stage = Stage()
+        stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
+        stage.run()
+        assert stage.sent == 20
+        stage.cluster.faults.clear()
+        stage.cluster.on_call = lambda verb, name: None
+        stage.journal.chunks.clear()
+        assert results(stage.run()) == [APPLIED] * 2
+        assert stage.journal.chunks[0][0] == 20
+        assert stage.stored == AFTER
+
+    @pytest.mark.parametrize("error", [OffsetsNotChanged("position must be a Long"), OffsetsNotSupported("it forbids")])
+    def test_what_the_first_chunk_is_refused_for_changed_nothing(self, error: Exception) -> None:
+        stage = Stage()
+        stage.faults("alter", Fault(error))
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, APPLIED]
+        assert stage.journal.failed[C] == (str(error), isinstance(error, OffsetsNotSupported))
+        assert stage.cluster.calls.count(("alter", "a")) == 1
+
+    def test_half_of_a_first_chunk_that_was_refused_leaves_it_open(self) -> None:
+        stage = Stage()
+        stage.faults("alter", Fault(OffsetsNotChanged("half of it"), happens=True))
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message.startswith("half of it; 0 of 35 are there: the connector stays stopped")
+        assert C not in stage.journal.failed
+
+    def test_a_later_chunk_that_is_refused_leaves_it_open(self) -> None:
+        stage = Stage()
+        stage.after_chunks(2, lambda: stage.faults("alter", Fault(OffsetsNotChanged("no"))))
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message.startswith("no; 10 of 35 are there")
+
+    def test_what_an_earlier_cycle_began_is_never_called_without_effect(self) -> None:
+        """A request of that cycle may still be under way."""
+        stage = Stage()
+        stage.faults("alter", Fault(LOST), *[Fault(ConnectUnavailable("503"))] * 99)
+        assert results(stage.run()) == [BAD, SKIPPED]
+        stage.cluster.faults.clear()
+        stage.faults("alter", Fault(OffsetsNotChanged("no")))
+        assert results(stage.run()) == [BAD, SKIPPED]
+        stage.cluster.faults.clear()
+        stage.faults("offsets", Fault(ConnectUnavailable("nobody")), *[Fault(ConnectUnavailable("nobody"))] * 99)
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert "it may have happened, or still happen" in outcomes[-2].message
+        assert C not in stage.journal.failed
+
+    def test_offsets_that_cannot_be_read_at_first_change_nothing(self) -> None:
+        stage = Stage()
+        stage.faults("offsets", *[Fault(ConnectUnavailable("nobody"))] * 99)
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, APPLIED]
+        assert outcomes[-2].message == "not done after 30 s: the offsets that stand could not be read: nobody"
+
+    def test_a_spark_that_is_lost_leaves_the_connector_as_it_was(self) -> None:
+        stage = Stage()
+        stage.journal.faults["review"].append(SparkFailed("its master is gone"))
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, APPLIED]
+        assert stage.journal.failed[C] == ("its master is gone", False)
+        assert stage.cluster.changed == []
+
+
+class TestReadingBack:
+    def test_what_does_not_stand_at_once_is_looked_at_again(self) -> None:
+        stage = Stage()
+        stage.after_chunks(4, lambda: stage.faults("offsets", Fault(ConnectUnavailable("not now"))))
+        assert results(stage.run()) == [APPLIED] * 2
+
+    def test_what_somebody_has_overwritten_is_sent_once_more(self) -> None:
+        """A task that was given up may write once more (`Worker` cancels those that do not stop in time)."""
+        stage = Stage()
+        writes = self._overwrites(stage, times=3)
+        assert results(stage.run()) == [APPLIED] * 2
+        assert stage.stored == AFTER
+        assert len(writes) == 3
+        assert [start for start, _ in stage.journal.chunks] == [0, 10, 20, 30] * 2
+
+    def test_what_is_overwritten_again_and_again_stays_open(self) -> None:
+        stage = Stage()
+        self._overwrites(stage, times=99)
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message.startswith(
+            "1 partitions have other offsets than declared, after it was accepted twice; 35 of 35 are there"
+        )
+        assert len(stage.journal.chunks) == 8
+        stage.cluster.on_call = lambda verb, name: None
+        stage.journal.chunks.clear()
+        assert results(stage.run()) == [APPLIED] * 2
+        assert len(stage.journal.chunks) == 4
+
+    @staticmethod
+    def _overwrites(stage: Stage, times: int) -> list[int]:
+        done: list[int] = []
+
+        def on_call(verb: str, name: str) -> None:
+            if verb == "offsets" and stage.journal.large_ones and stage.sent == 35 and len(done) < times:
+                done.append(1)
+                stage.cluster.stored[A] = {**stage.stored, **stands(f00=1)}
+
+        stage.cluster.on_call = on_call
+        return done
+
+
+class TestReset:
+    def test_one_that_happened_though_its_answer_was_lost_is_not_sent_again(self) -> None:
+        stage = Stage("reset", {})
+        stage.faults("reset", Fault(LOST, happens=True))
+        assert results(stage.run()) == [APPLIED] * 2
+        assert stage.cluster.calls.count(("reset", "a")) == 1
+
+    def test_one_that_did_not_is(self) -> None:
+        stage = Stage("reset", {})
+        stage.faults("reset", Fault(LOST), Fault(NotStopped("not yet")))
+        assert results(stage.run()) == [APPLIED] * 2
+        assert stage.cluster.calls.count(("reset", "a")) == 3
+
+    def test_one_that_never_does_ends(self) -> None:
+        stage = Stage("reset", {})
+        stage.faults("reset", *[Fault(LOST)] * 999)
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert "it may have happened, or still happen: the connector stays stopped" in outcomes[-2].message
+
+
+class TestInterrupts:
+    def test_the_chunk_in_hand_is_finished_and_written_down(self) -> None:
+        stage = Stage()
+        stop: list[bool] = []
+        stage.after_chunks(2, lambda: stop.append(True))
+        outcomes = stage.run(interrupted=lambda: bool(stop))
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message.startswith("interrupted; 20 of 35 are there: the connector stays stopped")
+        assert (stage.sent, len(stage.cluster.changed), stage.state) == (20, 2, STOPPED)
+        stage.cluster.on_call = lambda verb, name: None
+        assert results(stage.run()) == [APPLIED] * 2
+        assert stage.stored == AFTER
+
+    def test_before_it_is_begun_the_connector_goes_back(self) -> None:
+        stage = Stage()
+        stop: list[bool] = []
+        stage.cluster.on_call = lambda verb, name: stop.append(True) if verb == "offsets" else None
+        outcomes = stage.run(interrupted=lambda: bool(stop))
+        assert results(outcomes) == [SKIPPED, APPLIED]
+        assert (stage.cluster.changed, stage.state) == ([], RUNNING)
+        assert C not in stage.journal.before
+
+    def test_while_waiting_for_the_worker(self) -> None:
+        stage = Stage()
+        stop: list[bool] = []
+        stage.after_chunks(3, lambda: (stage.faults("alter", Fault(LOST)), stop.append(True)))
+        outcomes = stage.run(interrupted=lambda: bool(stop))
+        assert outcomes[-2].message.startswith("interrupted; 20 of 35 are there")
+
+    @pytest.mark.parametrize("chunk", range(1, 5))
+    def test_once_the_lease_is_lost_no_other_chunk_is_sent(self, chunk: int) -> None:
+        stage = Stage()
+        stage.after_chunks(chunk, lambda: stage.journal.faults["mark"].append(LedgerBusy("the lease was lost")))
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message == "the lease was lost"
+        assert len(stage.cluster.changed) == chunk
+        stage.cluster.on_call = lambda verb, name: None
+        assert results(stage.run()) == [APPLIED] * 2
+        assert stage.stored == AFTER
+
+    def test_nor_is_one_sent_again(self) -> None:
+        stage = Stage()
+        stage.faults("alter", Fault(LOST))
+        stage.journal.faults["mark"].append(LedgerBusy("the lease was lost"))
+        assert stage.run()[-2].message == "the lease was lost"
+        assert stage.cluster.calls.count(("alter", "a")) == 1
+
+
+class _KilledError(BaseException):
+    """The process dies here: nothing after it is done."""
+
+
+ERRORS = st.sampled_from(
+    [
+        Fault(LOST),
+        Fault(LOST, happens=True),
+        Fault(ConnectUnavailable("503")),
+        Fault(RebalanceInProgress("wait")),
+        Fault(NotStopped("not yet")),
+        Fault(OffsetsNotChanged("no")),
+        Fault(OffsetsNotChanged("half of it"), happens=True),
+    ]
+)
+FINE = st.none()
+
+
+@contextmanager
+def _some_fail(stage: Stage, faults: Sequence[Fault | None]) -> Iterator[None]:
+    """The changes that come in meet these, one after the other."""
+    left = list(faults)
+
+    def on_call(verb: str, name: str) -> None:
+        if verb in ("alter", "reset") and left and (fault := left.pop(0)) is not None:
+            stage.faults(verb, fault)
+
+    stage.cluster.on_call = on_call
+    yield
+    stage.cluster.on_call = lambda verb, name: None
+    stage.cluster.faults.clear()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    kind=st.sampled_from(["alter", "replace", "reset"]),
+    most=st.integers(1, 40),
+    cycles=st.lists(st.tuples(st.lists(FINE | ERRORS, max_size=12), st.none() | st.integers(1, 12)), max_size=4),
+)
+def test_whatever_happens_it_ends_right_or_open_with_what_was_accepted(
+    kind: str, most: int, cycles: list[tuple[list[Fault | None], int | None]]
+) -> None:
+    stage = Stage(kind, {} if kind == "reset" else WANTED)
+    stage.journal.most = most
+    wanted = {"alter": AFTER, "replace": WANTED, "reset": {}}[kind]
+    for faults, interrupt_after in cycles:
+        with _some_fail(stage, faults):
+
+            def interrupted(limit: int | None = interrupt_after, before: int = len(stage.cluster.calls)) -> bool:
+                return limit is not None and len(stage.cluster.calls) - before >= limit
+
+            outcomes = stage.run(interrupted=interrupted)
+        if C in stage.journal.settled:
+            assert results(outcomes)[0] is APPLIED
+            break
+        assert outcomes[-2].message
+        if C in stage.journal.failed:  # certainly without effect, and so it stands as it stood
+            assert stage.stored == BEFORE
+            stage.journal.failed.clear()
+            stage.journal.large_ones.clear()
+            stage.journal.unfinished.clear()
+        elif C in stage.journal.large_ones:
+            assert (stage.state, results(outcomes)[1]) == (STOPPED, SKIPPED)
+            _require_honest(stage)
+        else:
+            assert stage.stored == BEFORE
+    if C not in stage.journal.settled:
+        assert results(stage.run()) == [APPLIED] * 2
+    assert stage.stored == stage.journal.settled[C][0] == wanted
+    assert [word for word, _ in stage.journal.told].count("settle") == 1
+
+
+def _require_honest(stage: Stage) -> None:
+    """The first ones, as many as the journal says were accepted, stand."""
+    begun = stage.journal.large_ones[C]
+    for partition in sorted(begun.patch)[: begun.sent]:
+        assert stage.stored.get(partition) == begun.patch[partition]
+
+
+@settings(max_examples=60, deadline=None)
+@given(most=st.integers(1, 40), deaths=st.lists(st.integers(0, 30), max_size=4), data=st.data())
+def test_killed_anywhere_the_next_cycle_goes_on(most: int, deaths: list[int], data: st.DataObject) -> None:
+    """Before or after any word to the journal, and before or after any request."""
+    stage = Stage()
+    stage.journal.most = most
+    for death in deaths:
+        with pytest.MonkeyPatch.context() as patch:
+            _die_at(stage, patch, death, after=data.draw(st.booleans()))
+            with suppress(_KilledError):
+                stage.run()
+        if C in stage.journal.settled:
+            break
+        if C in stage.journal.large_ones:
+            _require_honest(stage)
+    accepted = stage.sent if C in stage.journal.large_ones else 0
+    stage.journal.chunks.clear()
+    if C not in stage.journal.settled:
+        assert results(stage.run()) == [APPLIED] * 2
+        assert [start for start, _ in stage.journal.chunks][:1] in ([accepted], [])
+    assert stage.stored == AFTER
+    assert [word for word, _ in stage.journal.told].count("settle") == 1
+
+
+def _die_at(stage: Stage, patch: pytest.MonkeyPatch, count: int, *, after: bool) -> None:
+    """At the event of that number, or right after it."""
+    left = [count]
+
+    def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0 and not after:
+                raise _KilledError
+            found = real(*arguments, **more)
+            if left[0] == 0:
+                raise _KilledError
+            return found
+
+        return call
+
+    for name in ("begin", "mark", "settle", "difference", "review"):
+        patch.setattr(MemoryChange, name, dying(getattr(MemoryChange, name)))
+    patch.setattr(MemoryCluster, "alter_offsets", dying(MemoryCluster.alter_offsets))
