@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,8 +14,14 @@ from typing import Any, TypeVar
 from gitops_connect.errors import UsageError
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.durations import Duration, parse_duration
+from gitops_connect.settings.sizes import Size, parse_size
 
 T = TypeVar("T")
+
+_QUANTITIES: Mapping[Any, tuple[Callable[[object], float], str]] = {
+    Duration: (parse_duration, "a duration such as 30s or 5m"),
+    Size: (parse_size, "a size such as 2GiB or 512MiB"),
+}
 
 
 def section(cls: type[T], raw: Mapping[str, Any], where: str, folder: Path, **given: Any) -> T:
@@ -53,11 +59,8 @@ def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
 def _scalar(hint: Any, value: Any, where: str, folder: Path) -> Any:
     if hint is Credential:
         return _credential(value, where, folder)
-    if hint is Duration:
-        try:
-            return parse_duration(value)
-        except ValueError as error:
-            raise UsageError(f"{where}: expected a duration such as 30s or 5m, found {value!r}") from error
+    if hint in _QUANTITIES:
+        return _quantity(hint, value, where)
     if hint is Path:
         return folder / Path(_text(value, where)).expanduser()
     if hint is bool:
@@ -65,6 +68,14 @@ def _scalar(hint: Any, value: Any, where: str, folder: Path) -> Any:
     if hint in (int, float):
         return _number(hint, value, where)
     return _text(value, where)
+
+
+def _quantity(hint: Any, value: Any, where: str) -> float:
+    parse, expected = _QUANTITIES[hint]
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise UsageError(f"{where}: expected {expected}, found {value!r}") from error
 
 
 def _items(value: Any, where: str) -> list[Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from gitops_connect.model.names import ClusterName
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.durations import Duration
+from gitops_connect.settings.sizes import Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class ClusterSettings:
     """How long one request may take; Connect itself gives up after 90 s."""
     settle_timeout: Duration = Duration(120)
     """How long a step may take to show its effect."""
+    worker_heap: Size = Size(2**31)
+    """The heap of each worker (`-Xmx`): no offset change is sent that needs more; `0` lifts the limit."""
     username: str | None = None
     """User name for basic authentication."""
     password: Credential | None = None
