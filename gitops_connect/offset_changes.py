@@ -9,26 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from gitops_connect.checks import own_schemas, small
+from gitops_connect.checks import small
 from gitops_connect.checks.own_schemas import OwnSchemas
 from gitops_connect.desired import manifests
 from gitops_connect.ledger.operations import Operations
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, ManifestFile, ManifestUri
+from gitops_connect.manifest_contexts import Schemas, context_of, read_own_schemas
+from gitops_connect.model.desired import DesiredOperation, DesiredState, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict, OffsetSchema
+from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.observed import OFFSETS_SINCE
-from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Acknowledgement, OperationState
+from gitops_connect.model.operations import OperationState
 from gitops_connect.model.shapes import Shape, schema_of, shape_of
 from gitops_connect.observed import observe_offsets
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.plan.standing import due, history_unknown
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.world import World
-
-Schemas = Mapping[str, OffsetSchema]
-"""By full class name."""
 
 
 def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
@@ -104,12 +101,6 @@ def read_manifest(checkout: Checkout, operation: DesiredOperation) -> Manifest |
     return manifests.parse(blob)
 
 
-def read_own_schemas(checkout: Checkout) -> OwnSchemas:
-    """What the repository says of the offsets of its own connector classes."""
-    entries = [entry for entry in checkout.entries if own_schemas.is_offset_schema(entry.path)]
-    return own_schemas.load((blob.path, blob.content) for blob in checkout.blobs(entries))
-
-
 def _check(
     checkout: Checkout, situation: Situation, wanted: Iterable[DesiredOperation], schemas: Schemas
 ) -> dict[OperationName, ManifestVerdict]:
@@ -122,14 +113,3 @@ def _check(
             context = context_of(connectors[operation.connector], live, schemas, operation.acknowledged)
             verdicts[operation.name] = small.check(manifest, context, operation.kind)
     return verdicts
-
-
-def context_of(
-    connector: DesiredConnector,
-    live: Offsets | None,
-    schemas: Schemas,
-    acknowledged: frozenset[Acknowledgement] = frozenset(),
-) -> ManifestContext:
-    """What a manifest of that connector is held against. `schemas` are those of the repository."""
-    schema = schema_of(connector.config, schemas)
-    return ManifestContext(connector.name, connector.config, live, schema, acknowledged)

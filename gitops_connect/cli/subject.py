@@ -125,7 +125,7 @@ def look(clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName,
     live, unread = _live(clients, cluster, name, found)
     schemas = _schemas(declared)
     if cluster in wanted:
-        from gitops_connect.offset_changes import context_of
+        from gitops_connect.manifest_contexts import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
         return Subject(cluster, context_of(wanted[cluster], live, schemas), "as declared", unread, absent)
@@ -184,6 +184,6 @@ def _connectors(declared: Declared | None, cluster: ClusterName) -> Sequence[Des
 
 
 def _schemas(declared: Declared | None) -> Mapping[str, OffsetSchema]:
-    from gitops_connect.offset_changes import read_own_schemas
+    from gitops_connect.manifest_contexts import read_own_schemas
 
     return read_own_schemas(declared.checkout).schemas if declared is not None else {}
