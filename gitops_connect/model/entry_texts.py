@@ -192,6 +192,8 @@ class Body:
             # What is no list, object or text may be a number that goes on: `1` of `1e+5`.
             if len(self._text) - end >= 3 or isinstance(value, dict | list | str) or not self._extend():
                 break
+        if end - self._at > MAX_ENTRY:
+            raise self._too_large()
         opened = self._text.count("[", self._at, end) + self._text.count("{", self._at, end)
         if opened > MAX_DEPTH and is_too_deep(value):
             raise self._too_deep()
@@ -220,8 +222,7 @@ class Body:
         """Let go of what is done, and hold twice as much of what is not; False at the end of the body."""
         held = len(self._text) - self._at
         if held > MAX_ENTRY:
-            found = f"an entry of more than {MAX_ENTRY // 1024**2} MiB"
-            raise Unreadable(TOO_LARGE, found, self._place(self._at))
+            raise self._too_large()
         self._place(self._at)
         parts, length = [self._text[self._at :]], held
         while length < max(_WINDOW, 2 * held):
@@ -249,6 +250,10 @@ class Body:
     def _misplaced(self, where: str) -> Unreadable:
         found = self._next()
         return Unreadable(SYNTAX, f"{shown(found) if found else 'the end of the file'} {where}", self._place(self._at))
+
+    def _too_large(self) -> Unreadable:
+        found = f"an entry of more than {MAX_ENTRY // 1024**2} MiB"
+        return Unreadable(TOO_LARGE, found, self._place(self._at))
 
     def _too_deep(self) -> Unreadable:
         return Unreadable(SYNTAX, TOO_DEEP, self._place(self._at))

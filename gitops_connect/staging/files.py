@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,8 +13,10 @@ from gitops_connect.desired.manifests.formats import suffix_of
 from gitops_connect.model.large_manifests import LargeFile, LineFault
 from gitops_connect.model.unreadable import Place, Unreadable
 
-_BATCH = 1024 * 1024
-"""Characters that are written at once."""
+_BATCH = 256 * 1024
+"""Characters that are written at once, about."""
+_OVERHEAD = 100
+"""What an entry takes beside its own characters."""
 _HIGHEST = 2**32 - 1
 """The highest line or column that a file of places can name."""
 
@@ -51,9 +51,9 @@ def take(name: str, raw: Path, folder: Path) -> LargeFile:
 
 def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault, ...]:
     faults = streams.AllFaults()
-    with _content(raw) as content, path.open("wb") as lines, places.open("wb") as spots:
+    with raw.open("rb") as stream, path.open("wb") as lines, places.open("wb") as spots:
         try:
-            for batch in _batches(streams.lines(name, content, faults)):
+            for batch in _batches(streams.lines(name, _Content(stream), faults)):
                 lines.write("".join(f"{text}\n" for text, _ in batch).encode())
                 spots.write(_packed(place for _, place in batch))
         except streams.NoText as error:
@@ -65,13 +65,19 @@ def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault,
     return tuple(faults.all)
 
 
-@contextmanager
-def _content(file: Path) -> Iterator[bytes | mmap.mmap]:
-    if not file.stat().st_size:
-        yield b""
-        return
-    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        yield content
+class _Content:
+    """A file that is read where it is asked for. Mapped into memory, all of it would count as this process's."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._descriptor = stream.fileno()
+        self._size = os.fstat(self._descriptor).st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(self._size)
+        return os.pread(self._descriptor, max(stop - start, 0), start)
 
 
 def _batches(lines: Iterable[streams.Line]) -> Iterator[list[streams.Line]]:
@@ -79,7 +85,7 @@ def _batches(lines: Iterable[streams.Line]) -> Iterator[list[streams.Line]]:
     length = 0
     for line in lines:
         batch.append(line)
-        length += len(line[0])
+        length += len(line[0]) + _OVERHEAD
         if length > _BATCH:
             yield batch
             batch, length = [], 0

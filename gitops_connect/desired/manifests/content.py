@@ -6,7 +6,6 @@ import re
 import zlib
 from collections.abc import Iterator
 from itertools import chain
-from mmap import mmap
 from typing import Protocol
 
 import zstandard
@@ -27,18 +26,21 @@ _MAGIC = {
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PIECE = 256
 """Bytes decompressed at a time. zstd makes at most 8 MiB of them: a block of 128 KiB may be written in 4 bytes."""
-_STEP = 1024 * 1024
+_STEP = 256 * 1024
 """Bytes at a time of what is not compressed."""
 _LONGEST_MARK = 4
-"""Bytes of a byte order mark."""
+"""Bytes of a byte order mark, or of the beginning of what is compressed."""
 _MAX_MEMBERS = 1000
 """Compressed files one behind the other, as `cat a.gz b.gz` makes them. Each costs as much as a larger one."""
 _MAX_WINDOW = 128 * 1024 * 1024
 """Bytes that zstd may look back: what its own command allows."""
 
 
-Content = bytes | mmap
-"""All of a file, whether it was read or lies where it is."""
+class Content(Protocol):
+    """All of a file, whether it was read or lies where it is: bytes, or what gives them out as slices."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, part: slice, /) -> bytes: ...
 
 
 class _Decompressor(Protocol):
@@ -105,7 +107,7 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
         for at in range(_STEP, len(content), _STEP):
             yield content[at : at + _STEP]
         return
-    if not _MAGIC[compression].match(content):
+    if not _begins(content, 0, compression):
         found = "nothing" if not len(content) else f"bytes that do not begin as a {compression} file does"
         raise Unreadable(COMPRESSION, found)
     done = 0
@@ -119,9 +121,13 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
 
 def refuse_compressed(content: Content) -> None:
     """Raise Unreadable where a file that has no such name begins as a compressed one."""
-    for suffix, magic in _MAGIC.items():
-        if magic.match(content):
+    for suffix in _MAGIC:
+        if _begins(content, 0, suffix):
             raise Unreadable(COMPRESSION, f"compressed content, though the file's name does not end in {suffix}")
+
+
+def _begins(content: Content, at: int, compression: str) -> bool:
+    return _MAGIC[compression].match(content[at : at + _LONGEST_MARK]) is not None
 
 
 def _pieces(content: Content, compression: str) -> Iterator[bytes]:
@@ -129,7 +135,7 @@ def _pieces(content: Content, compression: str) -> Iterator[bytes]:
     member, members, at = start(), 1, 0
     while at < len(content):
         if member.eof:
-            if not _MAGIC[compression].match(content, at):
+            if not _begins(content, at, compression):
                 raise Unreadable(COMPRESSION, "something else behind the compressed content")
             if members == _MAX_MEMBERS:
                 raise Unreadable(COMPRESSION, f"more than {_MAX_MEMBERS} compressed files one behind the other")
