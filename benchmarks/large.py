@@ -69,7 +69,7 @@ def measure(folder: Path) -> Iterator[Figure]:
         yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", QUICKER), share)
         warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
     yield Figure("memory of the process itself, 10,000,000 against 1,000,000", memory[MANY] / memory[FEW], "times", 1.1)
-    for form, words in {"tenth": "every tenth line not canonical", "half": "half of them repeats"}.items():
+    for form, words in _FORMS.items():
         manifest = _written(folder / f"{form}.jsonl", MANY, form)
         slower = _run("spark_engine", str(manifest), str(live), str(folder / "cache"))["warm"] / warm[MANY]
         yield Figure(f"{words}, against the clean file, {MANY:,}", slower, "times", SLOWER, "1 run against the best")
@@ -87,6 +87,11 @@ def _side_by_side(folder: Path, manifest: Path, live: Path, runs: int) -> tuple[
     return duck, spark
 
 
+_FORMS = {
+    "tenth": "every tenth line not canonical",
+    "dumped": "every line as json.dumps writes it",
+    "half": "half of them repeats",
+}
 _REPEATS = ("manifest/duplicate", "manifest/conflict")
 
 
@@ -132,6 +137,8 @@ def _line(number: int, form: str) -> str:
     elif number % 10_000 == 5_000:
         number -= 1
     partition = f'{{"cluster":"source","partition":{number % 32},"topic":"orders.region-{number // 32:07d}"}}'
+    if form == "dumped":
+        return f"{json.dumps({'partition': json.loads(partition), 'offset': {'offset': offset}})}\n"
     if form == "tenth" and number % 10 == 3:
         return f'{{"offset": {{"offset": {offset}}}, "partition": {partition}}}\n'
     return f'{{"partition":{partition},"offset":{{"offset":{offset}}}}}\n'

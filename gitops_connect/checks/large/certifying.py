@@ -9,11 +9,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gitops_connect.checks.large.keys import PAD, numbers_of
 from gitops_connect.checks.large.layouts import Formed, LineForm, Lines
 from gitops_connect.checks.large.templates import Template
+from gitops_connect.checks.large.texts import Texts
 from gitops_connect.checks.topics import TopicFilter
 
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
+
+
+class Certain(NamedTuple):
+    """Rows that are well, by their numbers, with what they are. Neither `offset` nor `numbers`: it is null."""
+
+    rows: NDArray[np.intp]
+    partition: Texts
+    offset: Texts | None = None
+    numbers: NDArray[np.int64] | None = None
 
 
 class Certified(NamedTuple):
@@ -22,6 +33,15 @@ class Certified(NamedTuple):
     form: LineForm
     rows: NDArray[np.intp]
     lines: Formed
+
+    def certain(self) -> Certain:
+        """What is in them."""
+        form, rows, lines = self
+        partition = lines.texts(form.partition)
+        if form.number is not None:
+            starts, ends = lines.places(form.number)
+            return Certain(rows, partition, numbers=numbers_of(lines.buffer, ends + PAD, ends - starts))
+        return Certain(rows, partition, lines.texts(form.offset) if form.offset else None)
 
 
 def certify(lines: Lines, template: Template | None) -> tuple[list[Certified], NDArray[np.intp]]:

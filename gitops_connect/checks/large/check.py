@@ -13,7 +13,7 @@ from gitops_connect.checks.large.gathering import gather
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
 from gitops_connect.checks.large.leaving import folders_in
 from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import Reader, compression_of
+from gitops_connect.checks.large.reading import Reader, is_packed
 from gitops_connect.checks.large.verdicts import Results
 from gitops_connect.checks.large.writing import WRITTEN, Writing, patch_of, writing_of
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
@@ -112,4 +112,4 @@ def _buckets(manifests: Sequence[LargeManifest], parallelism: int) -> int:
 
 def _size(file: LargeFile) -> int:
     size = Path(file.path).stat().st_size
-    return size * _PACKED if compression_of(file.name) else size
+    return size * _PACKED if is_packed(file) else size

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys import PAD, Positions, padded
 from gitops_connect.checks.large.texts import Texts, assembled
+from gitops_connect.model.shape_fields import FieldType
 
 _BLANK = re.compile(r"[ \t]*")
 _DECODER = json.JSONDecoder()
@@ -34,13 +35,22 @@ class Anchor(NamedTuple):
 Span = tuple[Anchor, Anchor]
 
 
+class Field(NamedTuple):
+    """A field of the partition or of the offset, of that type; `texts` are all that it may be, where they are few."""
+
+    half: str
+    name: str
+    kind: FieldType
+    texts: frozenset[str] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LineForm:
     """A form that lines have. `pattern` is for RE2 and holds for a whole line with its line feed, and for no other one.
 
     `partition` and `offset` are the pieces of their canonical texts: bytes that do not vary, and parts of the line. No
     `offset`: it is null. `number` is the one number of the offset that decides all, `topic` the text of a sink's topic.
-    `is_canonical`: the line is as it would be sent.
+    `is_canonical`: the line is as it would be sent. `fields` are those of all such lines.
     """
 
     pattern: str
@@ -50,6 +60,7 @@ class LineForm:
     number: Span | None = None
     topic: Span | None = None
     is_canonical: bool = False
+    fields: tuple[Field, ...] = ()
 
 
 class Member(NamedTuple):
@@ -170,6 +181,10 @@ class Lines:
 
     def __len__(self) -> int:
         return len(self._feeds)
+
+    def text_of(self, rows: NDArray[np.intp]) -> bytes:
+        """These lines, one behind the other."""
+        return "".join(self.array.take(pa.array(rows)).to_pylist()).encode() if len(rows) else b""
 
     def of(self, form: LineForm, rows: NDArray[np.intp]) -> Formed:
         """Those of that form."""

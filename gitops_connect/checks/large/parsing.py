@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.field_types import LONG
-from gitops_connect.checks.large.certifying import Certified, certify
-from gitops_connect.checks.large.keys import PAD, Secret, numbers_of
+from gitops_connect.checks.large.certifying import Certain, certify
+from gitops_connect.checks.large.keys import Secret
 from gitops_connect.checks.large.layouts import Lines
 from gitops_connect.checks.large.reading import Piece, Reader
 from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
+from gitops_connect.checks.large.tables import certify_table
 from gitops_connect.checks.large.tally import Shown, Spot, Tally
 from gitops_connect.checks.large.templates import Template
 from gitops_connect.checks.large.texts import of_list
@@ -49,56 +50,58 @@ class Parser:
     def parse(self, piece: Piece, unit: int) -> tuple[Rows, Tally, int]:
         """The rows, what was found, and how many lines there are."""
         tally = self.tally.fresh()
-        content = piece.content
-        lines = content.count(b"\n")
-        refused = self._refused(piece)
+        refused = self._refused(piece) if piece.table is None else None
         for fault in (refused, piece.fault):
             if fault is not None:
                 finding = Finding(fault.rule, "", {"found": fault.found})
                 tally.broken.append(Shown(Spot(unit, piece.base + fault.line - 1, fault.column), finding))
                 tally.add(tally.broken[-1])
-        if refused is not None or not lines:
-            return _no_rows(), tally, lines
-        if piece.is_first and content.startswith(_BOM):
-            content = content[len(_BOM) :]
-        certified, slow = certify(Lines(content), self.template)
-        parts = [self._rows(one) for one in certified]
+        if refused is not None or not piece.lines:
+            return _no_rows(), tally, piece.lines
+        certain, slow, others = self._certain(piece)
+        parts = [self._rows(one) for one in certain]
         tally.entries += sum(len(rows.h1) for rows in parts)
         if len(slow):
-            parts.append(self._one_by_one(content, slow, Spot(unit, piece.base), tally))
-        return _in_order(parts), tally, lines
+            parts.append(self._one_by_one(others, slow, Spot(unit, piece.base), tally))
+        return _in_order(parts), tally, piece.lines
+
+    def _certain(self, piece: Piece) -> tuple[list[Certain], NDArray[np.intp], bytes]:
+        """What is certain; and the numbers of all other lines, and these themselves."""
+        if piece.table is not None:
+            certain, slow = certify_table(piece.table, self.template)
+            return certain, slow, piece.table.taken(slow).lines() if len(slow) else b""
+        content = piece.text.removeprefix(_BOM) if piece.is_first else piece.text
+        lines = Lines(content)
+        found, slow = certify(lines, self.template)
+        return [one.certain() for one in found], slow, lines.text_of(slow)
 
     def _refused(self, piece: Piece) -> LineFault | None:
         array = pa.StringArray.from_buffers(
-            1, pa.py_buffer(np.array([0, len(piece.content)], np.int32)), pa.py_buffer(piece.content)
+            1, pa.py_buffer(np.array([0, len(piece.text)], np.int32)), pa.py_buffer(piece.text)
         )
-        suspicious = b"\0" in piece.content or piece.is_first
+        suspicious = b"\0" in piece.text or piece.is_first
         try:
             array.validate(full=True)
         except pa.ArrowInvalid:
             suspicious = True
-        return self.reader.refuse(piece.content, piece.is_first) if suspicious else None
+        return self.reader.refuse(piece.text, piece.is_first) if suspicious else None
 
-    def _rows(self, certified: Certified) -> Rows:
-        form, rows, lines = certified
-        h1, h2 = lines.texts(form.partition).hashed(self.secret)
+    def _rows(self, certain: Certain) -> Rows:
+        h1, h2 = certain.partition.hashed(self.secret)
+        count = len(certain.rows)
         texts: list[Any] = []
-        value = np.zeros(len(rows), np.int64)
-        kept = Form.NONE
-        if form.number is not None:
-            kept = Form.NUMBER
-            starts, ends = lines.places(form.number)
-            value = numbers_of(lines.buffer, ends + PAD, ends - starts)
-        elif form.offset:
-            kept = Form.TEXT
-            texts, value = lines.texts(form.offset).listed(), np.arange(len(rows))
-        forms = np.full(len(rows), kept, np.uint8)
-        return Rows(h1 ^ np.uint64(self.salt), h2, value, rows.astype(LINE), forms, texts)
+        form, value = Form.NONE, np.zeros(count, np.int64)
+        if certain.numbers is not None:
+            form, value = Form.NUMBER, certain.numbers
+        elif certain.offset is not None:
+            form, value, texts = Form.TEXT, np.arange(count), certain.offset.listed()
+        return Rows(
+            h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, form, np.uint8), texts
+        )
 
-    def _one_by_one(self, content: bytes, slow: NDArray[np.intp], first: Spot, tally: Tally) -> Rows:
-        """The lines that the strict reader and the rule function decide on."""
-        lines = content.split(b"\n")
-        read = self.reader.lines(b"\n".join(lines[row] for row in slow.tolist()).decode())
+    def _one_by_one(self, lines: bytes, slow: NDArray[np.intp], first: Spot, tally: Tally) -> Rows:
+        """The lines that the strict reader and the rule function decide on; `slow` are their numbers."""
+        read = self.reader.lines(lines.decode())
         for fault in read.faults:
             spot = Spot(first.unit, first.line + int(slow[fault.line - 1]), fault.column)
             tally.add(Shown(spot, Finding(fault.rule, "", {"found": fault.found})))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from gitops_connect.checks.large.row_groups import SUFFIX, groups_of, tables
+from gitops_connect.checks.large.tables import Table
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LineFault, LinesRead
 
 UNIT = 8 * 1024 * 1024
@@ -36,7 +38,7 @@ class Reader:
 class Unit(NamedTuple):
     """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is one unit.
 
-    `size` is about how many bytes a piece of it has.
+    `size` is about how many bytes a piece of it has. Of Parquet `start` and `end` are numbers of row groups.
     """
 
     manifest: int
@@ -47,16 +49,29 @@ class Unit(NamedTuple):
     end: int | None = None
 
 
-class Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Piece:
     """Whole lines of a unit: the last one ends in a line feed, too. `base` are the lines of the unit before it.
 
-    `fault` is what ended the reading; its line counts from the beginning of the piece.
+    `fault` is what ended the reading; its line counts from the beginning of the piece. `table`: it has rows in place of
+    text.
     """
 
     base: int
-    content: bytes
+    text: bytes
     is_first: bool = False
     fault: LineFault | None = None
+    table: Table | None = None
+
+    @property
+    def content(self) -> bytes:
+        """Its lines; those of a table are made, each time."""
+        return self.text if self.table is None else self.table.lines()
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        return self.text.count(b"\n") if self.table is None else self.table.count
 
 
 def units_of(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> list[Unit]:
@@ -73,26 +88,53 @@ def compression_of(name: str) -> str:
     return next((suffix for suffix in COMPRESSIONS if name.lower().endswith(suffix)), "")
 
 
+def is_parquet(file: LargeFile) -> bool:
+    """By its path."""
+    return file.path.lower().endswith(SUFFIX)
+
+
+def is_packed(file: LargeFile) -> bool:
+    """True where there is more in the file than its size says."""
+    return is_parquet(file) or bool(compression_of(file.path))
+
+
 def pieces(unit: Unit, reader: Reader) -> Iterator[Piece]:
     """The lines of a unit. Raises OSError where its file cannot be read."""
+    if is_parquet(unit.file):
+        yield from _tables(unit)
+        return
     if unit.end is not None:
         yield from _plain(unit, unit.end)
         return
     with Path(unit.file.path).open("rb") as stream:
         if not Path(unit.file.path).stat().st_size:
-            yield from _whole_lines(reader.unpack(b"", compression_of(unit.file.name)), unit.size)
+            yield from _whole_lines(reader.unpack(b"", compression_of(unit.file.path)), unit.size)
             return
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            yield from _whole_lines(reader.unpack(content, compression_of(unit.file.name)), unit.size)
+            yield from _whole_lines(reader.unpack(content, compression_of(unit.file.path)), unit.size)
 
 
 def _parts(whole: Unit) -> Iterator[Unit]:
-    if compression_of(whole.file.name):
+    if is_parquet(whole.file):
+        for start, end in groups_of(whole.file.path, whole.size):
+            yield whole._replace(start=start, end=end)
+        return
+    if compression_of(whole.file.path):
         yield whole
         return
     length = Path(whole.file.path).stat().st_size
     for start in range(0, max(length, 1), whole.size):
         yield whole._replace(start=start, end=min(start + whole.size, length))
+
+
+def _tables(unit: Unit) -> Iterator[Piece]:
+    base = 0
+    for found in tables(unit.file.path, unit.start, unit.end or 0, MAX_LINE):
+        if isinstance(found, LineFault):
+            yield Piece(base, b"", fault=found)
+            return
+        yield Piece(base, b"", table=found)
+        base += found.count
 
 
 def _plain(unit: Unit, end: int) -> Iterator[Piece]:
@@ -131,7 +173,7 @@ def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Pie
             yield piece
             if piece.fault is not None:
                 return
-            base += piece.content.count(b"\n")
+            base += piece.lines
             is_first = False
             del held[:at]
     yield _finished(base, bytes(held), is_first=is_first)

@@ -60,7 +60,7 @@ class Writing:
         entries, size = 0, 0
         with whole(path) as stream:
             for piece in pieces(unit, self.job.reader):
-                start, end = np.searchsorted(chosen, (piece.base, piece.base + piece.content.count(b"\n")))
+                start, end = np.searchsorted(chosen, (piece.base, piece.base + piece.lines))
                 content, count = write(piece, chosen[start:end] - piece.base)
                 entries += count
                 size += stream.write(content)
