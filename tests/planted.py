@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from large_engine import PACK, Said
 from manifests import ORDERS, UNREAD
 from planted_families import ODD_ENTRIES, ODD_LINES, Entry, Family, Plant, Says
+from pyarrow import parquet
 
 from gitops_connect.checks import small
 from gitops_connect.checks.small import SHOWN
@@ -39,6 +40,10 @@ WHOLE = Location("offsets")
 """Where it is said what concerns all files."""
 _UNDECLARED = 900_000
 """Numbers from here on are of partitions that stand and are not declared."""
+
+
+Place = tuple[str, int, str, Severity]
+"""File, line, rule without its prefix, and how grave it is."""
 
 
 class Expected(NamedTuple):
@@ -108,7 +113,11 @@ class Planted:
     def errors(self) -> int:
         return sum(one.severity is Severity.ERROR for one in self.expected)
 
-    def named(self) -> list[tuple[str, int, str, Severity]]:
+    def all_named(self) -> Counter[Place]:
+        """Every place, and not the first ones only."""
+        return Counter((self.files[one.file][0], *one[1:]) for one in self.expected)
+
+    def named(self) -> list[Place]:
         """The first of each rule, and the place where it is said how many more there are."""
         listed: dict[tuple[str, Severity], list[Expected]] = {}
         for one in sorted(self.expected, key=lambda one: one[:2]):
@@ -154,28 +163,37 @@ def is_fine(plant: Plant) -> bool:
     return all((say.eased and not say.live) or say.rule in _WARNINGS for say in plant.says)
 
 
-def places(diagnostics: Iterable[Diagnostic]) -> list[tuple[str, int, str, Severity]]:
-    """As `Planted.named` has them."""
-    return sorted(
-        (
-            (one.location.file, one.location.line, one.rule.removeprefix("manifest/"), one.severity)
-            for one in diagnostics
-        ),
-        key=str,
+def told_in(folder: Path) -> Counter[tuple[str, int, str, Severity, str]]:
+    """The places of all offenders, and what is said of them, as the large engine has left it in that folder."""
+    rows = parquet.read_table(folder / "offenders.parquet").to_pylist()
+    return Counter(
+        (row["file"], row["line"], row["rule"].removeprefix("manifest/"), Severity(row["severity"]), row["message"])
+        for row in rows
     )
+
+
+def place(one: Diagnostic) -> Place:
+    """As `Planted.named` has it."""
+    return one.location.file, one.location.line, one.rule.removeprefix("manifest/"), one.severity
+
+
+def places(diagnostics: Iterable[Diagnostic]) -> list[Place]:
+    """Of all of them, in an order."""
+    return sorted(map(place, diagnostics), key=str)
 
 
 def held_to_plants(planted: Planted, found: Said) -> None:
     """Nothing missed, nothing invented, each on its line."""
-    assert dict(found.counts) == dict(planted.counts), planted
-    assert (found.errors, found.unread) == (planted.errors, planted.unread), planted
-    assert places(found.diagnostics) == planted.named(), planted
+    named, expected = Counter(places(found.diagnostics)), Counter(planted.named())
+    assert ([*(named - expected)], [*(expected - named)]) == ([], []), "invented, and missed"
+    assert dict(found.counts) == dict(planted.counts)
+    assert (found.errors, found.unread) == (planted.errors, planted.unread)
     moves = Counter(found.moves)
     if any(direction in planted.moves for direction in (Direction.FORWARD, Direction.REWIND)):
-        assert dict(found.distances) == dict(planted.distances), planted
+        assert dict(found.distances) == dict(planted.distances)
     else:
         moves[Direction.CHANGED] += moves.pop(Direction.FORWARD, 0) + moves.pop(Direction.REWIND, 0)
-    assert +moves == planted.moves, planted
+    assert +moves == planted.moves
 
 
 @dataclass(frozen=True)

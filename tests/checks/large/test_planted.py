@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_engine import in_process, said_by_large
 from manifests import UNREAD
-from planted import REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, is_fine, make
+from planted import REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, is_fine, make, place, told_in
 from planted_connectors import FAMILIES
 from planted_families import ODD_LINES
 
 from gitops_connect.checks.large.reading import UNIT
 from gitops_connect.checks.rules import RULES
+from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.families import FAMILIES as KNOWN_SHAPES
 from gitops_connect.model.families import SINK
@@ -36,6 +39,7 @@ NOT_PLANTED = {
 }
 """Rules that no line of a manifest can break, and why."""
 
+OF_THE_REST = re.compile(r"[0-9,]+ more of this rule, [0-9,]+ in all")
 pytestmark = pytest.mark.slow
 
 KINDS = [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]
@@ -47,9 +51,10 @@ def both(several: Sequence[Planted], verdicts: Any) -> None:
     for planted, verdict in zip(several, verdicts, strict=True):
         found, expected = said_by_large(verdict), planted.by_small()
         held_to_plants(planted, found)
-        if planted.unreadable <= 20:
+        if planted.unreadable <= SHOWN:
             held_to_plants(planted, expected)
-            assert _at_lines(found.diagnostics) == _at_lines(expected.diagnostics), planted
+            apart = set(_at_lines(found.diagnostics)) ^ set(_at_lines(expected.diagnostics))
+            assert not sorted(apart, key=Diagnostic.sort_key)
 
 
 def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -64,7 +69,13 @@ def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def checked(*several: Planted, unit: int = UNIT) -> None:
     with TemporaryDirectory() as folder:
         filed = [one.filed(Path(folder) / str(number)) for number, one in enumerate(several)]
-        both(several, in_process(filed, unit=unit))
+        both(several, in_process(filed, unit=unit, offenders=Path(folder)))
+        told = told_in(Path(folder))
+    found, expected = Counter(one[:4] for one in told.elements()), sum((one.all_named() for one in several), Counter())
+    assert not [*(found - expected), *(expected - found)]
+    said = {(*place(one), one.summary) for planted in several for one in planted.by_small().diagnostics}
+    if all(planted.unreadable <= SHOWN for planted in several):
+        assert not [one for one in said if one not in told and not OF_THE_REST.fullmatch(one[-1])]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
