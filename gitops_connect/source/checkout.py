@@ -18,6 +18,9 @@ class Reader(Protocol):
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         """The content of each, in this order."""
 
+    def stream(self, entry: Entry) -> Iterator[bytes]:
+        """The content of one, piece by piece."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
@@ -48,6 +51,13 @@ class Checkout:
         wanted = list(entries)
         for entry, content in zip(wanted, self.reader.read(wanted, at_most), strict=True):
             yield Blob(entry.path, entry.blob_id, content)
+
+    def stream(self, entry: Entry) -> Iterator[bytes]:
+        """The content of one file piece by piece, of any size; it is good for something once it has come to its end.
+
+        Raises, also there, what `blobs` raises.
+        """
+        return self.reader.stream(entry)
 
     def read(self, entry: Entry) -> bytes:
         """The content of one file, as `blobs`; for many files, `blobs` is much faster."""

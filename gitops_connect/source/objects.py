@@ -31,6 +31,21 @@ def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = 
                 yield _answer(stdout, blob_id, at_most)
 
 
+def stream_blob(program: Program, blob_id: str) -> Iterator[bytes]:
+    """The content piece by piece, of any size. Raises GitFailed where it is not there, or (at its end) is damaged."""
+    with program.started("cat-file", "--batch") as process:
+        stdin, stdout = _pipes(process)
+        _ask(stdin, [blob_id])
+        size = _size(stdout, blob_id)
+        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        left = size
+        while left > 0 and (chunk := stdout.read(min(left, _CHUNK))):
+            digest.update(chunk)
+            left -= len(chunk)
+            yield chunk
+        _check(digest.hexdigest(), blob_id)
+
+
 def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
     """The size of each in bytes. Raises GitFailed where one is not there."""
     request = "".join(f"{blob_id}\n" for blob_id in blob_ids).encode()
@@ -94,10 +109,7 @@ def _ask(stdin: IO[bytes], blob_ids: Sequence[str]) -> None:
 
 
 def _answer(stdout: IO[bytes], blob_id: str, at_most: int | None) -> bytes:
-    header = stdout.readline().split()
-    if len(header) != 3 or header[1] != b"blob":
-        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is missing or cannot be read".encode())
-    size = int(header[2])
+    size = _size(stdout, blob_id)
     content = stdout.read(size if at_most is None else min(size, at_most))
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     digest.update(content)
@@ -106,6 +118,17 @@ def _answer(stdout: IO[bytes], blob_id: str, at_most: int | None) -> bytes:
         digest.update(chunk)
         left -= len(chunk)
     stdout.read(1)
-    if digest.hexdigest() != blob_id:
-        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is damaged".encode())
+    _check(digest.hexdigest(), blob_id)
     return content
+
+
+def _size(stdout: IO[bytes], blob_id: str) -> int:
+    header = stdout.readline().split()
+    if len(header) != 3 or header[1] != b"blob":
+        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is missing or cannot be read".encode())
+    return int(header[2])
+
+
+def _check(found: str, blob_id: str) -> None:
+    if found != blob_id:
+        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is damaged".encode())

@@ -154,11 +154,21 @@ class Repository:
     def read(self, entries: Sequence[Entry], absent: set[str], at_most: int | None) -> Iterator[bytes]:
         """The content of these files; those whose ids are in `absent` are fetched first, and taken out of it."""
         wanted = [entry.blob_id for entry in entries]
+        with self._reading(wanted, absent):
+            yield from objects.read_blobs(self._clone().program, wanted, at_most)
+
+    def stream(self, entry: Entry, absent: set[str]) -> Iterator[bytes]:
+        """The content of one file piece by piece, likewise."""
+        with self._reading([entry.blob_id], absent):
+            yield from objects.stream_blob(self._clone().program, entry.blob_id)
+
+    @contextmanager
+    def _reading(self, wanted: Sequence[str], absent: set[str]) -> Iterator[None]:
         lacking = sorted(absent.intersection(wanted))
         try:
             self._fetch_blobs(lacking)
             absent.difference_update(lacking)
-            yield from objects.read_blobs(self._clone().program, wanted, at_most)
+            yield
         except GitFailed as failure:
             self._clone().mark_damaged()
             what = f"{self._where}: the clone in {self._folder} is damaged and will be cloned again at the next fetch"
@@ -210,6 +220,9 @@ class _CloneReader:
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         return self.repository.read(entries, self.absent, at_most)
+
+    def stream(self, entry: Entry) -> Iterator[bytes]:
+        return self.repository.stream(entry, self.absent)
 
 
 def _is_damage(failure: GitFailed) -> bool:

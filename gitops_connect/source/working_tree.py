@@ -6,8 +6,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.model.entries import Entry
@@ -63,6 +65,16 @@ class _FolderReader:
                 raise _changed(entry.path)
             yield content
 
+    def stream(self, entry: Entry) -> Iterator[bytes]:
+        with _opened(self.root / entry.path, entry.path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+                yield chunk
+        if digest.hexdigest() != entry.blob_id:
+            raise _changed(entry.path)
+
 
 def _walk(root: Path) -> Iterator[Found]:
     waiting = [""]
@@ -106,15 +118,21 @@ def _find(path: str, child: os.DirEntry[str]) -> Found:
 
 def _read(file: Path, path: str, at_most: int | None) -> tuple[str, bytes]:
     """The blob id that git would give the file, and its first `at_most` bytes."""
+    with _opened(file, path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        content = stream.read(size if at_most is None else min(size, at_most))
+        digest.update(content)
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest(), content
+
+
+@contextmanager
+def _opened(file: Path, path: str) -> Iterator[IO[bytes]]:
     try:
         with open(file, "rb", opener=_open) as stream:
-            size = os.fstat(stream.fileno()).st_size
-            digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-            content = stream.read(size if at_most is None else min(size, at_most))
-            digest.update(content)
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-            return digest.hexdigest(), content
+            yield stream
     except FileNotFoundError as error:
         raise _changed(path) from error
     except OSError as error:

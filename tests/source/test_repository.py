@@ -416,6 +416,31 @@ def test_of_a_long_file_only_as_much_is_kept_as_is_asked_for(upstream: Upstream,
     assert [len(blob.content) for blob in checkout.blobs(checkout.entries, at_most=10)] == [10, 5]
 
 
+def test_a_file_of_any_size_comes_piece_by_piece_and_is_fetched_if_need_be(
+    upstream: Upstream, open_repository: Open
+) -> None:
+    long = "".join(f"{number}\n" for number in range(500_000))
+    upstream.commit({"a.jsonl": long, "b.jsonl": "", "c.jsonl": "short"})
+    checkout = open_repository().fetch()
+    pieces = [list(checkout.stream(entry)) for entry in checkout.entries]
+    assert [b"".join(one).decode() for one in pieces] == [long, "", "short"]
+    assert [len(one) for one in pieces] == [4, 0, 1]
+
+
+def test_damage_that_is_found_while_streaming_is_mended_by_the_next_fetch(
+    upstream: Upstream, clone: Path, open_repository: Open
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "false")
+    upstream.commit({"x.jsonl": "1"})
+    source = open_repository()
+    checkout = source.fetch()
+    empty_every_object(clone)
+    with pytest.raises(SourceUnavailable, match="is damaged and will be cloned again at the next fetch"):
+        list(checkout.stream(checkout.entries[0]))
+    checkout = source.fetch()
+    assert list(checkout.stream(checkout.entries[0])) == [b"1"]
+
+
 def test_thousands_of_files_go_through_one_process(upstream: Upstream, open_repository: Open) -> None:
     files: dict[Path_, Content] = {f"{number:05}.yaml": f"n: {number}\n" for number in range(3000)}
     upstream.commit(files)

@@ -104,3 +104,25 @@ def test_a_file_that_may_not_be_read_is_named(folder: Path) -> None:
     (folder / "y.json").chmod(0)
     with pytest.raises(SourceRefused, match=r"cannot read the file 'y\.json'"):
         WorkingTree(folder).fetch()
+
+
+def test_a_file_of_any_size_comes_piece_by_piece(folder: Path) -> None:
+    content = os.urandom(3_000_000)
+    (folder / "z.jsonl").write_bytes(content)
+    checkout = WorkingTree(folder).fetch()
+    pieces = list(checkout.stream(checkout.entries[-1]))
+    assert b"".join(pieces) == content
+    assert len(pieces) > 1
+    (folder / "empty").write_bytes(b"")
+    checkout = WorkingTree(folder).fetch()
+    assert list(checkout.stream(next(entry for entry in checkout.entries if entry.path == "empty"))) == []
+
+
+def test_a_file_that_has_changed_does_not_come_to_its_end(folder: Path) -> None:
+    checkout = WorkingTree(folder).fetch()
+    (folder / "y.json").write_bytes(b"\xff{!")
+    with pytest.raises(SourceUnavailable, match="changed while"):
+        list(checkout.stream(checkout.entries[1]))
+    (folder / "y.json").unlink()
+    with pytest.raises(SourceUnavailable, match="changed while"):
+        list(checkout.stream(checkout.entries[1]))
