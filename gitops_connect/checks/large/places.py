@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ class Places:
     def __init__(self, units: Sequence[Unit], starts: Sequence[int]) -> None:
         self._units = units
         self._starts = np.array(starts, np.int64)
+        self._open: dict[str, Any] = {}
 
     def at(self, spot: Spot) -> Location:
         """Where one spot is. Raises OSError where the file with the places cannot be read."""
@@ -34,10 +34,10 @@ class Places:
             path = self._units[unit].file.places
             if path is not None:
                 rows = units == unit
-                told[rows], columns[rows] = _saved(path)[lines[rows]].T
+                told[rows], columns[rows] = self._saved(path)[lines[rows]].T
         return told, columns
 
-
-@cache
-def _saved(path: str) -> Any:
-    return np.memmap(path, "<u4", "r").reshape(-1, 2)
+    def _saved(self, path: str) -> Any:
+        if path not in self._open:
+            self._open[path] = np.memmap(path, "<u4", "r").reshape(-1, 2)
+        return self._open[path]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,19 +12,20 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_engine import READER, Case, InProcess, filed, in_process, jsonl, line_of, patch_by_small, sent
+from large_engine import READER, Case, InProcess, by_small, filed, in_process, jsonl, line_of, patch_by_small, sent
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, entry, mirrored, offsets, read, sunk
 
-from gitops_connect.checks.large.check import carry_out
+from gitops_connect.checks.large.check import carry_out, check
 from gitops_connect.checks.large.leaving import folders_in
 from gitops_connect.checks.large.preparing import prepare
 from gitops_connect.checks.large.reading import UNIT
 from gitops_connect.checks.large.verdicts import Results
 from gitops_connect.checks.large.writing import writing_of
 from gitops_connect.errors import SparkFailed
+from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.operations import OperationKind
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 KINDS = [OperationKind.ALTER, OperationKind.SEED, OperationKind.REPLACE]
 MAKE = {
@@ -45,7 +47,19 @@ def left_alike(cases: list[Case], unit: int = UNIT, tasks: int = 2) -> list[list
         named = {file for verdict in verdicts if verdict.patch for file in verdict.patch.files}
         assert {str(path) for path in (folder / "ready").iterdir()} == named, "nothing else is left"
         assert found == [patch_by_small(case) for case in cases], cases
+        assert [one.distribution for one in verdicts] == [decades(by_small(case).largest) for case in cases], cases
         return found
+
+
+def decades(moves: Sequence[Move]) -> dict[Direction, tuple[int, ...]]:
+    found: dict[Direction, list[int]] = {}
+    for move in moves:
+        if move.distance:
+            numbers = found.setdefault(move.direction, [])
+            decade = len(str(move.distance))
+            numbers += [0] * (decade - len(numbers))
+            numbers[decade - 1] += 1
+    return {direction: tuple(numbers) for direction, numbers in found.items()}
 
 
 def written(value: Any, rnd: random.Random) -> str:
@@ -144,3 +158,44 @@ def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:
     assert found[2].patch is not None
     assert (found[2].patch.files, found[2].patch.entries, found[2].patch.size) == ((), 0, 0)
     assert not [*(tmp_path / "ready").iterdir()]
+
+
+def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, tmp_path: Path) -> None:
+    """On Spark, where units of one manifest are in several tasks, and one task has units of several manifests."""
+    rnd = random.Random(3)  # noqa: S311 - the same each time
+    live = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 90_000, 3)))
+    tombstones = ({**mirrored(n), "offset": None} for n in range(0, 9000, 2))
+    altered = [mirrored(n, n % 9) for n in range(9000, 150_000)]
+    replaced = [mirrored(n, rnd.randrange(9)) for n in range(60_000)]
+    make = MAKE["sink"][1]
+    cases = [
+        Case(jsonl([*tombstones, *altered]), MIRROR, live, name="a.jsonl"),
+        Case(b"\xef\xbb\xbf" + jsonl(replaced).replace(b"\n", b"\r\n\r\n"), MIRROR, live, KINDS[2], name="b.jsonl.zst"),
+        Case(jsonl(make(n, 7) for n in range(20_000)), SINK, offsets(make(1, 3), make(-1, 4)), name="c.jsonl.gz"),
+        Case("".join(written(MAKE["other"][1](n, n), rnd) + "\n" for n in range(5000)).encode(), OTHER, {}, KINDS[1]),
+        Case(jsonl([read()]), FILE_SOURCE, {}, KINDS[1]),
+        Case(jsonl([mirrored(1, -1), mirrored(2)]), MIRROR, live),
+    ]
+    verdicts = check(
+        spark, [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)], READER, tmp_path / "ready"
+    )
+    for case, verdict in zip(cases, verdicts, strict=True):
+        assert sent(verdict) == patch_by_small(case)
+    assert [verdict.patch is None for verdict in verdicts] == [False] * 5 + [True]
+    named = {file for verdict in verdicts if verdict.patch for file in verdict.patch.files}
+    assert {str(path) for path in (tmp_path / "ready").iterdir()} == named, "nothing else is left"
+
+
+def test_distances_are_counted_by_their_decades() -> None:
+    far = [0, 1, 9, 10, 99, 100, 10**6, 10**18, 2**63 - 2**62 - 1]
+    half = 2**62
+    live = offsets(*(mirrored(n, half) for n in range(20)))
+    values = [mirrored(n, half + one) for n, one in enumerate(far)]
+    values += [mirrored(10 + n, half - one) for n, one in enumerate((1, 10**5, 10**18, half))]
+    with TemporaryDirectory() as name:
+        (verdict,) = in_process([filed(Case(jsonl(values), MIRROR, live), Path(name) / "m")])
+    forward = (2, 2, 1, 0, 0, 0, 1, *[0] * 11, 2)
+    assert verdict.distribution == {
+        Direction.FORWARD: forward,
+        Direction.REWIND: (1, *[0] * 4, 1, *[0] * 12, 2),
+    }

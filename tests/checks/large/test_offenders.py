@@ -1,0 +1,170 @@
+"""Everything that is wrong, in one file: what the verdict names, and all that it only counts."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_engine import READER, Case, filed, in_process, jsonl, line_of
+from manifests import MIRROR, OTHER, UNREAD, entry, mirrored, offsets
+
+from gitops_connect.checks.large.check import check
+from gitops_connect.checks.small import SHOWN
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, LineFault
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+SPOILED = {
+    "negative": lambda n: jsonl([mirrored(n, -1)]),
+    "range": lambda n: jsonl([mirrored(n, 2**63)]),
+    "alias": lambda n: jsonl([mirrored(n, cluster="elsewhere")]),
+    "shape": lambda n: jsonl([mirrored(n, unheard=1)]),
+    "no-offset": lambda n: jsonl([{"partition": mirrored(n)["partition"]}]),
+    "entry": lambda n: b"%d\n" % n,
+    "number": lambda n: (
+        b'{"partition":{"cluster":"source","partition":%d,"topic":"o"},"offset":{"offset":1e999}}\n' % n
+    ),
+    "syntax": lambda n: b' {"partition":%d\n' % n,
+    "nothing-to-remove": lambda n: jsonl([{**mirrored(n), "offset": None}]),
+    "unknown-field": lambda n: jsonl([{**mirrored(n), "note": 1}]),
+    "duplicate": lambda n: jsonl([mirrored(0)]),
+    "conflict": lambda n: line_of(mirrored(0, n + 9), (", ", ": ")).encode() + b"\n",
+}
+
+
+def told(folder: Path) -> list[Any]:
+    assert [path.name for path in folder.iterdir()] == ["offenders.parquet"], "nothing else is left"
+    return [tuple(row.values()) for row in pq.read_table(folder / "offenders.parquet").to_pylist()]
+
+
+def named(verdict: LargeVerdict) -> list[Any]:
+    return [
+        (one.rule, one.severity.value, one.location.file, one.location.line, one.location.column, one.summary)
+        for one in verdict.diagnostics
+    ]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.sampled_from([None, None, *SPOILED]), max_size=SHOWN), min_size=1, max_size=3),
+    st.sampled_from([1, 200, 10**6]),
+    st.booleans(),
+)
+def test_it_has_what_the_verdicts_name(chosen: Any, unit: int, is_known: bool) -> None:
+    cases = []
+    for number, rules in enumerate(chosen):
+        lines = [jsonl([mirrored(n)]) if rule is None else SPOILED[rule](n) for n, rule in enumerate([None, *rules])]
+        live = offsets(mirrored(1), mirrored(3), mirrored(70)) if is_known else None
+        cases.append(Case(b"".join(lines), MIRROR, live, acknowledged=UNREAD, name=f"m{number}.jsonl"))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        manifests = [filed(case, folder / str(number)) for number, case in enumerate(cases)]
+        verdicts = in_process(manifests, unit=unit, offenders=folder / "offenders")
+        found = told(folder / "offenders")
+        assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
+
+
+def planted(count: int, faults: int) -> tuple[Case, Counter[tuple[str, int]]]:
+    rnd = random.Random(5)  # noqa: S311 - the same each time
+    lines = [jsonl([mirrored(n)]) for n in range(count)]
+    chosen = {n: rnd.choice(sorted(SPOILED)) for n in rnd.sample(range(1, count), faults)}
+    for n, rule in chosen.items():
+        lines[n] = SPOILED[rule](n)
+    live = offsets(*(mirrored(-n) for n in range(1, 4)))
+    expected = Counter((f"manifest/{rule}", n + 1) for n, rule in chosen.items())
+    return Case(b"".join(lines), MIRROR, live), expected
+
+
+def test_all_that_was_planted_is_told(tmp_path: Path) -> None:
+    case, expected = planted(3000, 2000)
+    in_process([filed(case, tmp_path / "m")], unit=9000, offenders=tmp_path / "offenders")
+    assert Counter((row[0], row[3]) for row in told(tmp_path / "offenders")) == expected
+
+
+def test_all_that_was_planted_is_told_on_spark(spark: Any, tmp_path: Path) -> None:
+    case, expected = planted(200_000, 50_000)
+    (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER, offenders=tmp_path / "offenders")
+    found = told(tmp_path / "offenders")
+    assert Counter((row[0], row[3]) for row in found) == expected
+    assert {row for row in named(verdict) if "more of this rule" not in row[5]} <= set(found)
+
+
+def test_of_a_mixed_class_each_entry_that_needs_its_own_look_is_told(tmp_path: Path) -> None:
+    live = offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": "x"}))
+    case = Case(jsonl(entry({"shard": n % 3}, {"seq": True}) for n in range(3)), OTHER, live)
+    (verdict,) = in_process([filed(case, tmp_path / "m")], offenders=tmp_path / "offenders")
+    assert verdict.errors
+    assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
+
+
+def test_of_what_cannot_be_read_only_that_is_told(tmp_path: Path) -> None:
+    whole = Case(jsonl([mirrored(1, -1), mirrored(1, 2)]), MIRROR, name="m.jsonl.gz").stored
+    broken = filed(Case(whole[:-4], MIRROR, name="m.jsonl.gz", packed=True), tmp_path / "broken")
+    empty = filed(Case(b"", MIRROR, name="empty.jsonl"), tmp_path / "empty")
+    verdicts = in_process([broken, empty], offenders=tmp_path / "offenders")
+    rows = told(tmp_path / "offenders")
+    assert sorted(rows) == sorted(row for verdict in verdicts for row in named(verdict))
+    assert [row[0] for row in rows] == ["manifest/compression", "manifest/empty"]
+
+
+def test_repeats_across_files_name_the_first_file(tmp_path: Path) -> None:
+    manifest = filed(Case(jsonl([mirrored(1), mirrored(2)]), MIRROR, name="a.jsonl"), tmp_path / "a")
+    second = filed(Case(jsonl([mirrored(3), mirrored(1), mirrored(2, 9)]), MIRROR, name="b.jsonl"), tmp_path / "b")
+    both = LargeManifest(Location("all"), (*manifest.files, *second.files), manifest.context, manifest.kind)
+    (verdict,) = in_process([both], offenders=tmp_path / "offenders")
+    rows = sorted(told(tmp_path / "offenders"), key=lambda row: row[3])
+    assert rows == named(verdict)
+    assert [row[5].split(" have ")[0] for row in rows] == ["lines 1 of a.jsonl and 2", "lines 2 of a.jsonl and 3"]
+
+
+def test_where_nothing_is_wrong_there_is_a_file_without_rows(tmp_path: Path) -> None:
+    in_process([filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "m")], offenders=tmp_path / "offenders")
+    assert told(tmp_path / "offenders") == []
+
+
+def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None:
+    """Line and column of `name`, in the verdict and in the file; and the places where no entry could be read."""
+    places = [(10, 3), (10, 50), (13, 7), (500_000, 70_000)]
+    values = [mirrored(1, -1), mirrored(2), mirrored(2), mirrored(4, -1)]
+    lines, spots = tmp_path / "m.lines.jsonl", tmp_path / "m.places"
+    lines.write_bytes(jsonl(values))
+    spots.write_bytes(b"".join(n.to_bytes(4, "little") for place in places for n in place))
+    faults = (LineFault("manifest/syntax", "an odd thing", 12, 4), LineFault("manifest/number", "1e999", 14, 2))
+    file = LargeFile("m.json", str(lines), str(spots), faults)
+    context = Case(b"", MIRROR).context
+    manifest = LargeManifest(Location("m.json"), (file,), context, Case(b"").kind)
+    for unit in (1, 10**6):
+        (verdict,) = in_process([manifest], unit=unit, offenders=tmp_path / "offenders")
+        found = [(row[0].removeprefix("manifest/"), *row[3:5]) for row in named(verdict)]
+        assert found == [
+            ("negative", 10, 3),
+            ("syntax", 12, 4),
+            ("duplicate", 13, 7),
+            ("number", 14, 2),
+            ("negative", 500_000, 70_000),
+        ]
+        assert "lines 10 and 13" in next(one.summary for one in verdict.diagnostics if "duplicate" in one.rule)
+        assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
+        assert (verdict.errors, verdict.counts["manifest/syntax"]) == (5, 1)
+
+
+def test_many_faults_of_a_rewritten_file_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(jsonl([mirrored(1)]))
+    faults = tuple(LineFault("manifest/syntax", "an odd thing", n) for n in range(1, 51))
+    manifest = LargeManifest(
+        Location("m.json"), (LargeFile("m.json", str(path), None, faults),), Case(b"", MIRROR).context, Case(b"").kind
+    )
+    (verdict,) = in_process([manifest], offenders=tmp_path / "offenders")
+    assert verdict.counts == {"manifest/syntax": 50}
+    assert len(verdict.diagnostics) == SHOWN + 1
+    assert "30 more of this rule, 50 in all" in {one.summary for one in verdict.diagnostics}
+    assert len(told(tmp_path / "offenders")) == 50
