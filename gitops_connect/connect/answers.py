@@ -131,7 +131,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The request was carried out; `body` is the parsed JSON, None where there was none."""
+    """The request was carried out; `body` is the parsed JSON, None where there was none; or what was made of it."""
 
     body: Any
 

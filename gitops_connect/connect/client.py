@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
@@ -11,10 +12,12 @@ from urllib.parse import quote
 from gitops_connect.connect import wire
 from gitops_connect.connect.answers import Request
 from gitops_connect.connect.redaction import redact, sensitive_values
-from gitops_connect.connect.transport import Transport
+from gitops_connect.connect.saving import save_offsets
+from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
@@ -126,6 +129,21 @@ class ConnectClient:
         """`GET /connectors/X/offsets` (3.5 and later): what stands, in whatever state it is. Raises NotFound."""
         return self._read(wire.parse_offsets, Request("GET", _path(name, "/offsets")))
 
+    def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
+        """The same, but an answer of more than `limit` bytes is written to `file` as it comes, and never held.
+
+        An entry a line, as Connect has written it. There is a file only where SavedOffsets are returned. Raises
+        UsageError where it cannot be written.
+        """
+
+        def take(content: Iterator[bytes]) -> SavedOffsets:
+            return save_offsets(content, file)
+
+        def read(body: Any) -> Offsets | SavedOffsets:
+            return body if isinstance(body, SavedOffsets) else wire.parse_offsets(body)
+
+        return self._read(read, Request("GET", _path(name, "/offsets")), Large(limit, take))
+
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
         """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None takes its partition away.
 
@@ -149,10 +167,9 @@ class ConnectClient:
         except NotFound:
             return
 
-    def _read(self, parse: Callable[[Any], T], request: Request) -> T:
-        body = self._transport.send(request)
+    def _read(self, parse: Callable[[Any], T], request: Request, large: Large | None = None) -> T:
         try:
-            return parse(body)
+            return parse(self._transport.send(request, large))
         except wire.Unreadable as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
             raise ConnectRefused(f"{text}; see url in [clusters.{self.cluster}]") from error

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import requests
@@ -26,6 +29,9 @@ CONNECT_TIMEOUT = 10.0
 PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Seconds between the tries of one request, 16 in all: a rebalance after a worker was killed takes about 10."""
 
+_PIECE = 64 * 1024
+"""Bytes of an answer that are read at once."""
+
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Za-z ]+)")
 _TLS = re.compile(r"\[(?:SSL|X509)[^\]]*\][^(]*")
 _UNSENT_TLS = (
@@ -37,6 +43,17 @@ _UNSENT_TLS = (
     "PEM",
     "PROTOCOL_VERSION",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """For an answer that may be too large to be held: of more than `limit` bytes.
+
+    `take` gets its content as it comes; and from the beginning again where it breaks off and another worker is asked.
+    """
+
+    limit: int
+    take: Callable[[Iterator[bytes]], Any]
 
 
 class Transport:
@@ -60,8 +77,8 @@ class Transport:
         """Let go of the connections."""
         self._session.close()
 
-    def send(self, request: Request) -> Any:
-        """The JSON of the answer, None where there was none.
+    def send(self, request: Request, large: Large | None = None) -> Any:
+        """The JSON of the answer, None where there was none; of one that is too large, what `large` makes of it.
 
         Raises ConnectUnavailable and RebalanceInProgress (certainly not carried out), OutcomeUnknown (a write that may
         have been carried out), or one of ConnectRefused (not carried out, and will not be).
@@ -69,7 +86,9 @@ class Transport:
         identity = identify(self._settings)
         tried = 0
         while True:
-            answer = self._exchange(request, identity)
+            answer = self._exchange(request, identity, large)
+            if isinstance(answer, Accepted):
+                return answer.body
             reading = read(request, answer, identity.secrets)
             if isinstance(reading, Accepted):
                 return reading.body
@@ -86,13 +105,13 @@ class Transport:
     def _named(self, error: GitopsConnectError) -> GitopsConnectError:
         return type(error)(f"connect cluster {self._settings.name}: {error}")
 
-    def _exchange(self, request: Request, identity: Identity) -> Answer:
+    def _exchange(self, request: Request, identity: Identity, large: Large | None) -> Answer | Accepted:
         """Ask the workers in turn, beginning with the one that answered last, until one answers."""
         first, failures = self._preferred, []
         for index in (*range(first, len(self._workers)), *range(first)):
             worker = self._workers[index]
             try:
-                answer = self._ask(worker, request, identity)
+                answer = self._ask(worker, request, identity, large)
             except requests.RequestException as error:
                 if request.effect and _was_sent(error):
                     raise self._lost(request, worker, error) from error
@@ -104,7 +123,7 @@ class Transport:
                 return answer
         raise self._unreachable(request, failures) from failures[-1][1]
 
-    def _ask(self, worker: str, request: Request, identity: Identity) -> Answer:
+    def _ask(self, worker: str, request: Request, identity: Identity, large: Large | None) -> Answer | Accepted:
         body = request.body if isinstance(request.body, bytes | None) else json.dumps(request.body).encode()
         headers: dict[str, str | bytes] = {"Accept": "application/json", "User-Agent": "gitops-connect"}
         if body is not None:
@@ -120,8 +139,17 @@ class Transport:
             cert=self._certificate(),
             proxies=self._proxies[worker],
             allow_redirects=False,
+            stream=True,
         )
-        return Answer(worker, response.status_code, response.content, response.headers.get("Location", ""))
+        with response:
+            status, location = response.status_code, response.headers.get("Location", "")
+            if large is None:
+                return Answer(worker, status, response.content, location)
+            content = response.iter_content(_PIECE)
+            begin, is_all = _held(content, large.limit)
+            if is_all or not 200 <= status < 300:
+                return Answer(worker, status, begin, location)
+            return Accepted(large.take(chain([begin], content)))
 
     def _certificate(self) -> str | tuple[str, str] | None:
         certificate, key = self._settings.client_certificate, self._settings.client_key
@@ -154,6 +182,16 @@ class Transport:
         if found := _ERRNO.search(text):
             return f"cannot be reached: {found[1].strip()}"
         return "broke the connection off without a whole answer"
+
+
+def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
+    """What comes first, more than `limit` bytes or all there is, and which of the two."""
+    held = bytearray()
+    for piece in content:
+        held += piece
+        if len(held) > limit:
+            return bytes(held), False
+    return bytes(held), True
 
 
 def _was_sent(error: requests.RequestException) -> bool:

@@ -7,10 +7,12 @@ takes nothing away from the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from gitops_connect.model import unreadable
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.entry_texts import entry_texts
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import (
     ClusterInfo,
@@ -207,6 +209,20 @@ def parse_offsets(body: Any) -> Offsets:
         except ValueError as error:
             raise Unreadable(f"offsets[{index}]: {error}") from error
     return offsets
+
+
+def offset_lines(content: Iterable[bytes]) -> Iterator[str]:
+    """The same out of the bytes of the answer: an entry a line, as Connect has written it. Nothing else is held."""
+    try:
+        for index, (text, _, _, value) in enumerate(entry_texts(content)):
+            entry = _mapping(value, f"offsets[{index}]")
+            _mapping(entry.get("partition"), f"the partition of offsets[{index}]")
+            if entry.get("offset") is not None:
+                _mapping(entry["offset"], f"the offset of offsets[{index}]")
+                yield text
+    except unreadable.Unreadable as error:
+        place = f"line {error.place.line}, column {error.place.column}"
+        raise Unreadable(f"the offsets, {place}: {error.found}") from error
 
 
 def offsets_body(offsets: OffsetPatch) -> dict[str, Any]:

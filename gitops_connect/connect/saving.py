@@ -1,0 +1,58 @@
+"""An answer with more offsets than can be held, into a file as it comes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from gitops_connect.connect.wire import offset_lines
+from gitops_connect.errors import UsageError
+from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.names import Digest
+
+_LINES = 5000
+"""So many are written at once."""
+
+
+def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:
+    """Write an entry a line, in place of whatever the file held; where that fails, there is no file.
+
+    Raises UsageError where it cannot be written, wire.Unreadable, and whatever `content` raises.
+    """
+    try:
+        with _opened(file) as stream:
+            return _save(content, file, stream)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+
+
+def _save(content: Iterable[bytes], file: Path, stream: BinaryIO) -> SavedOffsets:
+    lines = offset_lines(content)
+    entries, size, digest = 0, 0, hashlib.sha256()
+    while some := list(islice(lines, _LINES)):
+        block = ("\n".join(some) + "\n").encode()
+        try:
+            stream.write(block)
+        except OSError as error:
+            raise _unwritable(file, error) from error
+        entries, size = entries + len(some), size + len(block)
+        digest.update(block)
+    return SavedOffsets(str(file), entries, size, Digest(digest.hexdigest()))
+
+
+def _opened(file: Path) -> BinaryIO:
+    try:
+        return file.open("wb", buffering=0)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"the offsets that stand cannot be written to {file}: {error.strerror or error}; large changes need room there"
+        " for all of them"
+    )
