@@ -7,10 +7,14 @@ very Java and this very Spark; a JVM that it does not fit starts without it. To 
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,13 +38,26 @@ def options(archive: Path | None) -> str:
 
 
 def make_in_background(archive: Path) -> None:
-    """Start a process that makes it, and leave it alone; there is none where one is on its way already."""
-    if not started(archive).exists():
-        command = [sys.executable, "-m", "gitops_connect.checks.large.archiving", str(archive.parent)]
-        nowhere = subprocess.DEVNULL
-        subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)  # noqa: S603 - this very program
+    """Start a process that makes it, and leave it alone; there is none where one is at it already."""
+    with contextlib.suppress(OSError), alone(archive) as is_alone:
+        if not is_alone:
+            return
+    command = [sys.executable, "-m", "gitops_connect.checks.large.archiving", str(archive.parent)]
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)  # noqa: S603 - this very program
 
 
-def started(archive: Path) -> Path:
-    """A file that is there while the archive is being made."""
-    return archive.with_suffix(".started")
+@contextmanager
+def alone(archive: Path) -> Iterator[bool]:
+    """Whether nobody else makes this archive as long as this lasts. Who was killed at it holds nobody up.
+
+    Raises OSError where the folder cannot be written.
+    """
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ from gitops_connect.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RETRIES = 6
-_LONGEST_WAIT = 3000
+_RETRIES = 5
+_LONGEST_WAIT = 2000
 """Milliseconds: a server that is gone is told within some ten seconds; PySpark would try for ten minutes."""
 
 
@@ -28,6 +29,7 @@ def connected(master: Master, url: str, options: Mapping[str, str]) -> SparkSess
             f"Spark Connect ({master.shown}) needs more packages here: pip install 'gitops-connect[spark-connect]' "
             f"({error})"
         ) from error
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows says it in our words
     builder = SparkSession.builder.remote(url)
     for name, value in {**EVERYWHERE, **options}.items():
         builder = builder.config(name, value)

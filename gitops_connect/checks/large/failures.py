@@ -46,7 +46,8 @@ def failed(task: str, error: BaseException, because: str | None = None) -> Spark
 
 def reason(error: BaseException) -> str:
     """One line of what it says: of a Python traceback the last, which has the error; else the first."""
-    text = str(error)
+    details = getattr(error, "details", None)  # of gRPC, whose errors are no texts
+    text = str(details()) if callable(details) else str(error)
     behind = text.partition(_TRACEBACK)[2]
     if behind:
         lines = [

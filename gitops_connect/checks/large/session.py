@@ -17,7 +17,7 @@ from gitops_connect.checks.large.jvm import Jvm
 from gitops_connect.checks.large.launching import launched, local_tasks
 from gitops_connect.checks.large.masters import Kind, Master, master_of
 from gitops_connect.checks.large.shipping import look, ship
-from gitops_connect.checks.large.watching import Watch, answers
+from gitops_connect.checks.large.watching import Watch, answers, has_executors
 from gitops_connect.errors import SandboxFailed, SparkFailed, SparkUnusable
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import SparkSettings
@@ -54,12 +54,30 @@ class Session:
         except _errors() as error:
             raise failed(task, error, self._why_lost()) from error
 
+    def answers(self) -> bool:
+        """False where it is lost, and a job would fail, or wait for executors that do not come back."""
+        if self._why_lost() is not None or not answers(self.master):
+            return False
+        try:
+            match self.master.kind:
+                case Kind.STANDALONE:
+                    return has_executors(self.spark)
+                case Kind.CONNECT:
+                    self.spark.conf.get("spark.sql.adaptive.enabled")  # a server that was started anew does not know us
+                case Kind.LOCAL | Kind.MANAGED:
+                    pass
+        except _errors():
+            return False
+        return True
+
     def _why_lost(self) -> str | None:
         if self.watch is not None and self.watch.lost is not None:
             return self.watch.lost
         if self.jvm is not None and not self.jvm.is_alive:
             words = self.jvm.last_words()
             return f"its Java process has ended{f': {words}' if words else ''}"
+        if self.master.kind is Kind.CONNECT and not answers(self.master):
+            return f"the server {self.master.shown} does not answer any more"
         return None
 
     def close(self) -> None:

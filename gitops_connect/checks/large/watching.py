@@ -88,3 +88,9 @@ def _is_attended(spark: SparkSession) -> bool:
     except (Py4JError, OSError):
         return True
     return not stages or any(stage is not None and stage.numActiveTasks for stage in stages)
+
+
+def has_executors(spark: SparkSession) -> bool:
+    """Whether there are others than the driver."""
+    tracker: Any = spark.sparkContext.statusTracker()
+    return len(tracker.getExecutorInfos()) > 1 if hasattr(tracker, "getExecutorInfos") else True

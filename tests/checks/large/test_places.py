@@ -1,0 +1,158 @@
+"""The same wherever Spark runs: on this machine, on a standalone master, on a Connect server; and once it was lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from spark_parts import program as told_program
+from spark_parts.manifests_held import planted
+from spark_parts.services import Place, connect_server, executors_python, running, standalone
+
+from gitops_connect.checks.large.check import check
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[3]
+
+
+class Program:
+    """It is told what to do, and says what came of it."""
+
+    def __init__(self, master: str, options: Mapping[str, str], folder: Path, **more: str) -> None:
+        folder.mkdir(parents=True)
+        told = {"master": master, "options": dict(options), "folder": str(folder), **more}
+        self._errors = (folder / "errors").open("w+")
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, told_program.__file__, json.dumps(told)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"},
+        )
+
+    def tell(self, task: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{task}\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip("\n")
+
+    def ask(self, task: str) -> str:
+        self.tell(task)
+        return self.answer()
+
+    def verdicts(self) -> Any:
+        said = self.ask("check")
+        assert said.startswith("/"), said
+        return pickle.loads(Path(said).read_bytes())  # noqa: S301 - our own
+
+    @property
+    def errors(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read()
+
+    def java(self) -> psutil.Process:
+        (found,) = (one for one in psutil.Process(self.process.pid).children() if one.name() == "java")
+        return found
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """A check has begun, and will never end; afterwards others can."""
+        gate = self.folder / "gate"
+        os.mkfifo(gate)
+        os.mkfifo(gate.with_name("never"))
+        self.tell("check")
+        with gate.open() as stream:
+            assert stream.readline() == "at work\n"
+        gate.unlink()
+        yield
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait(60)
+        self.process.stdout.close()
+        self._errors.close()
+
+
+@contextlib.contextmanager
+def program(master: str, options: Mapping[str, str], folder: Path, **more: str) -> Iterator[Program]:
+    started = Program(master, options, folder, **more)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What executors run: it cannot import the repository."""
+    return executors_python(tmp_path_factory.mktemp("python") / "of executors")
+
+
+@pytest.fixture(scope="module", params=[standalone, connect_server])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, python: Path) -> Iterator[Place]:
+    with running(request.param(tmp_path_factory.mktemp("place"), python)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def on_this_machine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return check(spark, planted(tmp_path_factory.mktemp("local") / "manifests"), told_program.READER)
+
+
+def test_the_python_of_the_executors_has_what_they_need_and_not_us(python: Path, tmp_path: Path) -> None:
+    def said(code: str) -> str:
+        return subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False).stderr
+
+    assert said("import numpy, pandas, pyarrow, zstandard") == ""
+    for name in ("gitops_connect", "yaml", "jsonschema"):
+        assert f"No module named '{name}'" in said(f"import {name}")
+
+
+def test_the_same_verdicts_and_then_without_it_and_again(place: Place, on_this_machine: Any, tmp_path: Path) -> None:
+    with program(place.master, place.options, tmp_path / "p", shared=str(tmp_path)) as asked:
+        found = asked.verdicts()
+        assert len(found) == len(on_this_machine)
+        for one, other in zip(found, on_this_machine, strict=True):
+            assert one == other
+        assert len(found[0].counts) > 8
+        assert found[1].difference is not None
+        (file,) = json.loads(asked.ask("where from"))
+        assert file.endswith("gitops_connect.zip/gitops_connect/__init__.py")
+        assert asked.ask("bulk") == "160000000"
+        with asked.at_work():
+            place.kill()
+        said = asked.answer()
+        assert said.startswith("SparkFailed: large manifests could not be checked, as Spark failed: "), said
+        assert "127.0.0.1" in said
+        place.start()
+        assert asked.verdicts() == found
+        assert "Traceback" not in asked.errors
+
+
+def test_a_java_that_is_killed_is_named_and_another_one_started(on_this_machine: Any, tmp_path: Path) -> None:
+    with program("local[2]", {}, tmp_path / "p") as asked:
+        assert asked.verdicts() == on_this_machine
+        with asked.at_work():
+            asked.java().kill()
+        said = asked.answer()
+        assert said.endswith("as Spark failed: its Java process has ended"), said
+        assert asked.verdicts() == on_this_machine
+        assert asked.errors == "starting Spark (local[2])\nSpark is up\n" * 2
