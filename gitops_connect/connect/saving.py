@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -20,13 +21,16 @@ _LINES = 5000
 def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:
     """Write an entry a line, in place of whatever the file held; where that fails, there is no file.
 
+    The folder is made where it is missing.
+
     Raises UsageError where it cannot be written, wire.Unreadable, and whatever `content` raises.
     """
     try:
         with _opened(file) as stream:
             return _save(content, file, stream)
     except BaseException:
-        file.unlink(missing_ok=True)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
         raise
 
 
@@ -46,6 +50,7 @@ def _save(content: Iterable[bytes], file: Path, stream: BinaryIO) -> SavedOffset
 
 def _opened(file: Path) -> BinaryIO:
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         return file.open("wb", buffering=0)
     except OSError as error:
         raise _unwritable(file, error) from error

@@ -156,8 +156,10 @@ def test_what_no_worker_answers_is_named(
 
 
 def test_a_file_that_cannot_be_written(full: StandIn, client: ConnectClient, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"offsets that stand cannot be written to .*none/live.*No such file"):
-        client.save_offsets(NAME, tmp_path / "none" / "live.jsonl", 100)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"offsets that stand cannot be written to .*file/live.*; large changes need"):
+        client.save_offsets(NAME, tmp_path / "file" / "live.jsonl", 100)
+    assert isinstance(client.save_offsets(NAME, tmp_path / "new" / "live.jsonl", 100), SavedOffsets)
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""Offsets that are read and written as bytes, for connectors that have too many to be held as values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contract.under_test import TOPIC, Contract, entry, sink_entry
+from gitops_connect.errors import NotFound, NotStopped, OffsetsNotChanged, Rejected
+from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text, to_json
+
+ABSENT = ConnectorName("no-such-connector")
+
+
+def body_of(patch: OffsetPatch) -> bytes:
+    return json.dumps({"offsets": list(to_json(patch))}, ensure_ascii=False).encode()
+
+
+def read(path: str) -> Offsets:
+    lines = [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+    assert all(one.keys() == {"partition", "offset"} for one in lines)
+    return {partition_text(one["partition"]): offset_text(one["offset"]) for one in lines}
+
+
+def test_what_is_sent_as_bytes_stands_and_is_streamed_back(contract: Contract, tmp_path: Path) -> None:
+    name = contract.stopped("bytes", contract.numbers())
+    patch: dict[object, object] = {}
+    for number in range(2000):
+        patch.update(entry({"stream": f"s{number}", "ü": '\u2028"\\'}, {"n": number, "f": number / 7, "z": None}))
+    assert contract.client.alter_offsets_with(name, body_of(patch)) == ""  # type: ignore[arg-type]
+    found = contract.client.save_offsets(name, tmp_path / "live", 1000)
+    assert isinstance(found, SavedOffsets)
+    assert found.entries == 2000
+    assert read(found.path) == patch == contract.client.offsets(name)
+    assert contract.client.save_offsets(name, tmp_path / "other", 10_000_000) == patch
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_is_taken_away_is_not_in_the_file(contract: Contract, tmp_path: Path) -> None:
+    name = contract.stopped("gone", contract.numbers())
+    two = {**entry({"stream": "a"}, {"n": 1}), **entry({"stream": "b"}, {"n": 2})}
+    contract.client.alter_offsets_with(name, body_of(two))
+    contract.client.alter_offsets_with(name, body_of(entry({"stream": "a"}, None)))
+    found = contract.client.save_offsets(name, tmp_path / "live", 0)
+    assert isinstance(found, SavedOffsets)
+    assert read(found.path) == entry({"stream": "b"}, {"n": 2})
+
+
+def test_offsets_of_a_sink(contract: Contract, tmp_path: Path) -> None:
+    name = contract.stopped("sink", contract.sink(topics=TOPIC))
+    contract.client.alter_offsets_with(name, body_of(sink_entry(TOPIC, 3)))
+    found = contract.client.save_offsets(name, tmp_path / "live", 0)
+    assert isinstance(found, SavedOffsets)
+    assert read(found.path) == sink_entry(TOPIC, 3)
+
+
+def test_none_at_all(contract: Contract, tmp_path: Path) -> None:
+    name = contract.stopped("none", contract.numbers())
+    found = contract.client.save_offsets(name, tmp_path / "live", 0)
+    assert isinstance(found, SavedOffsets)
+    assert (found.entries, found.size, Path(found.path).read_bytes()) == (0, 0, b"")
+
+
+def test_what_is_refused_is_refused_as_ever(contract: Contract, tmp_path: Path) -> None:
+    patch = body_of(entry({"stream": "a"}, {"n": 1}))
+    with pytest.raises(NotFound, match=f"Connector {ABSENT} not found"):
+        contract.client.alter_offsets_with(ABSENT, patch)
+    with pytest.raises(NotFound, match=f"Connector {ABSENT} not found"):
+        contract.client.save_offsets(ABSENT, tmp_path / "live", 0)
+    name = contract.create("running", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    with pytest.raises(NotStopped):
+        contract.client.alter_offsets_with(name, patch)
+    contract.stop(name)
+    with pytest.raises(Rejected):
+        contract.client.alter_offsets_with(name, b'{"offsets": []}')
+    with pytest.raises(OffsetsNotChanged):
+        contract.client.alter_offsets_with(name, body_of(entry({"stream": "a"}, {"position": "x"})))
+    assert contract.client.offsets(name) == {}
