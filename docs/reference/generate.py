@@ -23,6 +23,7 @@ import typer.main
 
 from gitops_connect import errors
 from gitops_connect.cli.main import app
+from gitops_connect.model.worker_heap import size_text
 from gitops_connect.report.rules import explanation, rule_ids
 from gitops_connect.settings import sections
 
@@ -35,7 +36,8 @@ underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS
 is written with commas.
 
 A credential is `{env = "NAME"}` or `{file = "PATH"}`, read when it is used. Durations are `30s`, `5m`, `1m30s`, `500ms`
-or a number of seconds. Relative paths start from the folder of the settings file.
+or a number of seconds; sizes are `2GiB`, `512MiB` or a number of bytes. Relative paths start from the folder of the
+settings file.
 """
 TABLES = {
     sections.RepositorySettings: "repository",
@@ -134,6 +136,8 @@ def _field_docs(cls: type) -> dict[str, str]:
 def _field_default(field: Any) -> str:
     if field.default is not dataclasses.MISSING:
         value = getattr(field.default, "value", field.default)
+        if field.type == "Size":
+            return f"`{size_text(value).replace(' ', '')}`"
         return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
     return "" if field.default_factory is not dataclasses.MISSING else "required"
 

@@ -1,12 +1,33 @@
 """What a change of offsets needs of a worker's memory, estimated before anything is sent.
 
-A worker keeps every source partition that it has met for as long as it lives, and a change that does not fit kills all
-of its threads at once, while its process stays up and answers nothing.
+A worker keeps every source partition of its cluster for as long as it has an offset, and a change that does not fit
+kills all of its threads at once, while its process stays up and answers nothing. docs/connect.md has what was measured,
+and what in Kafka holds it; the figures here are that for up to three fields in a partition, and somewhat more.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType, ObservedConnector
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+# KafkaOffsetBackingStore holds a partition twice: as the bytes of the record's key and value, each in a ByteBuffer
+# (`data`), and parsed, as a map of boxed values (`connectorPartitions`). So each byte counts twice.
+_STANDING, _STANDING_TEXTS = 480, 2
+# A GET makes a set of the partitions, their keys anew, and a list of all answers before the first byte is sent.
+_READ_BACK, _READ_BACK_TEXTS = 400, 1
+# A PATCH holds its entries as they were parsed, once more as the converter gives them back (normalized), and as bytes.
+_CHUNK, _CHUNK_TEXTS = 1_400, 4
+# An idle worker has 17 MiB, the buffers of a producer and of its consumers come to it.
+_WORKER = 96 * MIB
+# Where less than this share is left, a worker collects garbage for longer than a request may take.
+_COLLECTOR = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +36,92 @@ class HeapEstimate:
 
     size: int
     arithmetic: str
+
+
+def count_copies(name: ConnectorName, connectors: Iterable[ObservedConnector], *, exactly_once: bool) -> int:
+    """How often a worker holds every source partition of its cluster while the offsets of this connector are changed.
+
+    Without support for exactly-once sources (KIP-618) each worker holds one copy. With it, the request opens a store
+    of its own (`Worker.offsetStoreForExactlyOnceSourceConnector`), each source connector that the worker runs has one,
+    even where it is stopped, and so has each of its tasks. `connectors` are all of the cluster: what counts is the
+    worker that has most of them, and it may be the one that carries out the change.
+    """
+    if not exactly_once:
+        return 1
+    held = Counter[str]()
+    for other in connectors:
+        if other.type is ConnectorType.SOURCE and other.name != name:
+            held.update([other.worker, *(task.worker for task in other.tasks)])
+    return 3 + max(held.values(), default=0)
+
+
+def estimate(partitions: int, size: int, chunk: int, copies: int = 1) -> HeapEstimate:
+    """The heap for `partitions` that stand or are declared, `size` bytes of lines in all, sent in chunks of `chunk`.
+
+    A line is `{"partition":…,"offset":…}`, as it is sent. Afterwards all are read back, which can take more than a
+    chunk. What the connectors themselves hold is not in it, nor are the offsets of the cluster's other connectors.
+    """
+    line = _line(partitions, size)
+    standing = partitions * (_STANDING + _STANDING_TEXTS * line)
+    sending, reading = _entries(chunk, line) * _sent(line), partitions * (_READ_BACK + _READ_BACK_TEXTS * line)
+    needed = math.ceil((standing * copies + max(sending, reading) + _WORKER) * (1 + 1 / _COLLECTOR))
+    parts = [
+        f"{partitions:,} partitions of {line:,} bytes: {partitions:,} x ({_STANDING} + {_STANDING_TEXTS} x {line:,}) = "
+        + size_text(standing)
+    ]
+    if copies > 1:
+        parts.append(f"in {copies} copies {size_text(standing * copies)}")
+    if sending > reading:
+        parts.append(f"{size_text(sending)} for a chunk of {size_text(chunk)}")
+    else:
+        parts.append(f"{size_text(reading)} for reading them back")
+    parts.append(f"{size_text(_WORKER)} for the worker itself")
+    return HeapEstimate(needed, ", ".join(parts) + f", and {100 // _COLLECTOR} % more for its garbage collector")
+
+
+def refusal(estimated: HeapEstimate, limit: int) -> str | None:
+    """Why a change is not sent to workers with so much heap, and what to do; None: it fits, or `limit` is 0."""
+    if not limit or estimated.size <= limit:
+        return None
+    enough = math.ceil(estimated.size / (GIB // 2)) / 2
+    return (
+        f"each worker would need {size_text(estimated.size)} of heap, and worker_heap is {size_text(limit)} "
+        f"({estimated.arithmetic}). Start the workers with more (-Xmx{enough * KIB:.0f}m) and say so in the settings "
+        f'(worker_heap = "{enough:g}GiB"), or give part of the partitions to a connector of another Connect cluster: '
+        "every worker holds all that its own cluster has"
+    )
+
+
+def largest_chunk(partitions: int, size: int, limit: int, copies: int = 1) -> int | None:
+    """The bytes of lines that one request may have where so many partitions stand in the end; 0: there is no room.
+
+    None: `limit` is 0, and any chunk may be sent. The arguments are those of `estimate`.
+    """
+    if not limit:
+        return None
+    line = _line(partitions, size)
+    standing = partitions * (_STANDING + _STANDING_TEXTS * line) * copies
+    room = limit * _COLLECTOR // (_COLLECTOR + 1) - standing - _WORKER
+    return max(0, room // _sent(line)) * line
+
+
+def size_text(size: int) -> str:
+    """Bytes as people read them, rounded up to three digits: `1.35 GiB`, `96 MiB`, `700 bytes`."""
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            digits = 100 if size < 10 * unit else 10 if size < 100 * unit else 1
+            return f"{math.ceil(size * digits / unit) / digits:g} {name}"
+    return f"{size} bytes"
+
+
+def _line(partitions: int, size: int) -> int:
+    """The bytes of a line, on average."""
+    return max(1, math.ceil(size / max(1, partitions)))
+
+
+def _entries(chunk: int, line: int) -> int:
+    return math.ceil(chunk / line)
+
+
+def _sent(line: int) -> int:
+    return _CHUNK + _CHUNK_TEXTS * line

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.worker_heap import (
+    GIB,
+    KIB,
+    MIB,
+    HeapEstimate,
+    count_copies,
+    estimate,
+    largest_chunk,
+    refusal,
+    size_text,
+)
+
+MILLION = 1_000_000
+LINE = 89
+CHANGED = ConnectorName("changed")
+
+
+def of_a_million(chunk: int, copies: int = 1) -> HeapEstimate:
+    return estimate(MILLION, MILLION * LINE, chunk * LINE, copies)
+
+
+# What lived in a worker of 4.3.1 at most, seen by full collections during a request with 400,000 partitions standing.
+MEASURED = [
+    pytest.param(89, 1, 0, 442_875_976, id="one field, all read"),
+    pytest.param(89, 1, 200_000, 542_036_608, id="one field, a chunk"),
+    pytest.param(89, 3, 0, 886_164_128, id="one field, exactly-once, all read"),
+    pytest.param(89, 3, 200_000, 998_770_232, id="one field, exactly-once, a chunk"),
+    pytest.param(120, 1, 0, 514_260_056, id="three fields, all read"),
+    pytest.param(120, 3, 200_000, 1_243_241_680, id="three fields, exactly-once, a chunk"),
+]
+
+
+@pytest.mark.parametrize(("line", "copies", "chunk", "measured"), MEASURED)
+def test_the_estimate_is_near_to_what_was_measured_and_rather_above(
+    line: int, copies: int, chunk: int, measured: int
+) -> None:
+    estimated = estimate(400_000, 400_000 * line, chunk * line, copies).size
+    assert 0.95 * measured <= estimated <= 1.4 * measured
+
+
+def test_a_million_is_refused_on_one_gibibyte_and_passes_on_two() -> None:
+    # It was sent to 1 GiB, and could then not be read back: that took 101 s and all of the heap. On 2 GiB it took 28 s.
+    assert refusal(of_a_million(50_000), GIB) is not None
+    assert refusal(of_a_million(250_000), 2 * GIB) is None
+
+
+def test_with_exactly_once_a_million_is_refused_on_two_gibibytes() -> None:
+    # It was sent, more slowly with each chunk, and reading it back took more than 90 s and all of the heap.
+    assert refusal(of_a_million(100_000, copies=3), 2 * GIB) is not None
+    assert refusal(of_a_million(100_000, copies=3), 4 * GIB) is None
+
+
+def test_a_refusal_has_the_arithmetic_and_says_what_to_do() -> None:
+    assert refusal(of_a_million(50_000), GIB) == (
+        "each worker would need 1.23 GiB of heap, and worker_heap is 1 GiB "
+        "(1,000,000 partitions of 89 bytes: 1,000,000 x (480 + 2 x 89) = 628 MiB, 467 MiB for reading them back, "
+        "96 MiB for the worker itself, and 5 % more for its garbage collector). "
+        'Start the workers with more (-Xmx1536m) and say so in the settings (worker_heap = "1.5GiB"), '
+        "or give part of the partitions to a connector of another Connect cluster: "
+        "every worker holds all that its own cluster has"
+    )
+
+
+def test_the_arithmetic_names_the_chunk_where_that_takes_more_than_reading_back_and_the_copies() -> None:
+    assert "1.64 GiB for a chunk of 84.9 MiB, " in of_a_million(MILLION).arithmetic
+    assert "= 628 MiB, in 3 copies 1.84 GiB, " in of_a_million(50_000, copies=3).arithmetic
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("limit", [GIB, 2 * GIB, 4 * GIB, 64 * GIB])
+def test_the_heap_that_a_refusal_asks_for_is_enough(limit: int, copies: int) -> None:
+    estimated = estimate(30 * MILLION, 30 * MILLION * LINE, MIB, copies)
+    words = refusal(estimated, limit)
+    asked = float(words.partition('worker_heap = "')[2].partition("GiB")[0]) if words else 0
+    assert words is None or refusal(estimated, int(asked * GIB)) is None
+
+
+def test_without_a_limit_nothing_is_refused_and_any_chunk_may_be_sent() -> None:
+    assert refusal(of_a_million(MILLION, copies=9), 0) is None
+    assert largest_chunk(MILLION, MILLION * LINE, 0) is None
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("limit", [GIB, 2 * GIB, 4 * GIB])
+def test_the_largest_chunk_is_what_there_is_room_for_and_no_more(limit: int, copies: int) -> None:
+    half = MILLION // 2
+    chunk = largest_chunk(half, half * LINE, limit, copies)
+    assert chunk is not None
+    assert chunk % LINE == 0
+    assert chunk > 10 * MIB
+    assert refusal(estimate(half, half * LINE, chunk, copies), limit) is None
+    assert refusal(estimate(half, half * LINE, chunk + 100 * LINE, copies), limit) is not None
+
+
+def test_there_is_no_room_for_a_chunk_where_the_partitions_fill_the_heap() -> None:
+    assert largest_chunk(10 * MILLION, 10 * MILLION * LINE, 2 * GIB) == 0
+
+
+def test_few_partitions_need_little_more_than_the_worker() -> None:
+    assert estimate(0, 0, 0).size < 128 * MIB
+    assert estimate(1, 60, 60).size < 128 * MIB
+
+
+def connector(name: str, worker: str, *tasks: str, kind: ConnectorType = ConnectorType.SOURCE) -> ObservedConnector:
+    running = tuple(TaskStatus(number, WorkerState.RUNNING, at) for number, at in enumerate(tasks))
+    return ObservedConnector(ConnectorName(name), kind, WorkerState.RUNNING, worker, {}, running)
+
+
+def test_copies_are_those_of_the_worker_that_runs_most_sources() -> None:
+    cluster = [
+        connector("changed", "a", "a", "a"),
+        connector("one", "a", "b", "b"),
+        connector("two", "b", "a"),
+        connector("sink", "b", "b", "b", kind=ConnectorType.SINK),
+    ]
+    # The worker's own, the request's and the changed connector's; on b then one connector and two tasks.
+    assert count_copies(CHANGED, cluster, exactly_once=True) == 3 + 3
+    assert count_copies(CHANGED, cluster[:1], exactly_once=True) == 3
+    assert count_copies(CHANGED, [], exactly_once=True) == 3
+    assert count_copies(CHANGED, cluster, exactly_once=False) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 bytes"),
+        (700, "700 bytes"),
+        (KIB, "1 KiB"),
+        (16 * MIB, "16 MiB"),
+        (16 * MIB + 1, "16.1 MiB"),
+        (2 * GIB, "2 GiB"),
+        (2 * GIB + 1, "2.01 GiB"),
+        (1500 * GIB, "1500 GiB"),
+    ],
+)
+def test_sizes_are_rounded_up_so_that_what_is_too_much_never_looks_equal(size: int, words: str) -> None:
+    assert size_text(size) == words
