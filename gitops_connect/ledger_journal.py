@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from gitops_connect.apply.journal import LargeChange
+from gitops_connect.large_changes.opening import LargeChanges
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
@@ -19,10 +20,11 @@ from gitops_connect.plan.situation import Situation
 class LedgerJournal:
     """The journal of `apply`, kept in the ledger. `operations` are to be under the lease of the cluster."""
 
-    def __init__(self, operations: Operations, situation: Situation, clock: Clock) -> None:
+    def __init__(self, operations: Operations, situation: Situation, clock: Clock, large: LargeChanges) -> None:
         self._operations = operations
         self._situation = situation
         self._clock = clock
+        self._large = large
         self._cluster = situation.desired.cluster
 
     def intend(self, operation: Operation) -> None:
@@ -54,8 +56,8 @@ class LedgerJournal:
         return review(operation, live, shape, self._situation.policy.max_skip)
 
     def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
-        """No plan has such an operation yet."""
-        raise AssertionError(f"{operation.name} cannot be carried out")
+        """The same for a large one; see `large_changes`."""
+        return self._large.open(operation)
 
     def _shape(self, connector: ConnectorName) -> Shape | None:
         return self._situation.offsets.shapes.get(connector)

@@ -7,14 +7,19 @@ and what Kafka has stored as its target state cannot be told. A look that meets 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedState, WorkerState
 from gitops_connect.model.offsets import Offsets
 
+MAX_HELD = 16 * 1024 * 1024
+"""Bytes of an answer with offsets. As values of Python they take some six times as much."""
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; what is in transit for longer than that is planned for as it is."""
 _PAUSE = 0.25
@@ -51,14 +56,29 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
     return ObservedState(client.cluster, info.version, connectors, unknown)
 
 
-def observe_offsets(
-    client: ConnectClient, names: Collection[ConnectorName]
-) -> tuple[Mapping[ConnectorName, Offsets], Mapping[ConnectorName, str]]:
-    """The offsets of these connectors, and why those of some could not be read. One request for each."""
-    live, unread = {}, {}
-    for name in names:
+@dataclass(frozen=True, slots=True)
+class ObservedOffsets:
+    """The offsets that stand: `large` are those in files, and `unread` is why those of some could not be read."""
+
+    live: Mapping[ConnectorName, Offsets]
+    large: Mapping[ConnectorName, SavedOffsets]
+    unread: Mapping[ConnectorName, str]
+
+
+def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], folder: Path) -> ObservedOffsets:
+    """The offsets of these connectors, by one request for each. Those that are too many to be held go into `folder`.
+
+    Raises OSError.
+    """
+    live, large, unread = {}, {}, {}
+    for number, name in enumerate(names):
         try:
-            live[name] = client.offsets(name)
+            found = client.save_offsets(name, folder / f"standing-{number}.jsonl", MAX_HELD)
         except GitopsConnectError as error:
             unread[name] = f"its offsets could not be read: {error}"
-    return live, unread
+            continue
+        if isinstance(found, SavedOffsets):
+            large[name] = found
+        else:
+            live[name] = found
+    return ObservedOffsets(live, large, unread)

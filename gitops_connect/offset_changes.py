@@ -6,19 +6,24 @@ the offsets of its connector are read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
+from pathlib import Path
 
-from gitops_connect.checks import small
-from gitops_connect.checks.own_schemas import OwnSchemas
-from gitops_connect.desired import manifests
+from gitops_connect.large_changes.asking import Spark
+from gitops_connect.large_changes.opening import begun_change, means_of
+from gitops_connect.large_changes.supply import Supply
+from gitops_connect.large_changes.verdicts import Verdicts
+from gitops_connect.large_changes.workspace import workspace
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.manifest_contexts import Schemas, context_of, read_own_schemas
-from gitops_connect.model.desired import DesiredOperation, DesiredState, ManifestFile, ManifestUri
+from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
+from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
-from gitops_connect.model.observed import OFFSETS_SINCE
+from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
+from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.shapes import Shape, schema_of, shape_of
 from gitops_connect.observed import observe_offsets
@@ -31,9 +36,9 @@ from gitops_connect.world import World
 def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
     """Everything that the plan of offset changes is made from, and what is wrong with the manifests that are due.
 
-    Raises what Connect, the ledger and the source raise.
+    Raises what Connect, the ledger, the source and Spark raise.
     """
-    cluster = situation.desired.cluster
+    cluster, spark = situation.desired.cluster, Spark(world.spark, world.say)
     offsets = remembered(world.ledger.operations, cluster)
     is_new = world.ledger.revisions(cluster).attempted is None
     situation = replace(situation, offsets=replace(offsets, now=world.clock.now(), is_new=is_new))
@@ -41,17 +46,51 @@ def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situ
     concerned = {one.connector for one in wanted} | {
         one.operation.connector for one in situation.offsets.unfinished.values()
     }
-    there = sorted(concerned & situation.observed.connectors.keys())
+    if not concerned:
+        return situation, Diagnostics()
+    own = read_own_schemas(checkout)
+    with workspace(spark.sessions.folder) as folder:
+        situation = _look(world, situation, concerned, own.schemas, folder)
+        verdicts = Verdicts(Supply(checkout, spark))
+        pending = [one for one in wanted if history_unknown(situation, one) is None]
+        for operation in pending:
+            _add(verdicts, situation, operation, own.schemas)
+        verdicts.ask(spark, folder / "asked")
+        unfinished = _review_begun(world, situation, folder)
+    found = replace(situation.offsets, manifests=verdicts.offsets, large=verdicts.large, unfinished=unfinished)
+    return replace(situation, offsets=found), own.diagnostics + verdicts.diagnostics
+
+
+def _look(
+    world: World, situation: Situation, concerned: Set[ConnectorName], schemas: Schemas, folder: Path
+) -> Situation:
+    """The offsets that stand."""
     can = situation.observed.version >= OFFSETS_SINCE
-    live, unread = observe_offsets(world.clients[cluster], there if can else [])
-    own = read_own_schemas(checkout) if concerned else OwnSchemas()
-    found = replace(situation.offsets, live=live, unread=unread, shapes=_shapes(situation, concerned, own.schemas))
-    situation = replace(situation, offsets=found)
-    pending = [one for one in wanted if history_unknown(situation, one) is None]
-    verdicts = _check(checkout, situation, pending, own.schemas)
-    checked = {name: verdict.offsets for name, verdict in verdicts.items()}
-    diagnostics = Diagnostics.of(item for verdict in verdicts.values() for item in verdict.diagnostics)
-    return replace(situation, offsets=replace(found, manifests=checked)), own.diagnostics + diagnostics
+    there = sorted(concerned & situation.observed.connectors.keys()) if can else []
+    seen = observe_offsets(world.clients[situation.desired.cluster], there, folder)
+    shapes = _shapes(situation, concerned, schemas)
+    found = replace(situation.offsets, live=seen.live, large_live=seen.large, unread=seen.unread, shapes=shapes)
+    return replace(situation, offsets=found)
+
+
+def _add(verdicts: Verdicts, situation: Situation, operation: DesiredOperation, schemas: Schemas) -> None:
+    name, offsets = operation.connector, situation.offsets
+    live: Offsets | SavedOffsets | None = (
+        offsets.live.get(name) if name in offsets.live else offsets.large_live.get(name)
+    )
+    (connector,) = (one for one in situation.desired.connectors if one.name == name)
+    verdicts.add(operation, context_of(connector, None, schemas, operation.acknowledged), live)
+
+
+def _review_begun(world: World, situation: Situation, folder: Path) -> Mapping[OperationName, Unfinished]:
+    """How those large ones stand that an earlier cycle has begun, while their connectors stand still."""
+    found = dict(situation.offsets.unfinished)
+    for number, (name, one) in enumerate(found.items()):
+        observed = situation.observed.connectors.get(one.operation.connector)
+        if one.operation.is_large and observed is not None and observed.state is WorkerState.STOPPED:
+            means = means_of(world, situation, world.ledger.operations, folder / f"begun-{number}")
+            found[name] = replace(one, review=begun_change(situation, one.operation, means).review())
+    return found
 
 
 def _shapes(situation: Situation, concerned: Set[ConnectorName], schemas: Schemas) -> Mapping[ConnectorName, Shape]:
@@ -63,24 +102,25 @@ def _shapes(situation: Situation, concerned: Set[ConnectorName], schemas: Schema
     return {name: shape for name, shape in found.items() if shape is not None}
 
 
-def check_manifests(checkout: Checkout, desired: DesiredState) -> Diagnostics:
+def check_manifests(spark: Spark, checkout: Checkout, desired: DesiredState) -> Diagnostics:
     """What is wrong with all manifests of one cluster, as far as the repository itself can tell.
 
     What the ledger has as applied is checked here, too: nothing but the ledger tells it from what is to be done.
     """
     own = read_own_schemas(checkout)
     connectors = {one.name: one for one in desired.connectors}
-    diagnostics = own.diagnostics
-    for operation in (*desired.operations, *(one.initial_offsets for one in desired.connectors)):
-        manifest = read_manifest(checkout, operation) if operation is not None else None
-        if operation is None or manifest is None:
-            continue
-        connector = connectors.get(operation.connector)
-        context = ManifestContext(operation.connector)
-        if connector is not None:
-            context = context_of(connector, None, own.schemas, operation.acknowledged)
-        diagnostics += small.check(manifest, context, operation.kind).diagnostics
-    return diagnostics
+    verdicts = Verdicts(Supply(checkout, spark))
+    with workspace(spark.sessions.folder) as folder:
+        for operation in (*desired.operations, *(one.initial_offsets for one in desired.connectors)):
+            if operation is None:
+                continue
+            connector = connectors.get(operation.connector)
+            context = ManifestContext(operation.connector)
+            if connector is not None:
+                context = context_of(connector, None, own.schemas, operation.acknowledged)
+            verdicts.add(operation, context, None)
+        verdicts.ask(spark, folder)
+    return own.diagnostics + verdicts.diagnostics
 
 
 def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
@@ -89,27 +129,3 @@ def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
     begun = [name for name, record in records.items() if record.state is OperationState.OPEN]
     unfinished = {name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {}) for name in begun}
     return OffsetSituation(records=records, unfinished=unfinished)
-
-
-def read_manifest(checkout: Checkout, operation: DesiredOperation) -> Manifest | None:
-    """What the document declares, from the file that it names or from itself; None for a reset."""
-    if isinstance(operation.manifest, ManifestUri):
-        raise AssertionError(f"{operation.manifest.uri} is read in another way")
-    if not isinstance(operation.manifest, ManifestFile):
-        return operation.manifest
-    blob = next(checkout.blobs(operation.manifest.entries, manifests.MAX_SIZE + 1))
-    return manifests.parse(blob)
-
-
-def _check(
-    checkout: Checkout, situation: Situation, wanted: Iterable[DesiredOperation], schemas: Schemas
-) -> dict[OperationName, ManifestVerdict]:
-    connectors = {one.name: one for one in situation.desired.connectors}
-    verdicts = {}
-    for operation in wanted:
-        manifest = read_manifest(checkout, operation)
-        if manifest is not None:
-            live = situation.offsets.live.get(operation.connector)
-            context = context_of(connectors[operation.connector], live, schemas, operation.acknowledged)
-            verdicts[operation.name] = small.check(manifest, context, operation.kind)
-    return verdicts

@@ -16,11 +16,12 @@ from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.checks import connect, schema
 from gitops_connect.desired.connectors import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.large_changes.opening import LargeChanges
 from gitops_connect.ledger_journal import LedgerJournal
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
+from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest
 from gitops_connect.plan import guards
@@ -68,7 +69,7 @@ def _accept(plan: Plan) -> None:
     """Approve any plan."""
 
 
-def _ignore(outcome: StepOutcome) -> None:
+def _ignore(told: StepOutcome | SendingProgress) -> None:
     """Listen to nothing."""
 
 
@@ -77,12 +78,14 @@ class Conduct:
     """How a cycle is to go about its effects.
 
     `approve` sees the plan before the first effect and raises to refuse it; `listen` is told of each step as it ends;
-    once `interrupted` is set, the steps in hand are finished and no other is begun.
+    once `interrupted` is set, the steps in hand are finished and no other is begun. `follow` is told every now and then
+    how far a step is that sends very many offsets.
     """
 
     approve: Callable[[Plan], None] = _accept
     listen: Callable[[StepOutcome], None] = _ignore
     interrupted: Event = field(default_factory=Event)
+    follow: Callable[[SendingProgress], None] = _ignore
 
 
 def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Memory) -> Declared:
@@ -142,6 +145,7 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
         guards.enforce(proposal.plan)
         conduct.approve(proposal.plan)
         operations = world.ledger.operations.under(lease)
+        large = LargeChanges(world, declared.checkout, proposal.situation, operations)
         records = Records(world.ledger, operations, proposal.situation, proposal.plan)
         records.before(clock.now())
 
@@ -156,7 +160,8 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
             interrupted=conduct.interrupted.is_set,
             before_effect=lease.check,
             on_outcome=ended,
-            journal=LedgerJournal(operations, proposal.situation, clock),
+            on_progress=conduct.follow,
+            journal=LedgerJournal(operations, proposal.situation, clock, large),
         )
         outcomes = execute(proposal.plan, world.clients[cluster], options)
         records.end(outcomes, clock.now())

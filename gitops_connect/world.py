@@ -12,6 +12,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from gitops_connect.checks.large.sessions import Say, Sessions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
@@ -41,15 +42,24 @@ class SystemClock:
         time.sleep(seconds)
 
 
+def _ignore(text: str) -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a cycle acts on: clusters, and the memory of what was done. Close it when done."""
+    """What a cycle acts on: clusters, and the memory of what was done. Close it when done.
+
+    `say` is told of what takes long, in the thread that does it.
+    """
 
     settings: Settings
     ledger: Ledger
     clients: Mapping[ClusterName, ConnectClient]
     environment: Mapping[str, str] = field(repr=False)
+    spark: Sessions
     clock: Clock = field(default_factory=SystemClock)
+    say: Say = _ignore
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         """The settings of one cluster."""
@@ -64,12 +74,14 @@ class World:
             cluster.protected,
             cluster.max_deletions,
             cluster.max_skip,
+            cluster.worker_heap,
         )
 
     def close(self) -> None:
         """Let go of connections, files and locks."""
         for client in self.clients.values():
             client.close()
+        self.spark.close()
         self.ledger.close()
 
 
@@ -83,7 +95,12 @@ def open_world(settings: Settings) -> World:
     clock = SystemClock()
     ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
-    return World(settings, ledger, clients, os.environ, clock)
+    return World(settings, ledger, clients, os.environ, open_spark(settings), clock)
+
+
+def open_spark(settings: Settings) -> Sessions:
+    """Where large manifests are checked; nothing is started before there is one."""
+    return Sessions(settings.spark, os.environ, cache_folder())
 
 
 def open_ledger(settings: Settings) -> Ledger:
@@ -104,6 +121,10 @@ def open_source(settings: Settings, path: Path | None) -> Source:
 
 def clone_folder(url: str) -> Path:
     """Where the clone is kept: in the user's cache, by URL."""
-    digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+    return cache_folder() / "clones" / hashlib.sha256(url.encode()).hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """What can be lost without loss is kept here, for this user."""
     cache = os.environ.get("GITOPS_CONNECT_CACHE")
-    return (Path(cache) if cache else user_cache_path("gitops-connect")) / "clones" / digest
+    return Path(cache) if cache else user_cache_path("gitops-connect")

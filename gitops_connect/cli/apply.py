@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -21,7 +22,7 @@ from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
+    from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
     from gitops_connect.model.plans import Plan
     from gitops_connect.plan.saved import SavedPlan
     from gitops_connect.reconcile import Declared, Proposal
@@ -107,6 +108,7 @@ def _carry_out(
     world: World, declared: Declared, plans: list[Plan], report: TextReport
 ) -> tuple[list[CycleOutcome], session.Failures]:
     from gitops_connect.reconcile import Conduct, reconcile
+    from gitops_connect.report.words import sending_words
 
     shown = {plan.cluster: plan for plan in plans}
 
@@ -123,13 +125,19 @@ def _carry_out(
 
     with progress("Applying") as update, interruptible(interrupt):
         update("steps", 0, total)
+        telling = replace(world, say=update)
 
         def listen(outcome: StepOutcome) -> None:
             tell(report.step(outcome))
             update("steps", next(ended), total)
 
-        conduct = Conduct(require_shown, listen, interrupted)
-        return session.each_cluster(tuple(shown), lambda cluster: reconcile(world, declared, cluster, conduct))
+        def follow(sending: SendingProgress) -> None:
+            update(sending_words(sending), sending.done, sending.entries)
+            if not sys.stderr.isatty():
+                tell(sending_words(sending))
+
+        conduct = Conduct(require_shown, listen, interrupted, follow)
+        return session.each_cluster(tuple(shown), lambda cluster: reconcile(telling, declared, cluster, conduct))
 
 
 def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome]) -> ExitCode:

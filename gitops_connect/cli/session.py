@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -107,7 +108,7 @@ def proposals(
 
         def one(cluster: ClusterName) -> Proposal:
             update(f"looking at {cluster}")
-            return propose(world, declared, cluster)
+            return propose(replace(world, say=update), declared, cluster)
 
         made, failures = each_cluster(clusters, one)
     if made and failures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
@@ -15,6 +16,7 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError
 
 if TYPE_CHECKING:
+    from gitops_connect.cli.progress import Update
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.reconcile import Declared
     from gitops_connect.settings.sections import Settings
@@ -32,7 +34,7 @@ def validate(
         update("reading the repository")
         declared = session.declared_in(settings, path)
         update("checking offset manifests")
-        diagnostics = declared.diagnostics + _check_manifests(declared)
+        diagnostics = declared.diagnostics + _check_manifests(settings, declared, update)
         update("asking the clusters")
         if not offline:
             diagnostics += _ask_clusters(settings, declared)
@@ -41,13 +43,16 @@ def validate(
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
-def _check_manifests(declared: Declared) -> Diagnostics:
+def _check_manifests(settings: Settings, declared: Declared, update: Update) -> Diagnostics:
+    from gitops_connect.large_changes.asking import Spark
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.offset_changes import check_manifests
+    from gitops_connect.world import open_spark
 
     found = Diagnostics()
-    for desired in declared.states.values():
-        found += check_manifests(declared.checkout, desired)
+    with closing(open_spark(settings)) as sessions:
+        for desired in declared.states.values():
+            found += check_manifests(Spark(sessions, update), declared.checkout, desired)
     return found
 
 

@@ -26,7 +26,7 @@ from gitops_connect.daemon.cadence import Cadence
 from gitops_connect.daemon.following import Following
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.outcomes import CycleOutcome, StepOutcome
+from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Conduct, Declared, reconcile
 from gitops_connect.source.checkout import Source
@@ -214,8 +214,11 @@ class Daemon:
         def listen(outcome: StepOutcome) -> None:
             events.step_ended(cluster, declared.revision, outcome)
 
+        def follow(sending: SendingProgress) -> None:
+            events.sending(cluster, declared.revision, sending)
+
         try:
-            return reconcile(self._world, declared, cluster, Conduct(begin, listen, self._interrupted))
+            return reconcile(self._world, declared, cluster, Conduct(begin, listen, self._interrupted, follow))
         except Exception as error:  # an error of the world, or a bug: the caller tells which
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
             return _Stopped() if was_left_behind else error

@@ -11,7 +11,7 @@ from typing import TypeVar, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.outcomes import CycleOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Declared
 from gitops_connect.report import offsets
@@ -105,6 +105,22 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
         reason=outcome.step.reason,
         message=outcome.message,
         seconds=round(outcome.seconds, 3),
+    )
+
+
+def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:
+    """How far a step is that sends very many offsets."""
+    _say(
+        logging.INFO,
+        "sending",
+        cluster=cluster,
+        revision=revision,
+        connector=progress.connector,
+        offset_change=progress.operation,
+        done=progress.done,
+        entries=progress.entries,
+        rate=None if progress.rate is None else round(progress.rate),
+        remaining=None if progress.remaining is None else round(progress.remaining),
     )
 
 

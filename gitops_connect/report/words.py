@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from gitops_connect.model.names import Revision
-from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.report import offsets
 from gitops_connect.report.printable import LONGEST, escaped
@@ -75,6 +75,14 @@ def action(step: Step) -> str:
 def is_warned_of(outcome: StepOutcome) -> bool:
     """Whether a step took effect and yet is no plain success: Connect, or the cluster, had something to say."""
     return outcome.result is Result.APPLIED and bool(outcome.message)
+
+
+def sending_words(sending: SendingProgress) -> str:
+    """How far the offsets of a large change are sent, how quickly, and how long the rest of them takes."""
+    done = f"{sending.operation}: {sending.done:,} of {sending.entries:,} offsets sent"
+    if sending.rate is None or sending.remaining is None:
+        return done
+    return f"{done}, {sending.rate:,.0f} a second, {sending.remaining:,.0f} s left"
 
 
 def short(revision: Revision) -> str:

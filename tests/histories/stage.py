@@ -14,6 +14,7 @@ from manual_clock import ManualClock
 from memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
 from sqlalchemy import Engine, event
 
+from gitops_connect.checks.large.sessions import Sessions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
@@ -146,7 +147,8 @@ class Stage:
         )
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
         known = Settings(Path(self._folder.name), clusters={LOCAL: settings})
-        self._world = World(known, self.ledger, clients, {}, self.clock)
+        spark = Sessions(known.spark, {}, Path(self._folder.name))
+        self._world = World(known, self.ledger, clients, {}, spark, self.clock)
         event.listen(Engine, "connect", _hasty)
 
     def close(self) -> None:

@@ -39,8 +39,8 @@ class Sessions:
 
     @property
     def folder(self) -> Path:
-        """Where manifests are staged and patches are left. Raises UsageError where none is named that has to be."""
-        return shared_folder(self.settings, self.cache)
+        """Where manifests are staged and patches are left."""
+        return self.settings.folder or self.cache / "spark"
 
     @contextmanager
     def using(self, say: Say) -> Iterator[Session]:
@@ -48,6 +48,7 @@ class Sessions:
 
         One on which something failed is not used again: the next use starts another. Raises what `start_at` raises.
         """
+        shared_folder(self.settings, self.cache)
         session = self._taken(say)
         has_failed = False
         try:

@@ -1,0 +1,69 @@
+"""What Spark says of large manifests, in one job for all of them. Importing this imports numpy and Arrow."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from gitops_connect.checks.large.check import check
+from gitops_connect.checks.large.reading import Reader
+from gitops_connect.checks.large.session import Session
+from gitops_connect.desired.manifests import pieces
+from gitops_connect.large_changes.questions import Question
+from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, LineFault, SavedOffsets
+from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
+from gitops_connect.model.offsets import Offsets
+
+READER = Reader(pieces.read_lines, pieces.refuse, pieces.unpack)
+_STANDING = "the offsets that stand"
+_PLACE = struct.Struct("<II")
+
+
+def answer(
+    session: Session, questions: Sequence[Question], folder: Path, *, ready: bool, offenders: Path | None
+) -> list[LargeVerdict]:
+    """As `asking.Spark.ask`."""
+    manifests = [_manifest(one, folder / f"{number}") for number, one in enumerate(questions)]
+    return check(session, manifests, READER, folder / "ready" if ready else None, offenders)
+
+
+def _manifest(question: Question, path: Path) -> LargeManifest:
+    files = question.files
+    return LargeManifest(
+        question.location,
+        tuple(_files(files, path)) if isinstance(files, Manifest) else tuple(files),
+        replace(question.context, live=None),
+        question.kind,
+        None if question.live is None else _standing(question.live, path.with_suffix(".live")),
+        question.is_judged,
+    )
+
+
+def _standing(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
+    if isinstance(live, SavedOffsets):
+        return LargeFile(_STANDING, live.path)
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(f'{{"partition":{one},"offset":{offset}}}\n' for one, offset in live.items())
+    return LargeFile(_STANDING, str(path))
+
+
+def _files(manifest: Manifest, path: Path) -> Iterator[LargeFile]:
+    """A manifest that was read already, as lines with their places."""
+    everything: list[ManifestEntry | ManifestFault] = [*manifest.entries, *manifest.faults]
+    in_files = groupby(sorted(everything, key=lambda one: one.location.file), key=lambda one: one.location.file)
+    for number, (name, entries) in enumerate(in_files):
+        lines, places = path.with_suffix(f".{number}.jsonl"), path.with_suffix(f".{number}.places")
+        faults = []
+        with lines.open("w", encoding="utf-8") as stream, places.open("wb") as spots:
+            for one in entries:
+                spot = one.location.line, one.location.column
+                if isinstance(one, ManifestFault):
+                    faults.append(LineFault(one.rule, one.found, *spot))
+                else:
+                    stream.write(f"{json.dumps(one.value)}\n")
+                    spots.write(_PLACE.pack(*spot))
+        yield LargeFile(name, str(lines), str(places), tuple(faults))

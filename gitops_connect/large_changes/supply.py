@@ -1,0 +1,53 @@
+"""The manifest of an operation as it can be had: read, where it is small, and else as files that Spark can open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitops_connect.desired import manifests
+from gitops_connect.large_changes.asking import Spark
+from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
+from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.large_manifests import LargeFile
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.source.checkout import Checkout
+from gitops_connect.staging import store
+
+Supplied = Manifest | tuple[LargeFile, ...]
+_TOO_LARGE = "manifest/too-large"
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Where manifests come from. What is staged is kept in Spark's folder from one cycle to the next."""
+
+    checkout: Checkout
+    spark: Spark
+
+    def manifest(self, operation: DesiredOperation) -> Supplied | Diagnostic | None:
+        """None for an operation without one; or why it cannot be had.
+
+        Raises what reading the repository raises, and OSError.
+        """
+        match operation.manifest:
+            case ManifestFile() as named:
+                read = self._read(named)
+                return read if read is not None else self._staged(named)
+            case ManifestUri() as named:
+                return self._fetched(named)
+            case Manifest() | None as inline:
+                return inline
+
+    def _read(self, named: ManifestFile) -> Manifest | None:
+        """None where it is too large for this process."""
+        if sum(entry.size or 0 for entry in named.entries) > manifests.MAX_SIZE:
+            return None
+        read = manifests.parse_all(self.checkout.blobs(named.entries, manifests.MAX_SIZE + 1))
+        return None if any(fault.rule == _TOO_LARGE for fault in read.faults) else read
+
+    def _staged(self, named: ManifestFile) -> tuple[LargeFile, ...]:
+        with store.opened(self.spark.sessions.folder / "manifests") as kept:
+            return tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in named.entries)
+
+    def _fetched(self, named: ManifestUri) -> Supplied | Diagnostic:
+        raise NotImplementedError(named.uri)

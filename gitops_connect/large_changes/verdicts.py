@@ -1,0 +1,60 @@
+"""The manifests of one cycle held to their rules: small ones in this process, all large ones in one job on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from gitops_connect.checks import small
+from gitops_connect.large_changes.asking import Spark
+from gitops_connect.large_changes.questions import Question
+from gitops_connect.large_changes.supply import Supplied, Supply
+from gitops_connect.model.desired import DesiredOperation
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
+from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import Manifest, ManifestContext
+from gitops_connect.model.names import OperationName
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+
+
+class Verdicts:
+    """Add all operations, then ask. `offsets` are those of small manifests, None where one has errors."""
+
+    def __init__(self, supply: Supply) -> None:
+        self._supply = supply
+        self._questions: dict[OperationName, Question] = {}
+        self.offsets: dict[OperationName, OffsetPatch | None] = {}
+        self.large: dict[OperationName, LargeVerdict] = {}
+        self.diagnostics = Diagnostics()
+
+    def add(self, operation: DesiredOperation, context: ManifestContext, live: Offsets | SavedOffsets | None) -> None:
+        """One operation, and what stands (None: not known). One without a manifest has nothing to be checked.
+
+        Raises what reading the repository raises, and OSError.
+        """
+        given = self._supply.manifest(operation)
+        if isinstance(given, Diagnostic):
+            self.offsets[operation.name] = None
+            self.diagnostics += Diagnostics.of([given])
+        elif isinstance(given, Manifest) and not isinstance(live, SavedOffsets):
+            verdict = small.check(given, replace(context, live=live), operation.kind)
+            self.offsets[operation.name] = verdict.offsets
+            self.diagnostics += verdict.diagnostics
+        elif given is not None:
+            self._questions[operation.name] = question(operation, given, context, live)
+
+    def ask(self, spark: Spark, folder: Path) -> None:
+        """All large ones at once; `folder` is for the files of this. Raises SparkFailed, SparkUnusable, OSError."""
+        if not self._questions:
+            return
+        verdicts = spark.ask(list(self._questions.values()), folder)
+        self.large = dict(zip(self._questions, verdicts, strict=True))
+        self.diagnostics += Diagnostics.of(one for verdict in verdicts for one in verdict.diagnostics)
+
+
+def question(
+    operation: DesiredOperation, given: Supplied, context: ManifestContext, live: Offsets | SavedOffsets | None
+) -> Question:
+    """What Spark is asked about an operation."""
+    location = given.location if isinstance(given, Manifest) else operation.locate("manifest")
+    return Question(location, given, context, operation.kind, live)
