@@ -80,7 +80,8 @@ def test_more_are_streamed_into_the_file(full: StandIn, client: ConnectClient, f
 
 
 def test_the_limit_is_met_to_the_byte(full: StandIn, client: ConnectClient, file: Path) -> None:
-    size = len(json.dumps({"offsets": [entry(number) for number in range(MANY)]}).encode())
+    everything = {"offsets": [entry(number) for number in range(MANY)]}
+    size = len(json.dumps(everything, separators=(",", ":"), ensure_ascii=False).encode())
     assert not isinstance(client.save_offsets(NAME, file, size), SavedOffsets)
     assert isinstance(client.save_offsets(NAME, file, size - 1), SavedOffsets)
 

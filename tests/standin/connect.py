@@ -261,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, reply: Reply, *, cut: bool = False) -> None:
         is_text = isinstance(reply.body, str)
-        content = b"" if reply.body is None else (reply.body if is_text else json.dumps(reply.body)).encode()
+        content = b"" if reply.body is None else (reply.body if is_text else _written(reply.body)).encode()
         self.send_response(reply.status)
         for header, value in reply.headers.items():
             self.send_header(header, value)
@@ -273,6 +273,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content[: len(content) // 2] if cut else content)
         if cut:
             self.close_connection = True
+
+
+def _written(body: Any) -> str:
+    """As Jackson writes it: without blanks, and what is no ASCII as it is, but for halves of surrogate pairs."""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return text if text.isascii() or _is_whole(text) else json.dumps(body, separators=(",", ":"))
+
+
+def _is_whole(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _of_jetty(call: Call, status: int, title: str) -> Reply:
