@@ -109,14 +109,14 @@ class _Draft:
         if self.connector.state is TargetState.ABSENT:
             self._wait(replace(shown, standing=Standing.WAITING, message="begun, and its connector is to be absent"))
             return
+        if started := started_since(self.situation, operation):
+            self._wait(replace(shown, standing=Standing.UNKNOWN, message=started))
+            self._report(declared, "offsets/unfinished", f"offset change {operation.name}: {started}", "")
+            return
         review_at_size = unfinished.review
         if self.live is None and review_at_size is None:
             self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
             self._block(f"the offset change {operation.name} was begun and has to be finished first")
-            return
-        if started := started_since(self.situation, operation):
-            self._wait(replace(shown, standing=Standing.UNKNOWN, message=started))
-            self._report(declared, "offsets/unfinished", f"offset change {operation.name}: {started}", "")
             return
         # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
         there = self.connector.name in self.situation.observed.connectors
@@ -185,8 +185,6 @@ class _Draft:
             return
         shown = replace(shown, difference=seen.difference, heap=heap)
         self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
-        self.live = None
-        self.first_waiting = self.first_waiting or operation.name
 
     def _has_errors(self, shown: PlannedOperation) -> None:
         self._wait(replace(shown, standing=Standing.WAITING, message="its offsets have errors"))
@@ -212,7 +210,10 @@ class _Draft:
             return
         self.planned.append(shown)
         self.steps.append(Step(self.connector.name, action_of(operation), _reason(shown), operation=operation))
-        self.live = merged(self.live or {}, seen.patch)
+        if operation.is_large:
+            self.live, self.first_waiting = None, self.first_waiting or operation.name
+        else:
+            self.live = merged(self.live or {}, seen.patch)
         if operation.kind is OperationKind.SEED and shown.standing is Standing.PLANNED:
             self.seed = operation
 

@@ -1,0 +1,165 @@
+"""Offset changes that are told by numbers alone: planned by themselves, and refused as small ones are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from situations import NOW, change, full, record, seen, situation, stands, wanted
+
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation
+from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.names import ConnectorName, Digest, OperationName
+from gitops_connect.model.operations import OperationRecord
+from gitops_connect.model.plans import Plan, Standing
+from gitops_connect.model.shapes import shape_of
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
+
+MANY = SavedOffsets("live.jsonl", 1_000_000, 74_000_000, Digest("s"))
+
+
+def verdict(errors: int = 0, **counts: int) -> LargeVerdict:
+    moves = {Direction(name): count for name, count in counts.items()}
+    difference = None if errors else Difference(moves, {Direction.FORWARD: counts.get("forward", 0)})
+    return LargeVerdict(1_000_000, 1_000_000, errors=errors, difference=difference)
+
+
+def about(*records: OperationRecord, **more: Any) -> OffsetSituation:
+    known = {one.name: one for one in records}
+    return OffsetSituation(NOW, known, shapes={ConnectorName("a"): shape_of(full({}))}, **more)  # type: ignore[dict-item]
+
+
+def planned(*changes: DesiredOperation, offsets: OffsetSituation, there: str | None = "RUNNING", **more: Any) -> Plan:
+    desired: DesiredConnector = more.pop("desired", wanted("a"))
+    observed = [seen("a", there)] if there else []
+    return plan(situation([desired], observed, owned=["a"] if there else (), changes=changes, offsets=offsets, **more))
+
+
+def standings(made: Plan) -> dict[str, Standing]:
+    return {one.name: one.standing for one in made.operations}
+
+
+def actions(made: Plan) -> list[str]:
+    return [step.action.value for step in made.steps]
+
+
+def test_it_is_carried_out_without_its_offsets_in_the_plan() -> None:
+    made = planned(change("c", "a"), offsets=about(large={"c": verdict(new=999_000, same=1_000)}))
+    assert actions(made) == ["stop", "alter", "resume"]
+    operation = made.steps[1].operation
+    assert operation is not None
+    assert operation.is_large
+    assert operation.offsets == {}
+    (shown,) = made.operations
+    assert shown.difference is not None
+    assert shown.difference.counts == {Direction.NEW: 999_000, Direction.SAME: 1_000}
+
+
+def test_errors_hold_it_and_what_would_start_its_connector() -> None:
+    made = planned(change("c", "a"), there="STOPPED", offsets=about(large={"c": verdict(errors=3)}))
+    assert standings(made) == {"c": Standing.WAITING}
+    assert actions(made) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "acknowledge"), [({"rewind": 1}, "rewind"), ({"removed": 2}, "tombstone"), ({"forward": 1001}, "skip")]
+)
+def test_what_it_does_has_to_be_acknowledged(counts: dict[str, int], acknowledge: str) -> None:
+    found = about(large={"c": verdict(**counts)})
+    refused = planned(change("c", "a"), offsets=found)
+    assert actions(refused) == []
+    assert [one.hint for one in refused.diagnostics] == [
+        f"if that is meant, add `acknowledge: [{acknowledge}]`",
+    ]
+    allowed = planned(change("c", "a", acknowledge=[acknowledge]), offsets=found)
+    assert actions(allowed) == ["stop", "alter", "resume"]
+
+
+def test_so_many_may_be_skipped_unacknowledged() -> None:
+    found = about(large={"c": verdict(forward=5)})
+    assert actions(planned(change("c", "a"), offsets=found, policy=Policy(max_skip=5)))
+    assert not actions(planned(change("c", "a"), offsets=found, policy=Policy(max_skip=4)))
+
+
+def test_a_reset_of_many_needs_their_number_alone() -> None:
+    found = about(large_live={"a": MANY})
+    made = planned(change("c", "a", "reset", acknowledge=["reset"]), offsets=found)
+    assert actions(made) == ["stop", "reset", "resume"]
+    (shown,) = made.operations
+    assert shown.difference is not None
+    assert shown.difference.counts == {Direction.REMOVED: 1_000_000}
+    assert not actions(planned(change("c", "a", "reset"), offsets=found))
+
+
+def test_a_small_change_of_many_is_a_large_one() -> None:
+    """What stands cannot be held, however little the change says."""
+    made = planned(change("c", "a"), offsets=about(large={"c": verdict(same=1)}, large_live={"a": MANY}))
+    assert [step.operation.is_large for step in made.steps if step.operation] == [True]
+
+
+def test_it_is_alone_in_its_cycle() -> None:
+    """It was held against what stands now, and not against what others leave."""
+    small, large = {"b": stands(x=1), "d": stands(x=2)}, {"c": verdict(new=9)}
+    three = [change(name, "a") for name in "bcd"]
+    first = planned(*three, offsets=about(manifests=small, large=large, live={"a": {}}))
+    assert standings(first) == {"b": Standing.PLANNED, "c": Standing.WAITING, "d": Standing.WAITING}
+    done = record(three[0], "settled")
+    second = planned(*three, offsets=about(done, manifests=small, large=large, live={"a": stands(x=1)}))
+    assert standings(second) == {"c": Standing.PLANNED, "d": Standing.WAITING}
+    assert actions(second) == ["stop", "alter", "resume"]
+
+
+def test_what_stands_is_not_known() -> None:
+    unknown = replace(verdict(), difference=None)
+    made = planned(
+        change("c", "a"), offsets=about(large={"c": unknown}, unread={"a": "its offsets could not be read: no"})
+    )
+    (shown,) = made.operations
+    assert (shown.standing, shown.message) == (Standing.WAITING, "its offsets could not be read: no")
+
+
+def test_leftovers_of_a_connector_that_is_not_there_are_not_known() -> None:
+    made = planned(change("c", "a"), there=None, offsets=about(large={"c": verdict(new=9)}))
+    assert actions(made) == ["create", "alter", "resume"]
+    (shown,) = made.operations
+    assert shown.difference is not None
+    assert not shown.difference.exact
+
+
+def begun(review: Review | None) -> OffsetSituation:
+    one = change("c", "a")
+    operation = planned(one, offsets=about(large={"c": verdict(new=9)})).steps[1].operation
+    assert operation is not None
+    known = replace(record(one, "open"), entries=1_000_000, sent=310_000)
+    return about(known, unfinished={OperationName("c"): Unfinished(operation, {}, review)}, large_live={"a": MANY})
+
+
+def test_what_was_begun_is_finished_first() -> None:
+    left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
+    made = planned(change("c", "a"), there="STOPPED", offsets=begun(left))
+    assert standings(made) == {"c": Standing.UNFINISHED}
+    assert actions(made) == ["alter", "resume"]
+
+
+def test_what_follows_what_was_begun_waits_for_the_next_cycle() -> None:
+    left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
+    found = replace(begun(left), manifests={"d": stands(x=2)}, live={"a": stands(x=1)}, large_live={})
+    made = planned(change("c", "a"), change("d", "a"), there="STOPPED", offsets=found)
+    assert standings(made) == {"c": Standing.UNFINISHED, "d": Standing.WAITING}
+
+
+def test_what_was_begun_and_overtaken_waits_for_somebody() -> None:
+    moved = Review({}, Difference(), (Refusal("it was begun, and others have moved since"),), partial=True)
+    made = planned(change("c", "a"), there="STOPPED", offsets=begun(moved))
+    assert standings(made) == {"c": Standing.WAITING}
+    assert actions(made) == []
+
+
+def test_what_was_begun_on_a_connector_that_was_started_since_is_not_finished() -> None:
+    made = planned(change("c", "a"), there="RUNNING", offsets=begun(None))
+    (shown,) = made.operations
+    assert shown.standing is Standing.UNKNOWN
+    assert "its connector was started since" in shown.message
