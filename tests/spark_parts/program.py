@@ -10,7 +10,7 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -59,6 +59,13 @@ def bulky(batches: Iterable[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_pydict({"found": [b"x" * 20_000_000]})
 
 
+def start(settings: SparkSettings, environment: Mapping[str, str], say: Any, _: Path) -> Any:
+    """Without the archive of classes, which takes longer to be made than it would save here."""
+    from gitops_connect.checks.large.session import start_at  # noqa: PLC0415 - not before the first use
+
+    return start_at(settings, environment, say, None)
+
+
 def main(told: dict[str, Any]) -> None:
     """Each line of standard input is something to do."""
     global GATE  # noqa: PLW0603 - pickled along with the function that reads it
@@ -69,7 +76,7 @@ def main(told: dict[str, Any]) -> None:
         Path(told["shared"]) if "shared" in told else None,
         {name: Credential(value=value) for name, value in told["options"].items()},
     )
-    sessions = Sessions(settings, os.environ, None)
+    sessions = Sessions(settings, os.environ, folder, start=start)
     manifests = planted(folder / "manifests")
     assert not {"pyspark", "py4j"} & set(sys.modules)
     for number, line in enumerate(sys.stdin):

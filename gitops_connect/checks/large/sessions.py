@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 
+def _start(settings: SparkSettings, environment: Mapping[str, str], say: Say, cache: Path) -> Session:
+    try:
+        from gitops_connect.checks.large import session  # noqa: PLC0415 - nothing of Spark before the first use
+
+        return session.start_at(settings, environment, say, cache)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"Spark needs {error.name} here: pip install 'gitops-connect[spark]'") from error
+
+
 @dataclass(slots=True)
 class Sessions:
     """Several threads may use it at the same time. `cache` is this user's cache folder, `clock` counts seconds."""
@@ -31,6 +40,7 @@ class Sessions:
     environment: Mapping[str, str] = field(repr=False)
     cache: Path
     clock: Callable[[], float] = time.monotonic
+    start: Callable[[SparkSettings, Mapping[str, str], Say, Path], Session] = _start
     _session: Session | None = field(default=None, init=False)
     _users: int = field(default=0, init=False)
     _is_doubtful: bool = field(default=False, init=False)
@@ -84,7 +94,7 @@ class Sessions:
             if self._session is not None and (self._is_doubtful or not (self._users or self._session.answers())):
                 self._end()
             if self._session is None:
-                self._session = _start(self.settings, self.environment, say, self.cache)
+                self._session = self.start(self.settings, self.environment, say, self.cache)
             self._users += 1
             return self._session
 
@@ -101,12 +111,3 @@ class Sessions:
         session, self._session, self._is_doubtful = self._session, None, False
         if session is not None:
             session.close()
-
-
-def _start(settings: SparkSettings, environment: Mapping[str, str], say: Say, cache: Path) -> Session:
-    try:
-        from gitops_connect.checks.large import session  # noqa: PLC0415 - nothing of Spark before the first use
-
-        return session.start_at(settings, environment, say, cache)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"Spark needs {error.name} here: pip install 'gitops-connect[spark]'") from error
