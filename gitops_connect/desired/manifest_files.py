@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from gitops_connect.desired.globs import Glob, folder_of, is_glob, is_hidden
+from gitops_connect.model.globs import Glob, folder_of, is_glob, is_hidden
 from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import ConnectorName
