@@ -79,7 +79,9 @@ def _add(verdicts: Verdicts, situation: Situation, operation: DesiredOperation, 
         offsets.live.get(name) if name in offsets.live else offsets.large_live.get(name)
     )
     (connector,) = (one for one in situation.desired.connectors if one.name == name)
-    verdicts.add(operation, context_of(connector, None, schemas, operation.acknowledged), live)
+    is_absent = name not in situation.observed.connectors.keys() | situation.observed.unknown
+    context = context_of(connector, None, schemas, operation.acknowledged)
+    verdicts.add(operation, context, live, is_absent=is_absent)
 
 
 def _review_begun(world: World, situation: Situation, folder: Path) -> Mapping[OperationName, Unfinished]:

@@ -27,9 +27,17 @@ class Verdicts:
         self.large: dict[OperationName, LargeVerdict] = {}
         self.diagnostics = Diagnostics()
 
-    def add(self, operation: DesiredOperation, context: ManifestContext, live: Offsets | SavedOffsets | None) -> None:
+    def add(
+        self,
+        operation: DesiredOperation,
+        context: ManifestContext,
+        live: Offsets | SavedOffsets | None,
+        *,
+        is_absent: bool = False,
+    ) -> None:
         """One operation, and what stands (None: not known). One without a manifest has nothing to be checked.
 
+        `is_absent`: its connector is still to be created, and the plan of a large one says what it would do to none.
         Raises what reading the repository raises, and OSError.
         """
         given = self._supply.manifest(operation)
@@ -41,7 +49,8 @@ class Verdicts:
             self.offsets[operation.name] = verdict.offsets
             self.diagnostics += verdict.diagnostics
         elif given is not None:
-            self._questions[operation.name] = question(operation, given, context, live)
+            stands = {} if is_absent else live
+            self._questions[operation.name] = question(operation, given, context, stands)
 
     def ask(self, spark: Spark, folder: Path) -> None:
         """All large ones at once; `folder` is for the files of this. Raises SparkFailed, SparkUnusable, OSError."""
