@@ -42,6 +42,8 @@ _EXPLANATIONS = {
     "connector/clear-secret": "A value that looks like a secret stands in clear text in git.",
     "offsets/path": "The path of a manifest leads to a file of the repository.",
     "offsets/no-file": "The manifest that a document names is in the repository.",
+    "offsets/uri": "The manifest that a URI names is there, and can be read.",
+    "offsets/sha256": "The manifest that a URI names is the one that was reviewed.",
     "offsets/same-name": "Each offset change has a name of its own.",
     "offsets/unacknowledged": "An offset change acknowledges what it rewinds, skips, or takes away.",
     "offsets/rewritten": "An offset change that was applied stays as it was.",
