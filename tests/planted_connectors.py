@@ -76,7 +76,7 @@ _OF_PATTERN = {
     **{
         name: one
         for name, one in OF_MIRROR.items()
-        if one.name not in (f"partition.topic {n}" for n in ("not ASCII", "escapes"))
+        if name not in ("partition.topic not ASCII", "partition.topic escapes", "offset.\0\x1b extra")
     },
     **plants(
         put("partition.topic", lambda n: f"x{n}", Says("own-schema", eased=True), standable=True, name="pattern"),

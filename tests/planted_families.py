@@ -151,8 +151,15 @@ def lacks(path: str, wrong: str, *, eased: bool = False) -> list[Plant]:
     return [drop(path, Says("shape", eased)), misspell(path, wrong, Says("shape", eased))]
 
 
-UNREAD_FIELD = [put("partition.zone", lambda n: f"z{n}", Says("shape", eased=True), name="extra", standable=True)]
-UNKNOWN = put("offset.unheard", lambda n: f"x{n}", Says("unknown-field"), name="extra")
+UNREAD_FIELD = [
+    put("partition.zone", lambda n: f"z{n}", Says("shape", eased=True), name="extra", standable=True),
+    put("partition.\0zone", lambda n: n, Says("shape", eased=True), name="extra", standable=True),
+    put("partition.", lambda n: n, Says("shape", eased=True), name="without a name", standable=True),
+]
+UNKNOWN = [
+    put("offset.unheard", lambda n: f"x{n}", Says("unknown-field"), name="extra"),
+    put("offset.\0\x1b", lambda n: n, Says("unknown-field"), name="extra"),
+]
 
 EVERYWHERE = [
     Plant("note", ("note",), (Says("unknown-field"),), lambda entry, n: entry.update(note=n)),

@@ -73,7 +73,7 @@ def name_only(field: str = "server") -> list[Plant]:
 
 
 DEBEZIUM = [
-    UNKNOWN,
+    *UNKNOWN,
     put("offset.snapshot", lambda n: n % 2 == 0, name="flag"),
     put("offset.transaction_id", None, name="null"),
     put("offset.incremental_snapshot_x", "a"),
@@ -104,8 +104,8 @@ LSNS = [
     put("offset.event_serial_no", -1, Says("negative")),
     put("offset.event_serial_no", 3),
 ]
-ZEROS = [*zero("offset.offset"), *lacks("offset.offset", "ofset"), UNKNOWN]
-POSITION = [*natural("offset.position"), *lacks("offset.position", "positon"), UNKNOWN]
+ZEROS = [*zero("offset.offset"), *lacks("offset.offset", "ofset"), *UNKNOWN]
+POSITION = [*natural("offset.position"), *lacks("offset.position", "positon"), *UNKNOWN]
 FILENAME = [*text("partition.filename", eased=True), *lacks("partition.filename", "filname"), *UNREAD_FIELD]
 SINKS = plants(
     small("partition.kafka_partition"),

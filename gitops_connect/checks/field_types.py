@@ -134,6 +134,12 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
+def place_of(where: str, name: Any) -> str:
+    """A field as messages name it: `partition.topic`; one with control characters, or a long one, as JSON has it."""
+    plain = isinstance(name, str) and name.isprintable() and len(name) <= _LONGEST_SHOWN
+    return f"{where}.{name if plain else show(name)}"
+
+
 def describe(value: Any) -> str:
     """A value with its type."""
     if isinstance(value, bool) or value is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gitops_connect.checks.field_types import describe
+from gitops_connect.checks.field_types import describe, place_of
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.offsets import Offsets, OffsetText
 
@@ -41,7 +41,7 @@ class LiveTypes:
             expected = first.get(name) or others.get(name)
             if expected and type(value) in _WORDS and type(value) not in expected:
                 words = {"found": describe(value), "expected": _list(expected)}
-                yield Finding("manifest/live-type", f"{where}.{name}", words, unread=where == "partition")
+                yield Finding("manifest/live-type", place_of(where, name), words, unread=where == "partition")
 
     def has(self, where: str, name: str) -> bool:
         """True where that field stands in any of the offsets."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NoReturn
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 
+from gitops_connect.checks.field_types import place_of
 from gitops_connect.checks.rules import Finding, diagnose
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
 from gitops_connect.model.manifests import OffsetSchema
@@ -155,7 +157,8 @@ def _check_reference(reference: str, root: Any) -> None:
 
 
 def _place(error: ValidationError) -> str:
-    return ".".join(map(str, error.absolute_path))
+    path = [*error.absolute_path]
+    return reduce(place_of, path[1:], str(path[0])) if path else ""
 
 
 def _shorten(text: str) -> str:

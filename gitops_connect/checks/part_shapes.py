@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, show
+from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, place_of, show
 from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.shape_fields import Demand, Fields, FieldType, Shape
@@ -54,7 +54,7 @@ class PartShape:
         types = self._closest(part).types
         found = []
         for name, value in self.kept(part).items():
-            field = f"{self.where}.{name}" if _is_writable(name) else f"{self.where}.{show(name)}"
+            field = place_of(self.where, name)
             if not _is_writable(name):
                 found.append(Finding("manifest/value", field, {"found": "a key that is no text, or half a character"}))
             elif not is_plain(value):
@@ -99,14 +99,14 @@ class PartShape:
         return self._unknown_warning(name, f"is {meant!r} meant?" if meant else "it is sent as it is")
 
     def _unknown_warning(self, name: str, hint: str) -> Finding:
-        return Finding("manifest/unknown-field", f"{self.where}.{name}", {"shape": self.shape, "hint": hint})
+        return Finding("manifest/unknown-field", place_of(self.where, name), {"shape": self.shape, "hint": hint})
 
     def _incomplete(self, found: str, name: str) -> Finding:
         return self._broken(found, name, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
 
     def _broken(self, found: str, name: str, *, unread: bool) -> Finding:
         words = {"where": self.where, "found": found, "shape": self.shape, "expected": self._expected()}
-        return Finding("manifest/shape", f"{self.where}.{name}", words, unread)
+        return Finding("manifest/shape", place_of(self.where, name), words, unread)
 
     def _is_unread(self, *refused_by: Demand) -> bool:
         """True where Connect takes such a partition, and the connector never looks for it."""
@@ -116,7 +116,7 @@ class PartShape:
         return " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
 
     def _is_unknown(self, fields: Fields, name: str) -> bool:
-        if name in fields.required or name in fields.optional or name.startswith(fields.prefixes or ("\0",)):
+        if name in fields.required or name in fields.optional or name.startswith(fields.prefixes):
             return False
         return self.where == "partition" or not self.live.has(self.where, name)
 

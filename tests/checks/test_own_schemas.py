@@ -59,6 +59,12 @@ def test_a_schema_says_what_its_class_and_its_position_are() -> None:
     assert (load(True).position, load({}).unit) == ((), "")
 
 
+def test_a_message_names_a_field_without_its_control_characters() -> None:
+    schema = load({"properties": {"offset": {"additionalProperties": {"type": "integer"}}}})
+    found = verdict([entry({}, {"\x1b[31m": "5", "list": "5"})], OTHER, schema=schema)
+    assert [item.summary.split()[0] for item in found.diagnostics] == ['offset."\\u001b[31m"', "offset.list"]
+
+
 @pytest.mark.parametrize(
     ("value", "problems"),
     [

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_engine import in_process, said_by_large
 from manifests import UNREAD
-from planted import REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, is_fine, make, place, told_in
+from planted import NOT_PLANTED, REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, is_fine, make, place, told_in
 from planted_connectors import FAMILIES
 from planted_families import ODD_LINES
 
@@ -28,16 +28,6 @@ from gitops_connect.model.families import FAMILIES as KNOWN_SHAPES
 from gitops_connect.model.families import SINK
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shapes import shape_of
-
-NOT_PLANTED = {
-    "compression": "it ends the whole file: test_oddities.py",
-    "format": "likewise, of the whole file: test_oddities.py",
-    "empty": "no line has it: test_oddities.py",
-    "too-large": "it takes 16 MiB: test_oddities.py",
-    "value": "JSON Lines cannot say one, the reader refuses its line as encoding or number: tests/checks/test_rules.py",
-    "schema-broken": "it is said of a file in offset-schemas/: tests/checks/test_own_schemas.py",
-}
-"""Rules that no line of a manifest can break, and why."""
 
 OF_THE_REST = re.compile(r"[0-9,]+ more of this rule, [0-9,]+ in all")
 pytestmark = pytest.mark.slow
