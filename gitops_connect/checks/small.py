@@ -10,7 +10,7 @@ from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.rules import Finding, diagnose, severity_of
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault, ManifestVerdict
+from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import Acknowledgement, OperationKind
@@ -26,7 +26,7 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
     """
     problems = _Problems(context.connector, context.acknowledged)
     for fault in manifest.faults:
-        problems.add_fault(fault)
+        problems.add(Finding(fault.rule, "", {"found": fault.found}), fault.location)
     if not manifest.entries and not manifest.faults:
         problems.add(Finding("manifest/empty", "", {"found": "there is none in it"}), manifest.location)
     judge = EntryJudge(context, kind)
@@ -72,7 +72,6 @@ class _Problems:
     connector: ConnectorName
     acknowledged: frozenset[Acknowledgement]
     found: Counter[tuple[str, Severity]] = field(default_factory=Counter)
-    unreadable: Counter[str] = field(default_factory=Counter)
     shown: list[Diagnostic] = field(default_factory=list)
 
     def add(self, finding: Finding, location: Location) -> None:
@@ -85,18 +84,12 @@ class _Problems:
         for finding in findings:
             self.add(finding, location)
 
-    def add_fault(self, fault: ManifestFault) -> None:
-        """The reader has named a few and counted the rest already."""
-        self.unreadable[fault.rule] += fault.count
-        self.shown.append(diagnose(Finding(fault.rule, "", {"found": fault.found}), fault.location, self.connector))
-
     @property
     def errors(self) -> int:
-        found = sum(count for (_, severity), count in self.found.items() if severity is Severity.ERROR)
-        return found + self.unreadable.total()
+        return sum(count for (_, severity), count in self.found.items() if severity is Severity.ERROR)
 
     def counts_by_rule(self) -> Mapping[str, int]:
-        counts = Counter(self.unreadable)
+        counts: Counter[str] = Counter()
         for (rule, _), count in self.found.items():
             counts[rule] += count
         return dict(counts)

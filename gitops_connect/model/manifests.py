@@ -22,15 +22,11 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFault:
-    """A place where no entry could be read: the id of the rule (`checks.rules`), and what was found.
-
-    `count` is more than 1 where it stands for several places.
-    """
+    """A place where no entry could be read: the id of the rule (`checks.rules`), and what was found."""
 
     rule: str
     found: str
     location: Location
-    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from manifests import read as filed
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.rules import RULES
 from gitops_connect.checks.small import SHOWN, check
-from gitops_connect.desired.manifests import faults as reader
 from gitops_connect.desired.manifests import parse
+from gitops_connect.model import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault
@@ -104,11 +104,16 @@ def test_what_could_not_be_read_is_said_along_with_the_rest() -> None:
     assert problem.location == Location(FILE, 7, 3)
 
 
-def test_a_fault_that_counts_others_is_shown_too() -> None:
-    faults = tuple(ManifestFault("manifest/syntax", f"fault {n}", Location(FILE, n)) for n in range(1, SHOWN + 2))
+def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
+    faults = tuple(
+        ManifestFault(f"manifest/{rule}", f"fault {n}", Location(FILE, n))
+        for rule, first in (("syntax", 1), ("number", 100))
+        for n in range(first, first + SHOWN + 2)
+    )
     found = check(Manifest(Location(FILE), (), faults), CONTEXT, OperationKind.ALTER)
-    assert len(found.diagnostics) == SHOWN + 1
-    assert f"fault {SHOWN + 1}" in found.diagnostics.items[-1].summary
+    named = [item.location.line for item in found.diagnostics if "more of this rule" not in item.summary]
+    assert named == [*range(1, SHOWN + 1), *range(100, 100 + SHOWN)]
+    assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in all"] * 2
 
 
 def test_what_the_reader_counted_is_counted() -> None:

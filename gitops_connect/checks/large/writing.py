@@ -19,7 +19,7 @@ from gitops_connect.checks.large.reading import Piece, Reader, pieces
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.large_manifests import LargePatch
-from gitops_connect.model.offsets import partition_text
+from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
 
 WRITTEN = pa.schema([("unit", pa.int32()), ("entries", pa.int64()), ("size", pa.int64())])
@@ -112,7 +112,7 @@ class _Declared:
 
     def __init__(self, subject: Subject, reader: Reader) -> None:
         self._template = subject.template
-        self._judge, _ = subject.judge()
+        self._judge = subject.judge()[0] if subject.is_judged else None
         self._reader = reader
 
     def of(self, piece: Piece, chosen: Positions) -> tuple[bytes, int]:
@@ -134,9 +134,16 @@ class _Declared:
         """Each line as it is sent; None where it is blank."""
         texts: list[str | None] = [None] * len(lines)
         for value, number, _ in self._reader.lines(_joined(lines).decode()).entries:
-            _, partition, offset = self._judge.judge(value)
+            partition, offset = self._kept(value)
             texts[number - 1] = f'{{"partition":{partition},"offset":{offset or "null"}}}\n'
         return texts
+
+    def _kept(self, value: Any) -> tuple[PartitionText | None, OffsetText | None]:
+        if self._judge is not None:
+            _, partition, offset = self._judge.judge(value)
+            return partition, offset
+        offset = value["offset"]
+        return partition_text(value["partition"]), None if offset is None else offset_text(offset)
 
 
 class _Standing:
@@ -161,7 +168,8 @@ class _Standing:
 
 
 def _text(piece: Piece) -> bytes:
-    return piece.content.removeprefix(_BOM) if piece.is_first else piece.content
+    content = piece.content
+    return content.removeprefix(_BOM) if piece.is_first else content
 
 
 def _joined(lines: Any) -> bytes:

@@ -9,11 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_engine import READER, Case, InProcess, by_small, filed, in_process, jsonl, line_of, patch_by_small, sent
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, entry, mirrored, offsets, read, sunk
+from pyarrow import parquet
 
 from gitops_connect.checks.large.check import carry_out, check
 from gitops_connect.checks.large.leaving import folders_in
@@ -23,6 +25,7 @@ from gitops_connect.checks.large.verdicts import Results
 from gitops_connect.checks.large.writing import writing_of
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Direction, Move
+from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.model.operations import OperationKind
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -132,6 +135,31 @@ def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
     assert sum(row[1] for row in rows) == 7
     files = sorted((tmp_path / "ready").glob("*.jsonl"))
     assert b"".join(file.read_bytes() for file in files) == jsonl(mirrored(n, 5) for n in range(7))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
+def test_the_same_is_left_of_parquet(kind: OperationKind, tmp_path: Path) -> None:
+    """Of row groups in several units, with a text that has to be escaped."""
+    values = [mirrored(n, n % 3, topic='a"b' if n == 77 else "orders") for n in range(300)]
+    if kind is OperationKind.ALTER:
+        values[70]["offset"] = values[90]["offset"] = None
+    case = Case(jsonl(values), MIRROR, offsets(*(mirrored(n, 1) for n in range(60, 400))), kind)
+    (expected,) = left_alike([case], 2000)
+    halves = {half: pa.array([one[half] for one in values]) for half in ("partition", "offset")}
+    parquet.write_table(pa.table(halves), tmp_path / "m.parquet", row_group_size=40)
+    manifest = replace(filed(case, tmp_path / "m"), files=(LargeFile("m.parquet", str(tmp_path / "m.parquet")),))
+    (verdict,) = in_process([manifest], unit=300, ready=tmp_path / "ready")
+    assert expected is not None
+    assert sent(verdict) == expected
+
+
+def test_what_is_only_compared_is_left_likewise(tmp_path: Path) -> None:
+    """Whatever its rules would say."""
+    values = [mirrored(n, -1, cluster="elsewhere") for n in range(9)] + [{**mirrored(99), "offset": None}]
+    content = jsonl(values) + line_of(mirrored(10, 1.0), (", ", ": ")).encode()
+    manifest = filed(Case(content, MIRROR, offsets(mirrored(99))), tmp_path / "m")
+    (verdict,) = in_process([replace(manifest, is_judged=False)], ready=tmp_path / "ready")
+    assert sent(verdict) == [jsonl([one]).decode() for one in (*values, mirrored(10, 1.0))]
 
 
 def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -> None:
