@@ -87,9 +87,19 @@ def texts(packed: Content, compression: str) -> Iterator[str]:
             break
     try:
         encoding.refuse_others(first)
+        yield from utf8.texts(chain([first], pieces))
     except Refused as refused:
+        _read_on(pieces)
         raise _no_utf8(refused) from refused
-    yield from utf8.texts(chain([first], pieces))
+    except Unreadable:
+        _read_on(pieces)
+        raise
+
+
+def _read_on(pieces: Iterator[bytes]) -> None:
+    """Damage further on is the reason for whatever its bytes are. Raises Unreadable where there is some."""
+    for _ in pieces:
+        pass
 
 
 def _no_utf8(refused: Refused) -> Unreadable:
