@@ -99,6 +99,8 @@ def _done(task: str, sessions: Sessions, manifests: Any, file: Path) -> str:
             if task == "where from":
                 rows = session.spark.range(0, 4, 1, 4).mapInArrow(where_from, "file string").collect()
                 return json.dumps(sorted({row.file for row in rows}))
+            if task.startswith("option "):
+                return session.spark.sparkContext.getConf().get(task.removeprefix("option ")) or ""
             rows = session.spark.range(0, 8, 1, 4).mapInArrow(bulky, "found binary").collect()
             return str(sum(len(row.found) for row in rows))
 

@@ -94,18 +94,33 @@ def _tie() -> None:
     ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
 
 
-def executors_python(folder: Path) -> Path:
-    """A Python that imports what executors need, and cannot import gitops_connect or anything else of this one."""
+def executors_python(folder: Path, without: str = "", version: str = "") -> Path:
+    """A Python that imports what executors need, and cannot import gitops_connect or anything else of this one.
+
+    It may lack a package, and say that it has another version than it has.
+    """
     site = folder / "site"
     site.mkdir(parents=True)
     installed = Path(_origin("numpy")).parents[1]
     for name in NEEDED:
-        if (installed / name).exists():
+        if name != without and (installed / name).exists():
             (site / name).symlink_to(installed / name)
+    begins = "-S"
+    if version:
+        (folder / "other.py").write_text(_OTHER.format(version=version))
+        begins = f'-S "{folder / "other.py"}"'
     python = folder / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site}:$PYTHONPATH" exec "{sys.executable}" -S "$@"\n')
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site}:$PYTHONPATH" exec "{sys.executable}" {begins} "$@"\n')
     python.chmod(0o755)
     return python
+
+
+_OTHER = """import collections, pandas, pyarrow, runpy, sys
+sys.version_info = collections.namedtuple("Version", "major minor micro releaselevel serial")({version}, 0, "final", 0)
+del sys.argv[:2]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+"""What `-m MODULE ARGUMENTS` would do."""
 
 
 def _origin(name: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,11 @@ from spark_parts import program as told_program
 from spark_parts.manifests_held import planted
 from spark_parts.services import Place, connect_server, executors_python, running, standalone
 
+from gitops_connect.checks.large.archive import alone
 from gitops_connect.checks.large.check import check
+from gitops_connect.checks.large.session import start_at
+from gitops_connect.errors import SparkUnusable
+from gitops_connect.settings.sections import SparkSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -126,7 +131,9 @@ def test_the_python_of_the_executors_has_what_they_need_and_not_us(python: Path,
         assert f"No module named '{name}'" in said(f"import {name}")
 
 
-def test_the_same_verdicts_and_then_without_it_and_again(place: Place, on_this_machine: Any, tmp_path: Path) -> None:
+def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_it_is_back(
+    place: Place, on_this_machine: Any, tmp_path: Path
+) -> None:
     with program(place.master, place.options, tmp_path / "p", shared=str(tmp_path)) as asked:
         found = asked.verdicts()
         assert len(found) == len(on_this_machine)
@@ -145,6 +152,71 @@ def test_the_same_verdicts_and_then_without_it_and_again(place: Place, on_this_m
         place.start()
         assert asked.verdicts() == found
         assert "Traceback" not in asked.errors
+
+
+def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_path: Path, python: Path) -> None:
+    lacking = executors_python(tmp_path / "python", without="zstandard")
+    with running(standalone(tmp_path / "place", python, workers=1)) as place:
+        with program(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared") as asked:
+            said = asked.ask("where from")
+        assert re.match("SparkUnusable: the executor on .* does not see the folder /proc/self/cwd/shared, .*", said), (
+            said
+        )
+        options = {**place.options, "spark.pyspark.python": str(lacking)}
+        with program(place.master, options, tmp_path / "b") as asked:
+            said = asked.ask("where from")
+        assert re.match("SparkUnusable: the executor on .* lacks zstandard: install them for its Python, /", said), said
+        place.kill()
+        with program(place.master, options, tmp_path / "c") as asked:
+            said = asked.ask("where from")
+        assert said == f"SparkFailed: Spark could not be started ({place.master}): nobody answers there"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"without": "pyarrow"}, "their Python has no pyarrow: install numpy, pandas, pyarrow and zstandard for "),
+        ({"version": "3, 12"}, f"they run Python 3.12, and this process 3.{sys.version_info.minor}: both must be "),
+        (None, "they have no program /nowhere/python, which is to be their Python; "),
+    ],
+)
+def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | None, says: str, tmp_path: Path) -> None:
+    python = "/nowhere/python" if more is None else str(executors_python(tmp_path / "python", **more))
+    with program("local[1]", {"spark.pyspark.python": python}, tmp_path / "p") as asked:
+        said = asked.ask("where from")
+    start = "SparkUnusable: large manifests could not be checked, as Spark failed: executors cannot do it: "
+    assert said.startswith(start + says), said
+
+
+def test_options_are_given_to_spark_and_stand_in_no_command_line(tmp_path: Path) -> None:
+    options = {"spark.hadoop.fs.s3a.secret.key": "hu sh=:\\ #é", "spark.driver.memory": "777m"}
+    with program("local[1]", options, tmp_path / "p") as asked:
+        assert asked.ask("option spark.hadoop.fs.s3a.secret.key") == options["spark.hadoop.fs.s3a.secret.key"]
+        command = asked.java().cmdline()
+    assert "-Xmx777m" in command
+    assert not [part for part in command if "hu" in part and "sh" in part and "#" in part]
+
+
+def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
+    with pytest.raises(SparkUnusable, match=r"Spark could not be started \(local\[1\]\): Java 17 or newer is needed"):
+        start_at(SparkSettings("local[1]"), {"JAVA_HOME": str(tmp_path)}, lambda _: None, None)
+
+
+def test_whoever_was_killed_while_it_made_the_archive_holds_nobody_up(tmp_path: Path) -> None:
+    archive = tmp_path / "cache" / "spark.jsa"
+    code = "import sys, pathlib; from gitops_connect.checks.large.archive import alone\n"
+    code += "with alone(pathlib.Path(sys.argv[1])) as is_alone: print(is_alone, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(archive)]
+    maker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    with maker:
+        assert maker.stdout is not None
+        assert maker.stdout.readline() == "True\n"
+        with alone(archive) as is_alone:
+            assert not is_alone
+        maker.kill()
+        maker.wait()
+        with alone(archive) as is_alone:
+            assert is_alone
 
 
 def test_a_java_that_is_killed_is_named_and_another_one_started(on_this_machine: Any, tmp_path: Path) -> None:
