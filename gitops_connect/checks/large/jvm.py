@@ -43,9 +43,7 @@ class Jvm:
 
     def last_words(self) -> str:
         """Why it could not go on, in one line, where it says so."""
-        size = self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(0, size - _TAIL))
-        causes = _CAUSE.findall(self.log.read().decode("utf-8", "replace"))
+        causes = _CAUSE.findall(_tail(self.log))
         return causes[-1].strip() if causes else ""
 
     def end(self, spark: SparkSession | None) -> None:
@@ -73,6 +71,12 @@ class Jvm:
         self.log.close()
 
 
+def _tail(log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - _TAIL))
+    return log.read().decode("utf-8", "replace")
+
+
 def _forget(server: Any) -> None:
     """PySpark has one session a process, and remembers it in its classes."""
     from pyspark import SparkContext  # noqa: PLC0415 - nothing of Spark is imported before it is used
@@ -88,9 +92,8 @@ def launch(options: Mapping[str, str], java: Path, python: str) -> tuple[SparkSe
     """Start it with this configuration, and `python` as what executors run.
 
     The options travel in a file that nobody else can read, as a command line can be read by everybody. Raises what
-    PySpark raises; there is no process then.
+    PySpark raises, and OSError where the process ends at once; there is no process then.
     """
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".properties") as file:
@@ -98,13 +101,25 @@ def launch(options: Mapping[str, str], java: Path, python: str) -> tuple[SparkSe
         file.flush()
         arguments = f"--load-spark-defaults --properties-file {shlex.quote(file.name)} pyspark-shell"
         with _as_found(java, python, arguments):
-            gateway = launch_gateway(None, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-            jvm = Jvm(gateway, log)
+            jvm = Jvm(_gateway(log), log)
             try:
-                return _session(gateway), jvm
+                return _session(jvm.gateway), jvm
             except BaseException:
                 jvm.end(None)
                 raise
+
+
+def _gateway(log: IO[bytes]) -> Any:
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - nothing of Spark is imported before it is used
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - likewise
+
+    try:
+        return launch_gateway(None, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+    except PySparkException as error:
+        with log:
+            said = [line.strip() for line in _tail(log).splitlines() if line.strip()]
+        words = [line for line in said if _CAUSE.search(line)][:1] or said[:2]
+        raise OSError(f"its Java process has ended: {'; '.join(words) or error}") from error
 
 
 def _session(gateway: Any) -> SparkSession:

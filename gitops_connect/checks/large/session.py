@@ -87,6 +87,8 @@ class Session:
         if self.jvm is None:
             self.spark.stop()
             return
+        if not answers(self.master):
+            self.jvm.kill()  # it would wait for its master
         self.jvm.end(self.spark)
         if self.archive is not None and not self.archive.exists():
             archive.make_in_background(self.archive)

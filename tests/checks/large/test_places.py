@@ -197,6 +197,13 @@ def test_options_are_given_to_spark_and_stand_in_no_command_line(tmp_path: Path)
     assert not [part for part in command if "hu" in part and "sh" in part and "#" in part]
 
 
+def test_a_java_that_does_not_start_is_told_with_its_words(tmp_path: Path) -> None:
+    with program("local[1]", {"spark.driver.memory": "much"}, tmp_path / "p") as asked:
+        said = asked.ask("where from")
+    assert said.startswith("SparkFailed: Spark could not be started (local[1]): its Java process has ended: "), said
+    assert "much" in said
+
+
 def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
     with pytest.raises(SparkUnusable, match=r"Spark could not be started \(local\[1\]\): Java 17 or newer is needed"):
         start_at(SparkSettings("local[1]"), {"JAVA_HOME": str(tmp_path)}, lambda _: None, None)
