@@ -10,6 +10,7 @@ goes on with the chunk that was not written down as accepted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
@@ -115,7 +116,9 @@ class _Change:
     def _do(self) -> Ending:
         review = self._read(self._change.review, "the offsets that stand")
         if review.refusals:
-            return hold(self._operation, self._terms, review, begun=self._begun)
+            held = hold(self._operation, self._terms, review, begun=self._begun)
+            # Half of what is sent is no place for a connector to go on from.
+            return replace(held, harmless=held.harmless and not self._change.sent)
         self._reviewed, self._done = True, self._change.sent
         self._require_going_on()
         self._change.begin()

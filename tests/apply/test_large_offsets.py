@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -302,6 +303,17 @@ class TestGivingUp:
         assert stage.journal.failed[C] == ("its master is gone", False)
         assert stage.cluster.changed == []
 
+    def test_half_of_it_is_no_place_to_go_on_from_though_somebody_has_moved_the_rest(self) -> None:
+        stage = Stage()
+        stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
+        stage.run()
+        stage.cluster.faults.clear()
+        stage.cluster.stored[A] = {**stage.stored, **stands(f30=5)}
+        outcomes = stage.run()
+        assert results(outcomes) == [BAD, SKIPPED]
+        assert outcomes[-2].message.startswith("held, as its offsets have moved since the plan")
+        assert stage.state is STOPPED
+
 
 class TestReadingBack:
     def test_what_does_not_stand_at_once_is_looked_at_again(self) -> None:
@@ -367,6 +379,24 @@ class TestReset:
 
 
 class TestInterrupts:
+    def test_the_lease_is_kept_alive_while_a_chunk_takes_long(self) -> None:
+        stage = Stage()
+        checked = threading.Event()
+
+        def on_call(verb: str, name: str) -> None:
+            if verb == "alter":
+                checked.clear()
+                stage.cluster.clock.seconds += 6
+                assert checked.wait(30), "nobody asked for the lease"
+
+        stage.cluster.on_call = on_call
+        assert results(stage.run(before_effect=checked.set)) == [APPLIED] * 2
+
+    def test_a_change_that_takes_longer_than_a_step_may_is_not_given_up(self) -> None:
+        stage = Stage()
+        stage.cluster.on_call = lambda *_: setattr(stage.cluster.clock, "seconds", stage.cluster.clock.seconds + 29)
+        assert results(stage.run()) == [APPLIED] * 2
+
     def test_the_chunk_in_hand_is_finished_and_written_down(self) -> None:
         stage = Stage()
         stop: list[bool] = []

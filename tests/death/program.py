@@ -31,6 +31,10 @@ LOCAL = ClusterName("local")
 HASTE = 40
 
 
+Life = Callable[[dict[str, Any], Callable[[str, Any], None]], dict[str, Any]]
+"""An order, and whom to tell of each step -> what to say in the end."""
+
+
 class HastyClock:
     """Runs that many times as fast, for a stand-in that needs no time."""
 
@@ -83,27 +87,28 @@ def live(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, An
     return {"steps": steps, "diagnostics": diagnostics, "planned": len(outcome.plan.steps)}
 
 
-def live_or_die(order: dict[str, Any], pipe: int) -> NoReturn:
+def live_or_die(order: dict[str, Any], pipe: int, life: Life) -> NoReturn:
     """In a process of its own; what it has to say goes through the pipe, which no death takes back."""
 
     def say(kind: str, what: Any) -> None:
         os.write(pipe, json.dumps([kind, what]).encode() + b"\n")
 
     try:
-        say("told", live(order, say))
+        say("told", life(order, say))
     except BaseException:
         sys.excepthook(*sys.exc_info())
         os._exit(70)
     os._exit(0)
 
 
-def main() -> None:
+def main(life: Life = live) -> None:
+    """Live one life for each order."""
     for line in sys.stdin:
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
             os.close(reading)
-            live_or_die(json.loads(line), writing)
+            live_or_die(json.loads(line), writing, life)
         os.close(writing)
         with os.fdopen(reading) as pipe:
             said = [json.loads(one) for one in pipe]

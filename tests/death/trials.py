@@ -24,11 +24,11 @@ WIDTH = 4
 
 
 class Program:
-    """`program.py`, waiting for orders."""
+    """`program.py`, or another one like it, waiting for orders."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "program") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "death.program"],
+            [sys.executable, "-m", f"death.{name}"],
             cwd=Path(__file__).parents[1],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -48,8 +48,8 @@ class Program:
 
 
 @contextmanager
-def program() -> Iterator[Program]:
-    started = Program()
+def program(name: str = "program") -> Iterator[Program]:
+    started = Program(name)
     try:
         yield started
     finally:

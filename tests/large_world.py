@@ -1,0 +1,133 @@
+"""A large change over HTTP, with the ledger's own pieces, and with all else that it needs in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from contract.under_test import Contract
+from memory_journal import MemoryJournal
+from plans_of_steps import plan
+
+from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.journal import Chunk, LargeChange
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.pieces import Part
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.differences import Difference, Review
+from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.model.outcomes import SendingProgress, StepOutcome
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.world import SystemClock
+
+APPLY = ClusterName("apply")
+
+
+def lines(position: int, count: int) -> list[bytes]:
+    """Canonical, and in the order of their partitions' numbers."""
+    one = '{{"partition":{{"stream":"{:05}"}},"offset":{{"position":{}}}}}\n'
+    return [one.format(number, position).encode() for number in range(count)]
+
+
+@dataclass
+class LargeWorld(Contract):
+    """A cluster under test, a ledger, and one large change of a connector that has as many offsets."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    chunks: int = 10
+    progress: list[SendingProgress] = field(default_factory=list)
+
+    def prepare(self, many: int) -> None:
+        """Make the connector, and so many offsets of it."""
+        name = self.stopped("many", self.numbers())
+        self.client.alter_offsets_with(name, _body(lines(1, many)))
+        self.take(name, many)
+
+    def take(self, name: ConnectorName, many: int) -> None:
+        """The connector is there."""
+        self.many, self.at_once = many, many // self.chunks
+        self.ledger = Ledger.open("sqlite:///state.db", self.folder, None)
+        self.operation = Operation(
+            OperationName("c"), name, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True
+        )
+
+    def run(self, **more: Any) -> tuple[StepOutcome, ...]:
+        steps = [Step(self.operation.connector, Action.ALTER, "", operation=self.operation)]
+        options = ExecuteOptions(
+            clock=self.clock, settle_timeout=30, journal=_Journal(self), on_progress=self.progress.append, **more
+        )
+        return execute(plan(*steps), self.client, options)
+
+    @property
+    def record(self) -> OperationRecord | None:
+        return self.ledger.operations.records(APPLY).get(self.operation.name)
+
+    def positions(self) -> list[int]:
+        """How many stand as before, and how many as they are sent."""
+        found = [json.loads(offset)["position"] for offset in self.client.offsets(self.operation.connector).values()]
+        return [found.count(1), found.count(2)]
+
+
+def _body(some: list[bytes]) -> bytes:
+    return b'{"offsets":[' + b",".join(line.rstrip() for line in some) + b"]}"
+
+
+class _Journal(MemoryJournal):
+    """As the ledger's: what is large is kept there."""
+
+    def __init__(self, world: LargeWorld) -> None:
+        super().__init__()
+        self._world = world
+
+    @contextmanager
+    def large(self, operation: Operation) -> Iterator[LargeChange]:
+        yield _Change(self._world, operation)
+
+
+class _Change:
+    """A `LargeChange` out of the ledger's pieces. What Spark would compare is few enough to be compared here."""
+
+    def __init__(self, world: LargeWorld, operation: Operation) -> None:
+        self._world, self._operation = world, operation
+        self._ledger = world.ledger.operations
+        record = world.record
+        self.is_begun = record is not None and record.state is OperationState.OPEN
+        self.sent = record.sent or 0 if record is not None else 0
+        self.entries = world.many
+
+    def review(self) -> Review:
+        self._live = self._look()
+        return Review({}, Difference())
+
+    def begin(self) -> None:
+        self._ledger.begin_large(APPLY, self._operation, [self._live], lines(2, self.entries), self._world.clock.now())
+        declared = self._ledger.pieces(APPLY, self._operation.name, Part.DECLARED)
+        self._lines = [line for piece in declared for line in piece.splitlines()]
+
+    def chunk(self, start: int, size: int) -> Chunk:
+        some = self._lines[start : start + min(self._world.at_once, max(1, size // 60))]
+        return Chunk(len(some), _body(some))
+
+    def mark(self, sent: int) -> None:
+        self._ledger.sent(APPLY, self._operation.name, sent)
+
+    def is_untouched(self) -> bool:
+        return self._look() == b"".join(self._ledger.pieces(APPLY, self._operation.name, Part.BEFORE))
+
+    def difference(self) -> str:
+        wrong = set(self._look().splitlines()) ^ set(self._lines)
+        return f"{len(wrong)} lines differ" if wrong else ""
+
+    def settle(self, warning: str) -> None:
+        self._ledger.settle(APPLY, self._operation.name, Digest("after"), warning, self._world.clock.now())
+
+    def _look(self) -> bytes:
+        found = self._world.client.save_offsets(self._operation.connector, self._world.folder / "live", 0)
+        assert isinstance(found, SavedOffsets)
+        return Path(found.path).read_bytes()
