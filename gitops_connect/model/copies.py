@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
 from typing import NamedTuple
 
 
@@ -11,7 +10,7 @@ class CopiedFile(NamedTuple):
     """`path` is where it lay, without scheme and host; `file` where the copy is; `sha256` is that of the content."""
 
     path: str
-    file: PurePath
+    file: str
     sha256: str
 
 

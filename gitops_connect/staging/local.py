@@ -56,7 +56,7 @@ def _copied(path: str, folder: Path) -> CopiedFile:
             digest.update(chunk)
             target.write(chunk)
         secure(target)
-    return CopiedFile(path, copied, digest.hexdigest())
+    return CopiedFile(path, str(copied), digest.hexdigest())
 
 
 def _open(path: str, flags: int) -> int:

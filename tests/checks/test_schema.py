@@ -74,10 +74,11 @@ def test_a_connector_has_one_form_of_name() -> None:
         assert CHANGE["connector"][keyword] == name[keyword]
 
 
-@pytest.mark.parametrize("pattern", [value["pattern"] for value in FIELDS.values() if "pattern" in value])
-def test_no_pattern_lets_a_last_line_break_through(pattern: str) -> None:
-    assert re.search(pattern, "abc")
-    assert not re.search(pattern, "abc\n"), "Python's $ also matches before it"
+@pytest.mark.parametrize("field", [field for field in FIELDS.values() if "pattern" in field])
+def test_no_pattern_lets_a_last_line_break_through(field: dict[str, Any]) -> None:
+    for example in field.get("examples", ["abc"]):
+        assert re.search(field["pattern"], example)
+        assert not re.search(field["pattern"], f"{example}\n"), "Python's $ also matches before it"
 
 
 @pytest.mark.parametrize(("name", "page"), PAGES.items())

@@ -76,7 +76,7 @@ def _copied(spark: SparkSession, suffix: str, wanted: dict[str, str], folder: st
         if not Path(row.file).is_file():
             what = f"{row.path} was copied to {row.file} by an executor, and is not there for this process"
             raise SparkFailed(f"{what}: [spark] folder has to be one that both share")
-        yield CopiedFile(_path(row.path), Path(row.file), row.sha256)
+        yield CopiedFile(_path(row.path), row.file, row.sha256)
 
 
 def _empty(paths: Iterable[str], folder: str) -> Iterator[CopiedFile]:
@@ -84,7 +84,7 @@ def _empty(paths: Iterable[str], folder: str) -> Iterator[CopiedFile]:
     for path in paths:
         file = Path(folder, uuid4().hex)
         file.touch()
-        yield CopiedFile(path, file, hashlib.sha256().hexdigest())
+        yield CopiedFile(path, str(file), hashlib.sha256().hexdigest())
 
 
 def _path(found: str) -> str:
