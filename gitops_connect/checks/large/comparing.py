@@ -15,7 +15,7 @@ from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.large.job import FOUND, Job, Subject
 from gitops_connect.checks.large.leaving import save_lines
 from gitops_connect.checks.large.meeting import Indexes, Meeting, furthest, meet, smallest
-from gitops_connect.checks.large.moves import Far, Moves
+from gitops_connect.checks.large.moves import TIES, Far, Moves
 from gitops_connect.checks.large.offenders import Offenders, Places, offenders_in
 from gitops_connect.checks.large.parsing import number_in
 from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
@@ -241,7 +241,7 @@ class _Compared:
                 None if direction is Direction.REMOVED else self._text(int(rows[at])),
                 int(distances[at]) if direction in (Direction.FORWARD, Direction.REWIND) else None,
             )
-            for at in furthest(distances, rows, SHOWN).tolist()
+            for at in furthest(distances, rows, SHOWN, TIES).tolist()
         ]
         self.moves.add_many(direction, len(rows), total, largest)
 

@@ -92,10 +92,13 @@ def smallest(rows: Indexes, count: int) -> Indexes:
     return np.sort(np.partition(rows, count)[:count] if len(rows) > count else rows)
 
 
-def furthest(distances: Indexes, rows: Indexes, count: int) -> NDArray[Any]:
-    """Which of them have moved furthest, as positions in both; of equal ones the first by place."""
+def furthest(distances: Indexes, rows: Indexes, count: int, ties: int) -> NDArray[Any]:
+    """Which of them have moved furthest, as positions in both: so many, and with them those that tie with the last,
+    of which there are `ties` at most, the first by place."""
     if len(rows) <= count:
         return np.arange(len(rows))
     least = np.partition(distances, len(rows) - count)[len(rows) - count]
     beyond, equal = np.flatnonzero(distances > least), np.flatnonzero(distances == least)
-    return np.concatenate((beyond, equal[np.argsort(rows[equal])[: count - len(beyond)]]))
+    if len(equal) > ties:
+        equal = equal[np.argpartition(rows[equal], ties)[:ties]]
+    return np.concatenate((beyond, equal))

@@ -16,6 +16,9 @@ from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.offsets import OffsetText
 
+TIES: Final = 200
+"""Moves that tie for the last place among the largest, at most: which of them is shown, their partitions decide."""
+_HELD: Final = 1000
 _DECADES: Final = 10 ** np.arange(19, dtype=np.int64)
 
 
@@ -30,7 +33,7 @@ class Far(NamedTuple):
 
 @dataclass(slots=True)
 class Moves:
-    """Of a part of the partitions, or of all. `distances` sums up what can be told."""
+    """Of a part of the partitions, or of all. `distances` sums up what can be told; see `furthest` for `largest`."""
 
     partitions: int = 0
     counts: Counter[Direction] = field(default_factory=Counter)
@@ -61,8 +64,14 @@ class Moves:
             self.counts[direction] += count
             self.distances[direction] += distance
             if direction is not Direction.SAME:
-                both = (*self.largest.get(direction, ()), *largest)
-                self.largest[direction] = sorted(both, key=lambda far: (-(far.distance or 0), far.spot))[:SHOWN]
+                listed = self.largest.setdefault(direction, [])
+                listed += largest
+                if len(listed) > _HELD:
+                    listed[:] = _furthest(listed)
+
+    def furthest(self, direction: Direction) -> list[Far]:
+        """The largest of them; of those that tie at the end there may be `TIES`, the first by place."""
+        return _furthest(self.largest.get(direction, []))
 
     def add_all(self, other: Moves) -> None:
         """Those of another part."""
@@ -78,7 +87,7 @@ class Moves:
                 direction.value,
                 count,
                 self.distances[direction],
-                self.largest.get(direction, []),
+                self.furthest(direction),
                 self.distribution.get(direction, []),
             ]
             for direction, count in self.counts.items()
@@ -95,3 +104,13 @@ class Moves:
             moves.add_many(Direction(direction), count, distance, fars)
             moves.add_distribution(Direction(direction), numbers)
         return moves
+
+
+def _furthest(moves: list[Far]) -> list[Far]:
+    ordered = sorted(moves, key=lambda far: (-(far.distance or 0), far.spot))
+    if len(ordered) <= SHOWN:
+        return ordered
+    least = ordered[SHOWN - 1].distance or 0
+    beyond = sum((far.distance or 0) > least for far in ordered[:SHOWN])
+    ties = sum((far.distance or 0) == least for far in ordered[beyond:])
+    return ordered[: beyond + min(ties, TIES)]

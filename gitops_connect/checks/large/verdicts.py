@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from gitops_connect.checks.large.job import Job
@@ -157,11 +158,12 @@ class Result:
 
     def _difference(self) -> Difference:
         shape = self.job.subjects[self.number].shape
-        fars = [(direction, far) for direction, listed in self.moves.largest.items() for far in listed]
-        partitions = self._partitions({far.spot for _, far in fars})
-        moves = [
-            Move(partitions[far.spot], far.current, far.declared, direction, far.distance) for direction, far in fars
-        ]
+        fars = {direction: self.moves.furthest(direction) for direction in self.moves.largest}
+        partitions = self._partitions({far.spot for listed in fars.values() for far in listed})
+        moves: list[Move] = []
+        for direction, listed in fars.items():
+            named = [Move(partitions[far.spot], far.current, far.declared, direction, far.distance) for far in listed]
+            moves += sorted(named, key=Move.sort_key)[:SHOWN]
         moves.sort(key=Move.sort_key)
         return Difference(self.moves.counts, +self.moves.distances, tuple(moves), shape.unit if shape else "")
 
@@ -169,13 +171,16 @@ class Result:
         """Read once more what stands in these lines: of millions only these are shown."""
         found = {}
         judge, _ = self.job.subjects[self.number].judge()
-        for unit in {spot.unit for spot in spots}:
+        for unit, sought in groupby(sorted(spots), key=lambda spot: spot.unit):
+            left = [*sought]
             for piece in pieces(self.job.units[unit], self.job.reader):
-                lines = piece.content.split(b"\n")
-                for spot in spots:
-                    if spot.unit == unit and 0 <= spot.line - piece.base < len(lines) - 1:
-                        value: Any = json.loads(lines[spot.line - piece.base].decode("utf-8-sig"))
-                        is_live = self.job.units[unit].is_live
-                        kept = None if is_live else judge.judge(value).partition
-                        found[spot] = kept if kept is not None else partition_text(value["partition"])
+                here = [spot for spot in left if spot.line < piece.base + piece.lines]
+                lines = piece.content.split(b"\n") if here else []
+                for spot in here:
+                    value: Any = json.loads(lines[spot.line - piece.base].decode("utf-8-sig"))
+                    kept = None if self.job.units[unit].is_live else judge.judge(value).partition
+                    found[spot] = kept if kept is not None else partition_text(value["partition"])
+                left = left[len(here) :]
+                if not left:
+                    break
         return found
