@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import converging, help_text, large, planning, unchanged
+from benchmarks import applying, converging, help_text, large, planning, unchanged
 from benchmarks.figures import Figure, NotMeasured, table
 
 BENCHMARKS = {
@@ -21,6 +21,7 @@ BENCHMARKS = {
     "planning": planning,
     "converging": converging,
     "large": large,
+    "applying": applying,
 }
 
 

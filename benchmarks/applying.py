@@ -1,0 +1,253 @@
+"""1,000,000 offsets into a real worker: requests of a fixed size against `gitops-connect apply`, each on a new worker.
+
+A fixed size is PATCHes one after another, and a GET of all at the end; `apply` is a whole process, from its start until
+all was read back and recorded. The workers are as Kafka's own scripts start them: 2 GiB of heap, and no support for
+exactly-once sources, with which each of them would hold everything three times (docs/connect.md). Then 1 GiB: the plan
+must refuse it, and with the limit lifted `apply` must go on with the same change where the worker got more memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+
+from benchmarks.documents import PLUGIN
+from benchmarks.figures import Figure, NotMeasured, median
+from benchmarks.planning import PROGRAM
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+
+TITLE = "A million offsets, applied on the sandbox"
+COUNT = 1_000_000
+CHUNKS = (50_000, 100_000, 250_000, COUNT)
+RUNS = 5
+LIMIT = 1.3
+HEAP, SMALL_HEAP = 2048, 1024
+REFUSED_FOR = "worker_heap"
+"""The setting that a refusal names."""
+_PATIENCE = 300
+_NAME = "large"
+_NOT_YET = (400, 409)
+_DOCUMENT = f"""\
+apiVersion: gitops-connect/v1
+kind: Connector
+metadata: {{name: {_NAME}}}
+spec:
+  class: {PLUGIN}
+  state: stopped
+  config: {{file: /dev/null, topic: lines}}
+  initialOffsets:
+    manifest: {{path: offsets.jsonl}}
+    acknowledge: [unread]
+"""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """How it went: seconds until all was accepted, and until it was read back, too; why not, where it was not."""
+
+    sent: float
+    read_back: float = 0.0
+    failure: str = ""
+
+
+Apply = Callable[[Sandbox, Path], Applied]
+"""Whatever brings the lines of a file to the worker of a sandbox, in a folder of its own."""
+
+
+def measure(folder: Path) -> Iterator[Figure]:
+    """Raises NotMeasured where no real Connect can be started here."""
+    lines = written(folder / "offsets.jsonl")
+    fixed: list[Applied] = []
+    for chunk in CHUNKS:
+        fixed.append(once(folder, lines, in_chunks(chunk)))
+        yield from _figures(f"in requests of {chunk:,}", fixed[-1])
+    runs = []
+    for number in range(RUNS):
+        runs.append(once(folder, lines, ours))
+        yield from _figures(f"ours, run {number + 1}", runs[-1])
+    yield Figure(f"runs of ours that failed, of {RUNS}", sum(bool(one.failure) for one in runs), limit=0)
+    good = [one.sent for one in runs if not one.failure]
+    best = min((one.read_back for one in fixed if not one.failure), default=0.0)
+    if good and best:
+        yield median(Figure("ours, read back and recorded, elapsed", 0, "s"), good)
+        yield Figure("ours against the best fixed size", statistics.median(good) / best, "times", LIMIT)
+    yield from _too_small(folder, lines)
+
+
+def written(path: Path, count: int = COUNT) -> Path:
+    """Entries of 89 bytes, one a line."""
+    with path.open("w", encoding="ascii") as stream:
+        for number in range(count):
+            file, position = f"/data/incoming/file-{number:09}", number + 10_000_000
+            stream.write(f'{{"partition":{{"filename":"{file}"}},"offset":{{"position":{position}}}}}\n')
+    return path
+
+
+@contextmanager
+def worker(folder: Path, heap: int) -> Iterator[Sandbox]:
+    """A broker and one worker that nobody has used. Raises NotMeasured where they cannot be had."""
+    try:
+        sandbox = Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=heap, exactly_once=False, tied=True))
+    except SandboxFailed as error:
+        raise NotMeasured(f"no sandbox: {error}") from error
+    try:
+        yield sandbox
+    finally:
+        sandbox.down(purge=True)
+
+
+def once(folder: Path, lines: Path, apply: Apply, heap: int = HEAP) -> Applied:
+    """One attempt on a new worker, which must live afterwards."""
+    with worker(folder / "sandbox", heap) as sandbox:
+        applied = apply(sandbox, lines)
+        return applied if applied.failure or not (harm := harmed(sandbox)) else Applied(0, 0, harm)
+
+
+def harmed(sandbox: Sandbox) -> str:
+    """What is wrong with the worker; empty: it answers, its herder too, and no thread of it ran out of memory."""
+    log = sandbox.status()[1].log
+    if "OutOfMemoryError" in log.read_text(encoding="utf-8", errors="replace"):
+        return "the worker ran out of memory"
+    try:
+        for path in ("/", f"/connectors/{_NAME}/config"):
+            requests.get(sandbox.worker_urls[0] + path, timeout=_PATIENCE).raise_for_status()
+    except requests.RequestException as error:
+        return f"the worker does not answer: {error}"
+    return ""
+
+
+def in_chunks(entries: int) -> Apply:
+    """PATCHes of so many entries each, one after another."""
+
+    def apply(sandbox: Sandbox, lines: Path) -> Applied:
+        url = f"{sandbox.worker_urls[0]}/connectors"
+        config = {"connector.class": PLUGIN, "tasks.max": "1", "file": "/dev/null", "topic": "lines"}
+        body = {"name": _NAME, "config": config, "initial_state": "STOPPED"}
+        began = time.monotonic()
+        try:
+            requests.post(url, json=body, timeout=_PATIENCE).raise_for_status()
+            with lines.open("rb") as stream:
+                while chunk := list(itertools.islice(stream, entries)):
+                    _patch(f"{url}/{_NAME}/offsets", b'{"offsets":[' + b",".join(chunk) + b"]}")
+            sent = time.monotonic() - began
+            _read_back(f"{url}/{_NAME}/offsets", lines.stat().st_size)
+        except (requests.RequestException, _Unread) as error:
+            return Applied(0, 0, str(error))
+        return Applied(sent, time.monotonic() - began)
+
+    return apply
+
+
+def ours(sandbox: Sandbox, lines: Path, worker_heap: str = "2GiB") -> Applied:
+    """`gitops-connect apply` on a new repository with this manifest and a new ledger."""
+    folder = _repository(sandbox, lines, worker_heap)
+    began = time.monotonic()
+    done = _command(folder, "apply", "--yes")
+    elapsed = time.monotonic() - began
+    return Applied(elapsed, elapsed, "" if done.returncode == 0 else _last_line(done))
+
+
+class _Unread(Exception):
+    """What stands is not what was sent."""
+
+
+def _patch(url: str, body: bytes) -> None:
+    """Send it until the connector stands still. Raises HTTPError for any other answer."""
+    while True:
+        answer = requests.patch(url, data=body, headers={"Content-Type": "application/json"}, timeout=_PATIENCE)
+        if answer.status_code not in _NOT_YET:
+            break
+        time.sleep(0.1)
+    if not answer.ok:
+        raise requests.HTTPError(f"{answer.status_code} {answer.text[:120]}")
+
+
+def _read_back(url: str, size: int) -> None:
+    """Ask for all, and hold none. Raises _Unread where it is not about as much as was sent, or does not come.
+
+    Right after a large PATCH the worker answers 500: it still adds to the set that it goes through for the answer.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        with requests.get(url, stream=True, timeout=_PATIENCE) as answer:
+            read = sum(len(piece) for piece in answer.iter_content(1 << 20))
+        if size * 0.9 < read < size * 1.1:
+            return
+        if time.monotonic() > until:
+            raise _Unread(f"{answer.status_code}, and {read:,} bytes were read back of {size:,}")
+        time.sleep(0.5)
+
+
+def _figures(what: str, applied: Applied) -> Iterator[Figure]:
+    if applied.failure:
+        yield Figure(what, 0, "s", note=f"failed: {applied.failure}")
+    elif applied.sent != applied.read_back:
+        yield Figure(f"{what}: sent", applied.sent, "s")
+        yield Figure(f"{what}: sent and read back", applied.read_back, "s")
+    else:
+        yield Figure(what, applied.sent, "s")
+
+
+def _too_small(folder: Path, lines: Path) -> Iterator[Figure]:
+    with worker(folder / "sandbox", SMALL_HEAP) as sandbox:
+        place = _repository(sandbox, lines, "1GiB")
+        refused = _command(place, "apply", "--yes")
+        said = refused.returncode != 0 and REFUSED_FOR in refused.stdout + refused.stderr
+        yield Figure("1 GiB, not refused beforehand", 0 if said else 1, limit=0)
+        _settings(place, sandbox, "0")
+        failed = _command(place, "apply", "--yes")
+        yield Figure(
+            "1 GiB, limit lifted, no clear failure", int(not _last_line(failed)), limit=0, note=_last_line(failed)
+        )
+        sandbox.kill_worker(1)
+        Sandbox.up(SandboxOptions(folder=sandbox.folder, heap=HEAP))
+        began = time.monotonic()
+        again = _command(place, "apply", "--yes")
+        note = "" if again.returncode == 0 else f"failed: {_last_line(again)}"
+        yield Figure("gone on with after a restart with 2 GiB", time.monotonic() - began, "s", note=note)
+
+
+def _repository(sandbox: Sandbox, lines: Path, worker_heap: str) -> Path:
+    folder = sandbox.folder.parent / f"applied-{time.monotonic_ns()}"
+    repository = folder / "repository"
+    repository.mkdir(parents=True)
+    (repository / "large.yaml").write_text(_DOCUMENT, encoding="utf-8")
+    os.link(lines, repository / "offsets.jsonl")
+    author = ("-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.org")
+    for words in (("init", "--quiet", "--initial-branch=main"), ("add", "--all"), ("commit", "--quiet", "-m", "large")):
+        subprocess.run(["git", *author, *words], cwd=repository, check=True)
+    _settings(folder, sandbox, worker_heap)
+    return folder
+
+
+def _settings(folder: Path, sandbox: Sandbox, worker_heap: str) -> None:
+    (folder / "gitops-connect.toml").write_text(
+        f'[repository]\nurl = "{folder / "repository"}"\n'
+        f'[clusters.local]\nurl = ["{sandbox.worker_urls[0]}"]\nworker_heap = "{worker_heap}"\n',
+        encoding="utf-8",
+    )
+
+
+def _command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [PROGRAM, "--config", str(folder / "gitops-connect.toml"), *words]
+    environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(folder / "cache")}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command that failed said last; empty where it did not fail."""
+    if done.returncode == 0:
+        return ""
+    said = re.sub(r"\s+", " ", (done.stderr.strip() or done.stdout.strip())[-300:])
+    return f"{done.returncode}: {said}"
