@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -30,6 +32,8 @@ _BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(4 * 1024 * 1024),
 }
+_ALONE = Lock()
+"""Two at a time would each put back what the other has set."""
 _COPIED = "path string, file string, sha256 string"
 _GLOBBING = "\\*?[]{}"
 _MARK: Final = b"\xef\xbb\xbf"
@@ -43,14 +47,27 @@ def copy(session: Session, uri: str, takes: Callable[[str], bool], folder: str) 
     bound. Raises SparkFailed, or SparkUnusable.
     """
     with session.working(f"{uri} could not be copied, as Spark failed"):
-        spark = session.spark.newSession()
-        for name, value in _BATCHES.items():
-            spark.conf.set(name, value)
+        spark = session.spark
         wanted = {path: found for found in _listed(spark, uri) if takes(path := _path(found))}
-        copied = [
-            one for suffix in {_suffix(path) for path in wanted} for one in _copied(spark, suffix, wanted, folder)
-        ]
+        with _batched(spark):
+            copied = [
+                one for suffix in {_suffix(path) for path in wanted} for one in _copied(spark, suffix, wanted, folder)
+            ]
     return sorted([*copied, *_empty(wanted.keys() - {one.path for one in copied}, folder)])
+
+
+@contextmanager
+def _batched(spark: SparkSession) -> Iterator[None]:
+    """Many lines at a time. A new session would not do: what is shipped to executors belongs to the old one."""
+    with _ALONE:
+        before = {name: spark.conf.get(name, None) for name in _BATCHES}
+        try:
+            for name, value in _BATCHES.items():
+                spark.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
 
 def _listed(spark: SparkSession, uri: str) -> list[str]:
