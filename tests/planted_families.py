@@ -235,6 +235,8 @@ OF_MIRROR = plants(
     lacks("partition.cluster", "Clusters"),
     UNREAD_FIELD,
     put("partition.cluster", "", Says("alias", eased=True, tie=True), name="empty", standable=True),
+    put("partition.cluster", "SOURCE", Says("alias", eased=True, tie=True), standable=True),
+    put("partition.cluster", "source ", Says("alias", eased=True, tie=True), name="with a blank", standable=True),
     put("partition.cluster", lambda n: f"c{n}", Says("alias", eased=True, tie=True), standable=True, name="elsewhere"),
     natural("offset.offset"),
     lacks("offset.offset", "ofset"),

@@ -94,6 +94,14 @@ def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind) -
     checked(*made)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
+def test_several_plants_in_one_entry(name: str, kind: OperationKind) -> None:
+    family, rnd = FAMILIES[name], random.Random(11)  # noqa: S311 - likewise
+    chosen = [rnd.sample(list(family.plants), rnd.choice([2, 2, 3])) for _ in range(250)]
+    checked(*(make(Plan(family, kind, UNREAD, live), chosen, rnd) for live in (None, 0.4)))
+
+
 plans = st.builds(
     Plan,
     st.sampled_from(list(FAMILIES.values())),
