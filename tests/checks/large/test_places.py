@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ from gitops_connect.checks.large.session import start_at
 from gitops_connect.errors import SparkUnusable
 from gitops_connect.settings.sections import SparkSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
 
@@ -202,6 +203,30 @@ def test_a_java_that_does_not_start_is_told_with_its_words(tmp_path: Path) -> No
         said = asked.ask("where from")
     assert said.startswith("SparkFailed: Spark could not be started (local[1]): its Java process has ended: "), said
     assert "much" in said
+
+
+CLIENT_WITHOUT_GRPC = """
+import os, sys
+sys.modules["grpc"] = None
+from gitops_connect.checks.large.session import start_at
+from gitops_connect.settings.sections import SparkSettings
+start_at(SparkSettings(sys.argv[1]), os.environ, lambda _: None, None)
+"""
+
+
+def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_path: Path) -> None:
+    client = tmp_path / "client.py"
+    client.write_text(CLIENT_WITHOUT_GRPC)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        master = f"sc://127.0.0.1:{listening.getsockname()[1]}/;token=secret"
+        where = {"capture_output": True, "text": True, "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
+        done = subprocess.run([sys.executable, client, master], check=False, **where)
+    said = done.stderr.splitlines()[-1]
+    shown = master.partition("/;")[0]
+    assert f"UsageError: Spark Connect ({shown}) needs more packages here: " in said
+    assert "pip install 'gitops-connect[spark-connect]'" in said
+    assert "grpc" in said
+    assert "secret" not in said
 
 
 def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
