@@ -213,6 +213,17 @@ def test_the_same_chunk_is_not_sent_before_the_worker_answers_again() -> None:
     assert stage.cluster.name_looks == looks + 1
 
 
+def test_answers_that_are_lost_after_as_long_as_connect_waits_do_not_end_patience_at_once() -> None:
+    stage = Stage()
+    stage.faults("alter", Fault(LOST), Fault(LOST))
+
+    def on_call(verb: str, name: str) -> None:
+        stage.cluster.clock.seconds += 95 * (verb == "alter" and bool(stage.cluster.faults["alter", A]))
+
+    stage.cluster.on_call = on_call
+    assert results(stage.run()) == [APPLIED] * 2
+
+
 class TestGivingUp:
     @pytest.mark.parametrize("error", [ConnectUnavailable("503"), NotStopped("it runs"), GroupInUse("it has members")])
     def test_before_anything_was_sent_it_goes_on_as_before(self, error: Exception) -> None:
