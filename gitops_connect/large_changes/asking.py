@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.checks.large.sessions import Say, Sessions
 from gitops_connect.errors import UsageError
 from gitops_connect.large_changes.questions import Question
+from gitops_connect.model.copies import CopiedFile
 from gitops_connect.model.large_manifests import LargeVerdict
 
 
@@ -28,13 +29,28 @@ class Spark:
         list of everything that is wrong. Raises SparkFailed, SparkUnusable, OSError, and UsageError where a part of
         the program is not installed.
         """
-        try:
-            from gitops_connect.large_changes import checking  # noqa: PLC0415 - it imports numpy and Arrow
-        except ModuleNotFoundError as error:
-            raise UsageError(
-                f"large manifests are checked on Spark, which needs {error.name}: pip install 'gitops-connect[spark]'"
-            ) from error
+        _require_packages()
+        from gitops_connect.large_changes.checking import answer  # noqa: PLC0415 - see there
+
         folder.mkdir(parents=True, exist_ok=True)
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
-            return checking.answer(session, questions, folder, ready=ready, offenders=offenders)
+            return answer(session, questions, folder, ready=ready, offenders=offenders)
+
+    def copy(self, uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
+        """A `Copy`. Raises SparkFailed, SparkUnusable, and UsageError where a part is not installed."""
+        _require_packages()
+        from gitops_connect.checks.large import copying  # noqa: PLC0415 - likewise
+
+        with self.sessions.using(self.say) as session:
+            self.say(f"copying {uri}")
+            return copying.copy(session, uri, takes, folder)
+
+
+def _require_packages() -> None:
+    try:
+        import gitops_connect.large_changes.checking  # noqa: F401, PLC0415 - it imports numpy and Arrow
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"large manifests are checked on Spark, which needs {error.name}: pip install 'gitops-connect[spark]'"
+        ) from error

@@ -10,8 +10,11 @@ from gitops_connect.model.desired import DesiredOperation, ManifestFile, Manifes
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.model.manifests import Manifest
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.staging import store
+from gitops_connect.staging.reading import read_staged
+from gitops_connect.staging.uris import stage_uri
 
 Supplied = Manifest | tuple[LargeFile, ...]
 _TOO_LARGE = "manifest/too-large"
@@ -34,7 +37,7 @@ class Supply:
                 read = self._read(named)
                 return read if read is not None else self._staged(named)
             case ManifestUri() as named:
-                return self._fetched(named)
+                return self._fetched(named, operation.connector)
             case Manifest() | None as inline:
                 return inline
 
@@ -49,5 +52,10 @@ class Supply:
         with store.opened(self.spark.sessions.folder / "manifests") as kept:
             return tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in named.entries)
 
-    def _fetched(self, named: ManifestUri) -> Supplied | Diagnostic:
-        raise NotImplementedError(named.uri)
+    def _fetched(self, named: ManifestUri, connector: ConnectorName) -> Supplied | Diagnostic:
+        with store.opened(self.spark.sessions.folder / "manifests") as kept:
+            found = stage_uri(kept, named, connector, self.spark.copy)
+        if isinstance(found, Diagnostic):
+            return found
+        read = read_staged(found)
+        return read if read is not None else found

@@ -1,0 +1,43 @@
+"""What was staged and turns out to be small: read as if it had never been in files of ours."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+from gitops_connect.desired import manifests
+from gitops_connect.desired.manifests import pieces
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.large_manifests import LargeFile
+from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
+
+_TOO_LARGE = "manifest/too-large"
+_PLACE = struct.Struct("<II")
+
+
+def read_staged(files: Sequence[LargeFile]) -> Manifest | None:
+    """The manifest in these files; None where they are too large for this process, or Parquet. Raises OSError."""
+    if sum(Path(file.path).stat().st_size for file in files) > manifests.MAX_SIZE:
+        return None
+    parts = [_rewritten(file) if file.places is not None else _as_it_is(file) for file in files]
+    entries = tuple(entry for part in parts for entry in part.entries)
+    faults = tuple(fault for part in parts for fault in part.faults)
+    if len(entries) > manifests.MAX_ENTRIES or any(fault.rule == _TOO_LARGE for fault in faults):
+        return None
+    return Manifest(parts[0].location, entries, faults)
+
+
+def _as_it_is(file: LargeFile) -> Manifest:
+    return manifests.parse(Blob(file.name, "", Path(file.path).read_bytes()))
+
+
+def _rewritten(file: LargeFile) -> Manifest:
+    """Lines, and where each of them stands under the name that people know."""
+    places = list(_PLACE.iter_unpack(Path(file.places or "").read_bytes()))
+    read = pieces.read_lines(Path(file.path).read_text(encoding="utf-8"))
+    entries = tuple(ManifestEntry(value, Location(file.name, *places[line - 1])) for value, line, _ in read.entries)
+    faults = [ManifestFault(one.rule, one.found, Location(file.name, one.line, one.column)) for one in file.faults]
+    faults += [ManifestFault(one.rule, one.found, Location(file.name, *places[one.line - 1])) for one in read.faults]
+    return Manifest(Location(file.name), entries, tuple(faults))
