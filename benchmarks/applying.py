@@ -117,7 +117,7 @@ def once(folder: Path, lines: Path, apply: Apply, heap: int = HEAP) -> Applied:
 def harmed(sandbox: Sandbox) -> str:
     """What is wrong with the worker; empty: it answers, its herder too, and no thread of it ran out of memory."""
     log = sandbox.status()[1].log
-    if "OutOfMemoryError" in log.read_text(encoding="utf-8", errors="replace"):
+    if "java.lang.OutOfMemoryError" in log.read_text(encoding="utf-8", errors="replace"):
         return "the worker ran out of memory"
     try:
         for path in ("/", f"/connectors/{_NAME}/config"):
