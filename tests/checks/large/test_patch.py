@@ -123,6 +123,31 @@ def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
     assert all(one == found[0] for one in found)
 
 
+def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
+    """And one that is ended in the middle of that leaves nothing behind."""
+    live = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
+    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, live, OperationKind.REPLACE)
+
+    class Twice(InProcess):
+        def compare(self, job: Any) -> Any:
+            assert [*super().compare(job)]
+            return super().compare(job)
+
+        def write(self, writing: Any) -> Any:
+            ended = writing.write(self._ids(len(writing.units)))
+            next(ended)
+            ended.close()
+            assert [*super().write(writing)]
+            return super().write(writing)
+
+    manifest = filed(case, tmp_path / "m")
+    job = replace(prepare([manifest], READER, 3, 2000), folders=folders_in(tmp_path / "ready", None))
+    (verdict,) = carry_out([manifest], job, Twice())
+    assert sent(verdict) == patch_by_small(case)
+    assert verdict.patch is not None
+    assert {str(path) for path in (tmp_path / "ready").iterdir()} == set(verdict.patch.files)
+
+
 def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
     """They are an error, so that nothing of such a manifest is sent; but what would be does not depend on that."""
     values = [mirrored(n % 7, 5) for n in range(40)]
