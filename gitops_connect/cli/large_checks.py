@@ -1,84 +1,136 @@
-"""A manifest that is too large for this process: checked on Spark, where `[spark] master` says."""
+"""Spark for one command: started while the command still looks round, asked, and given back at the end."""
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from contextlib import contextmanager
-from dataclasses import replace
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.cli.progress import progress
+from gitops_connect.cli.progress import Update, progress
 from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gitops_connect.cli.subject import Subject
-    from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
-    from gitops_connect.model.offsets import Offsets
-    from gitops_connect.model.operations import OperationKind
+    from gitops_connect.checks.large.sessions import Sessions
+    from gitops_connect.cli.given_files import GivenFiles
+    from gitops_connect.large_changes.questions import Question
+    from gitops_connect.model.large_manifests import LargeFile, LargeVerdict
     from gitops_connect.settings.sections import Settings
 
-_LINES = (".jsonl", ".ndjson")
-_PACKED = (".gz", ".zst")
+_BLOCK = 1024 * 1024
+OFFENDERS = "offenders.parquet"
 
 
-def is_lines(file: Path) -> bool:
-    """Whether it is JSON Lines, the one format that is read on Spark."""
-    name = file.name.lower()
-    for suffix in _PACKED:
-        name = name.removesuffix(suffix)
-    return name.endswith(_LINES)
+class SparkDesk:
+    """Where a command asks Spark. `folder` is for its files, and may be not there."""
 
+    def __init__(self, sessions: Sessions, folder: Path, say: Update) -> None:
+        self._sessions = sessions
+        self._say = say
+        self._starter = ThreadPoolExecutor(1, "spark")
+        self._started: Future[None] | None = None
+        self.folder = folder
 
-def check_large(file: Path, subject: Subject, kind: OperationKind, settings: Settings) -> LargeVerdict:
-    """All rules over all lines, and what they would change.
+    @property
+    def where(self) -> str:
+        """The master, as it may be shown."""
+        from gitops_connect.checks.large.masters import master_of
 
-    Raises SparkFailed, or UsageError where a part is not installed.
-    """
-    try:
-        from gitops_connect.checks.large.check import check
-        from gitops_connect.checks.large.reading import Reader
-        from gitops_connect.checks.large.session import start
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{file} is checked on Spark, which needs {error.name}: pip install 'gitops-connect[spark]'"
-        ) from error
-    from gitops_connect.desired.manifests import pieces
+        return master_of(self._sessions.settings.master).shown
 
-    reader = Reader(pieces.read_lines, pieces.refuse, pieces.unpack)
-    with progress("Checking") as update, _prepared(file, subject, kind) as manifest:
-        session = start(settings.spark.master, os.environ, update, None)
-        try:
-            update("checking on Spark")
-            (verdict,) = check(session, [manifest], reader)
-        finally:
-            session.close()
-    return verdict
+    def start(self) -> None:
+        """Begin to start a session, and do not wait for it. What is wrong with that is raised by `ask`."""
+        self._started = self._starter.submit(self._start)
+
+    def ask(self, questions: Sequence[Question], *, offenders: Path | None = None) -> list[LargeVerdict]:
+        """See `asking.Spark.ask`; `offenders` is a file for everything that is wrong."""
+        from gitops_connect.large_changes.asking import Spark
+
+        _import_engine()
+        if self._started is not None:
+            self._started.result()
+        beside = self.folder / "offenders" if offenders is not None else None
+        if beside is not None:
+            beside.mkdir(parents=True)
+        found = Spark(self._sessions, self._say).ask(questions, self.folder / "asked", offenders=beside)
+        if beside is not None and offenders is not None:
+            _move(beside / OFFENDERS, offenders)
+        return found
+
+    def take(self, given: GivenFiles) -> tuple[LargeFile, ...]:
+        """The files where Spark can read them: where they are, if it reads these as they are; else copied.
+
+        Raises UsageError where one cannot be read.
+        """
+        return tuple(self._take(number, path) for number, path in enumerate(given.paths))
+
+    def close(self) -> None:
+        """Let go of the thread, once it has ended."""
+        self._starter.shutdown()
+
+    def _start(self) -> None:
+        with self._sessions.using(self._say):
+            """It is up, and stays so until the sessions are closed."""
+
+    def _take(self, number: int, path: Path) -> LargeFile:
+        from gitops_connect.checks.large.masters import master_of
+        from gitops_connect.model.large_manifests import LargeFile
+        from gitops_connect.staging.files import stage
+
+        name = path.as_posix()
+        if _is_read_as_it_is(name) and master_of(self._sessions.settings.master).is_here:
+            return LargeFile(name, str(path.absolute()))
+        folder = self.folder / f"taken-{number}"
+        folder.mkdir(parents=True)
+        self._say(f"reading {path.name}")
+        return stage(name, blocks_of(path), folder)
 
 
 @contextmanager
-def _prepared(file: Path, subject: Subject, kind: OperationKind) -> Iterator[LargeManifest]:
-    """The manifest and the offsets that stand, as files."""
-    from gitops_connect.model.diagnostics import Location
-    from gitops_connect.model.large_manifests import LargeFile, LargeManifest
+def opened(settings: Settings) -> Iterator[SparkDesk]:
+    """A desk, with what is going on shown as progress. Nothing is started yet."""
+    from gitops_connect.large_changes.workspace import workspace
+    from gitops_connect.world import open_spark
 
-    context, shown = subject.context, file.as_posix()
-    large = LargeManifest(Location(shown), (LargeFile(shown, str(file.absolute())),), replace(context, live=None), kind)
-    if context.live is None:
-        yield large
+    with (
+        progress("Checking") as say,
+        closing(open_spark(settings)) as sessions,
+        workspace(sessions.folder) as folder,
+        closing(SparkDesk(sessions, folder, say)) as desk,
+    ):
+        yield desk
+
+
+def _import_engine() -> None:
+    """While the session starts, which mostly waits for Java. Where it is not installed, `ask` says so."""
+    try:
+        import gitops_connect.large_changes.checking  # noqa: F401
+    except ModuleNotFoundError:
         return
-    with tempfile.TemporaryDirectory(prefix="gitops-connect-") as folder:
-        live = Path(folder) / "live.jsonl"
-        _write(context.live, live)
-        yield replace(large, live=LargeFile(live.name, str(live)))
 
 
-def _write(offsets: Offsets, file: Path) -> None:
-    from gitops_connect.model.offsets import to_json
+def _is_read_as_it_is(name: str) -> bool:
+    """The engine knows formats by the end of the path, in small letters."""
+    from gitops_connect.desired.manifests.formats import is_manifest, suffix_of
+    from gitops_connect.desired.manifests.streams import is_staged_as_it_is
 
-    with file.open("w", encoding="utf-8") as stream:
-        stream.writelines(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in to_json(offsets))
+    return is_manifest(name) and is_staged_as_it_is(name) and name.endswith(suffix_of(name))
+
+
+def blocks_of(path: Path) -> Iterator[bytes]:
+    """Its content, piece by piece. Raises UsageError where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
+
+
+def _move(found: Path, to: Path) -> None:
+    try:
+        shutil.move(found, to)
+    except OSError as error:
+        raise UsageError(f"cannot write {to}: {error.strerror}") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
@@ -62,6 +63,8 @@ def _row(cluster: ClusterName, record: OperationRecord) -> list[str]:
 
 
 def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
+    from gitops_connect.cli.offset_history import large_value
+
     return {
         "cluster": cluster,
         "name": record.name,
@@ -71,6 +74,7 @@ def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
         "since": record.since.isoformat(timespec="seconds"),
         "commit": record.revision,
         "digest": record.digest,
+        **large_value(record),
         "failures": record.failures,
         "final": record.final,
         "message": record.message,
@@ -101,16 +105,34 @@ def _show_one(
 
 
 def _in_full(world: World, cluster: ClusterName, record: OperationRecord, *, text: bool) -> dict[str, Any]:
+    from gitops_connect.ledger.pieces import Part
+
     name: OperationName = record.name
     operations = world.ledger.operations
+    declared, before = operations.declared(cluster, name), operations.snapshot(cluster, name)
+    has_pieces = record.entries is not None and text
+    large = {part: _first_lines(operations.pieces(cluster, name, part)) for part in Part if has_pieces}
     offsets = {
-        "declared": _offsets(operations.declared(cluster, name), text=text),
-        "before": _offsets(operations.snapshot(cluster, name), text=text),
+        "declared": large.get(Part.DECLARED) or _offsets(declared, text=text),
+        "before": large.get(Part.BEFORE) or _offsets(before, text=text),
         "digestBefore": record.before,
         "digestAfter": record.after,
     }
     value = _value(cluster, record) | offsets
     return {key[0].upper() + key[1:]: item for key, item in value.items()} if text else value
+
+
+def _first_lines(blocks: Iterator[bytes]) -> list[str]:
+    """Of a large change, which is never held."""
+    from gitops_connect.model.offsets import offset_text, partition_text
+
+    lines = next(blocks, b"").splitlines()
+    entries = [json.loads(line) for line in lines[:_MOST_OFFSETS]]
+    shown = [
+        f"{partition_text(one['partition'])} -> {offset_text(one['offset']) if one['offset'] is not None else 'null'}"
+        for one in entries
+    ]
+    return [*shown, *(["and more: gitops-connect ledger export has all"] if len(lines) > _MOST_OFFSETS else [])]
 
 
 def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:

@@ -1,83 +1,158 @@
-"""A manifest from a file of this machine, held against its connector as a cycle would hold it."""
+"""A manifest from files of this machine, held against its connector as a cycle would hold it."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitops_connect.errors import UsageError
 
-_TOO_LARGE = "manifest/too-large"
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from gitops_connect.cli.given_files import GivenFiles
+    from gitops_connect.cli.large_checks import SparkDesk
     from gitops_connect.cli.subject import Subject
-    from gitops_connect.model.differences import Refusal, Review
-    from gitops_connect.model.documents import Blob
+    from gitops_connect.model.differences import Difference, Direction, Refusal, Review
     from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
+    from gitops_connect.model.names import ClusterName, ConnectorName
     from gitops_connect.model.offsets import OffsetPatch
     from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
     from gitops_connect.report.manifests import CheckedManifest
     from gitops_connect.settings.sections import Settings
 
 
-def check_file(file: Path, subject: Subject, kind: OperationKind, settings: Settings) -> CheckedManifest:
-    """All rules, and what it would change. One that is too large for this process is checked on Spark.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command line asks of a manifest. `cluster` is None where none is named; `acknowledged`: as by a document.
 
-    Raises UsageError where the file cannot be read, and what `check_large` raises.
+    `report` is a folder for what is found; None: none is wanted.
     """
-    from gitops_connect.checks import small
-    from gitops_connect.cli.large_checks import is_lines
-    from gitops_connect.desired import manifests
-    from gitops_connect.report.manifests import CheckedManifest
 
-    manifest = manifests.parse(_blob(file))
-    verdict = small.check(manifest, subject.context, kind)
-    if _TOO_LARGE in verdict.counts and is_lines(file):
-        return _check_on_spark(file, subject, kind, settings)
+    path: Path
+    connector: ConnectorName
+    kind: OperationKind
+    acknowledged: frozenset[Acknowledgement] = frozenset()
+    cluster: str | None = None
+    is_offline: bool = False
+    report: Path | None = None
+
+
+def check(asked: Asked, settings: Settings) -> CheckedManifest:
+    """All rules, and what it would change. What is too large for this process is checked on Spark.
+
+    Raises UsageError where something cannot be read or written, what `subject.look` raises, and what Spark does.
+    """
+    from gitops_connect.cli import given_files, large_checks
+
+    began = time.monotonic()
+    given = given_files.find(asked.path, asked.connector)
+    with large_checks.opened(settings) as desk:
+        is_for_spark = asked.report is not None or given.are_certainly_large
+        if is_for_spark:
+            desk.start()
+        subject = _subject(asked, settings, desk.folder)
+        manifest = None if is_for_spark or subject.saved is not None else given.read()
+        if manifest is None:
+            checked = _on_spark(asked, given, subject, desk, settings)
+        else:
+            checked = _in_process(asked, manifest, subject, settings)
+        checked = replace(checked, file=given.shown, files=tuple(path.as_posix() for path in given.paths))
+    return replace(checked, seconds=time.monotonic() - began)
+
+
+def write_page(checked: CheckedManifest, folder: Path, program: str) -> None:
+    """`index.html` beside the list of offenders. Raises UsageError where it cannot be written."""
+    from gitops_connect.cli.files import write_new
+    from gitops_connect.report import manifest_page
+    from gitops_connect.world import SystemClock
+
+    page = manifest_page.render(checked, manifest_page.Origin(program, SystemClock().now()))
+    write_new(folder / "index.html", page, force=True)
+
+
+def _subject(asked: Asked, settings: Settings, folder: Path) -> Subject:
+    from gitops_connect.cli.subject import clients_of, look, repository_of
+
+    declared = repository_of(settings)
+    if asked.is_offline and not settings.clusters:
+        # The repository tells which there are, if anybody does.
+        clusters = tuple(declared.states) if declared is not None else ()
+    else:
+        clusters = chosen_clusters(settings, asked.cluster)
+    with clients_of(settings, () if asked.is_offline else clusters) as clients:
+        found = look(clients, clusters, asked.connector, declared, folder)
+    return found.acknowledging(asked.acknowledged)
+
+
+def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
+    """Those that may have a connector. Raises UsageError where none is set, or not that one."""
+    from gitops_connect.cli import session
+
+    if not settings.clusters:
+        raise UsageError('no Connect cluster is set: write [clusters.NAME] url = ["http://…:8083"] into the settings')
+    return session.chosen_in(settings, [cluster] if cluster else None)
+
+
+def _in_process(asked: Asked, manifest: Manifest, subject: Subject, settings: Settings) -> CheckedManifest:
+    from gitops_connect.checks import small
+
+    verdict = small.check(manifest, subject.context, asked.kind)
     reviewed = None
     if verdict.offsets is not None and subject.context.live is not None:
-        reviewed = review_of(subject, kind, verdict.offsets, settings)
-    return CheckedManifest(
-        file=file.as_posix(),
-        connector=subject.context.connector,
-        cluster=subject.cluster,
-        basis=subject.basis,
-        kind=kind,
+        reviewed = review_of(subject, asked.kind, verdict.offsets, settings)
+    difference = reviewed.difference if reviewed is not None else None
+    return replace(
+        _checked(asked, subject),
         entries=len(manifest.entries),
         partitions=_partitions(manifest) if verdict.offsets is None else len(verdict.offsets),
         diagnostics=verdict.diagnostics,
         counts=verdict.counts,
         errors=verdict.errors,
-        difference=reviewed.difference if reviewed is not None else None,
+        difference=difference,
+        distribution=_distribution(difference) if difference is not None else {},
         acknowledge=_needed(reviewed, verdict),
-        why_not=subject.unread,
     )
 
 
-def _check_on_spark(file: Path, subject: Subject, kind: OperationKind, settings: Settings) -> CheckedManifest:
-    from gitops_connect.cli.large_checks import check_large
-    from gitops_connect.plan.offsets import refusals
-    from gitops_connect.report.manifests import CheckedManifest
+def _on_spark(
+    asked: Asked, given: GivenFiles, subject: Subject, desk: SparkDesk, settings: Settings
+) -> CheckedManifest:
+    from gitops_connect.cli.large_checks import OFFENDERS
+    from gitops_connect.large_changes.questions import Question
+    from gitops_connect.model.diagnostics import Location
 
-    verdict = check_large(file, subject, kind, settings)
-    refused: tuple[Refusal, ...] = ()
-    if verdict.difference is not None:
-        refused = tuple(refusals(_operation(subject, kind, {}), verdict.difference, _max_skip(subject, settings)))
-    return CheckedManifest(
-        file=file.as_posix(),
-        connector=subject.context.connector,
-        cluster=subject.cluster,
-        basis=subject.basis,
-        kind=kind,
+    question = Question(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.standing)
+    offenders = asked.report / OFFENDERS if asked.report is not None else None
+    (verdict,) = desk.ask([question], offenders=offenders)
+    refused = () if verdict.difference is None else refusals_of(subject, asked.kind, verdict.difference, settings)
+    return replace(
+        _checked(asked, subject),
         entries=verdict.entries,
         partitions=verdict.partitions,
         diagnostics=verdict.diagnostics,
         counts=verdict.counts,
         errors=verdict.errors,
         difference=verdict.difference,
+        distribution=verdict.distribution,
         acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
+        spark=desk.where,
+    )
+
+
+def _checked(asked: Asked, subject: Subject) -> CheckedManifest:
+    """As far as that is the same wherever it is checked."""
+    from gitops_connect.report.manifests import CheckedManifest
+
+    return CheckedManifest(
+        file="",
+        connector=subject.context.connector,
+        cluster=subject.cluster,
+        basis=subject.basis,
+        kind=asked.kind,
+        entries=0,
+        partitions=0,
         why_not=subject.unread,
     )
 
@@ -92,6 +167,15 @@ def review_of(subject: Subject, kind: OperationKind, offsets: OffsetPatch, setti
     return review(_operation(subject, kind, offsets), context.live or {}, shape, _max_skip(subject, settings))
 
 
+def refusals_of(
+    subject: Subject, kind: OperationKind, difference: Difference, settings: Settings
+) -> tuple[Refusal, ...]:
+    """Why an operation that makes this difference would be refused."""
+    from gitops_connect.plan.offsets import refusals
+
+    return tuple(refusals(_operation(subject, kind, {}), difference, _max_skip(subject, settings)))
+
+
 def _operation(subject: Subject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
     """As a document would declare it that acknowledges nothing."""
     from gitops_connect.model.canonical import digest
@@ -102,7 +186,8 @@ def _operation(subject: Subject, kind: OperationKind, offsets: OffsetPatch) -> O
 
 
 def _max_skip(subject: Subject, settings: Settings) -> int:
-    return settings.clusters[subject.cluster].max_skip if subject.cluster is not None else 0
+    known = subject.cluster is not None and subject.cluster in settings.clusters
+    return settings.clusters[subject.cluster].max_skip if known and subject.cluster is not None else 0
 
 
 def _needed(reviewed: Review | None, verdict: ManifestVerdict) -> tuple[Acknowledgement, ...]:
@@ -120,16 +205,15 @@ def needed(refusals: Iterable[Refusal], *, unread: bool) -> tuple[Acknowledgemen
     return tuple(sorted(found, key=lambda one: one.value))
 
 
-def _blob(file: Path) -> Blob:
-    """No more than one byte more than is allowed is read."""
-    from gitops_connect.desired.manifests import MAX_SIZE
-    from gitops_connect.model.documents import Blob
-
-    try:
-        with file.open("rb") as stream:
-            return Blob(file.as_posix(), "", stream.read(MAX_SIZE + 1))
-    except OSError as error:
-        raise UsageError(f"cannot read the manifest {file}: {error.strerror}") from error
+def _distribution(difference: Difference) -> dict[Direction, tuple[int, ...]]:
+    """As that of a `LargeVerdict`."""
+    found: dict[Direction, list[int]] = {}
+    for move in difference.moves:
+        if move.distance:
+            decade, counts = len(str(move.distance)) - 1, found.setdefault(move.direction, [])
+            counts.extend([0] * (decade + 1 - len(counts)))
+            counts[decade] += 1
+    return {direction: tuple(counts) for direction, counts in found.items()}
 
 
 def _partitions(manifest: Manifest) -> int:

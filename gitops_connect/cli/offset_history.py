@@ -19,7 +19,8 @@ HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "ME
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One change. `counts` are the partitions that it touched; None where what stood before it was not saved."""
+    """One change. `counts` are the partitions that it touched; None where what stood before it was not saved, or is
+    too much to be held."""
 
     cluster: ClusterName
     record: OperationRecord
@@ -37,6 +38,8 @@ class HistoryEntry:
         return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), self._counts(), told or "-"]
 
     def _counts(self) -> str:
+        if self.record.entries is not None:
+            return sent_words(self.record)
         counts = self.counts or {}
         return ", ".join(f"{count} {one.value}" for one, count in counts.items() if count) or "-"
 
@@ -51,11 +54,29 @@ class HistoryEntry:
             "since": record.since.isoformat(timespec="seconds"),
             "commit": record.revision,
             "offsets": None if self.counts is None else {one.value: count for one, count in self.counts.items()},
+            **large_value(record),
             "failures": record.failures,
             "final": record.final,
             "message": record.message,
             "warning": record.warning,
         }
+
+
+def sent_words(record: OperationRecord) -> str:
+    """How many offsets of a large change were accepted: `310,000 of 1,000,000 sent`."""
+    from gitops_connect.model.operations import OperationKind, OperationState
+
+    entries, sent = record.entries or 0, record.sent or 0
+    if record.kind in (OperationKind.RESET, OperationKind.CLEAR):
+        return "all removed" if record.state is OperationState.SETTLED else "all to be removed"
+    if record.state is OperationState.SETTLED or sent == entries:
+        return f"{entries:,} sent"
+    return f"{sent:,} of {entries:,} sent"
+
+
+def large_value(record: OperationRecord) -> dict[str, int]:
+    """The same for JSON and YAML; nothing for a change that is not large."""
+    return {} if record.entries is None else {"entries": record.entries, "sent": record.sent or 0}
 
 
 def entries(world: World, clusters: Sequence[ClusterName], connector: str) -> list[HistoryEntry]:

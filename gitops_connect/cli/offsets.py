@@ -21,16 +21,12 @@ from gitops_connect.cli.options import (
     TableOutput,
     TextOutput,
 )
-from gitops_connect.errors import ConnectRefused, UsageError
+from gitops_connect.errors import ConnectRefused
 from gitops_connect.model.operations import Acknowledgement
 
 if TYPE_CHECKING:
-    from gitops_connect.cli.subject import Subject
-    from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.offsets import Offsets
     from gitops_connect.model.operations import OperationKind
     from gitops_connect.report.manifests import CheckedManifest
-    from gitops_connect.settings.sections import Settings
 
 app = typer.Typer(
     help="Look at offsets, check manifests, and take changes back.", no_args_is_help=True, rich_markup_mode=None
@@ -38,7 +34,11 @@ app = typer.Typer(
 
 Connector = Annotated[str, typer.Argument(help="The connector's name.")]
 Manifest = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A manifest: JSON, YAML, JSON Lines or CSV; also .gz and .zst.")
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a folder, or a glob in quotes.",
+    ),
 ]
 Replace = Annotated[
     bool, typer.Option("--replace", help="As operation: replace: what the manifest does not list is taken away.")
@@ -57,56 +57,28 @@ def get(
     connector: Connector,
     cluster: Cluster = None,
     save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write them to a file, which is a valid manifest.")
+        Path | None,
+        typer.Option(
+            "--save", metavar="FILE", help="Write them to a file, which is a valid manifest: *.json or *.jsonl."
+        ),
     ] = None,
     force: Force = False,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """Show the offsets that stand."""
-    from gitops_connect.cli.subject import clients_of, live_offsets, locate
+    from gitops_connect.cli import standing_offsets
+    from gitops_connect.cli.manifest_checks import chosen_clusters
     from gitops_connect.model.names import ConnectorName
 
     settings = session.settings_of(context)
-    name = ConnectorName(connector)
-    with clients_of(settings, _clusters(settings, cluster)) as clients:
-        found = live_offsets(clients[locate(clients, name)], name)
-    if save is None:
-        emit(_listed(found, output))
-    else:
-        _save(found, save, force=force)
+    saving = standing_offsets.Saving(save, force) if save is not None else None
+    clusters, beside = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
+    with standing_offsets.fetched(settings, clusters, ConnectorName(connector), beside) as found:
+        if saving is None:
+            standing_offsets.show(found, output)
+        else:
+            standing_offsets.save(found, saving)
     return ExitCode.DONE
-
-
-def _listed(found: Offsets, output: TableOutput) -> str:
-    from gitops_connect.model.offsets import to_json
-    from gitops_connect.report.offsets import offset_words, partition_words
-    from gitops_connect.report.table import as_json, as_yaml, table
-
-    match output:
-        case TableOutput.TABLE:
-            rows = [(partition_words(partition), offset_words(offset)) for partition, offset in sorted(found.items())]
-            return table(("PARTITION", "OFFSET"), rows)
-        case TableOutput.JSON:
-            return as_json({"offsets": list(to_json(found))})
-        case TableOutput.YAML:
-            return as_yaml({"offsets": list(to_json(found))})
-        case _:
-            assert_never(output)
-
-
-def _save(found: Offsets, file: Path, *, force: bool) -> None:
-    from gitops_connect.cli.files import write_new
-
-    if file.suffix not in (".json", ".yaml", ".yml"):
-        raise UsageError(f"{file} is to hold JSON: name it *.json")
-    write_new(file, _listed(found, TableOutput.JSON), force=force)
-    tell(f"Saved {_count(found)} to {file}.")
-    if not found:
-        tell("note: a manifest has at least one entry; to take all offsets away, write operation: reset")
-
-
-def _count(offsets: Offsets) -> str:
-    return "1 offset" if len(offsets) == 1 else f"{len(offsets):,} offsets"
 
 
 @app.command()
@@ -121,12 +93,14 @@ def diff(
     output: Annotated[TextOutput, typer.Option("-o", "--output", help="Format of the output.")] = TextOutput.TEXT,
 ) -> int:
     """Show what a manifest would change. Exits with 2 where that is anything, with 0 where it is nothing."""
-    from gitops_connect.cli.manifest_checks import check_file
+    from gitops_connect.cli import manifest_checks
+    from gitops_connect.model.names import ConnectorName
     from gitops_connect.report import manifests
 
-    settings = session.settings_of(context)
-    subject = _subject(settings, connector, cluster, acknowledge)
-    checked = check_file(file, subject, _kind(replace), settings)
+    asked = manifest_checks.Asked(
+        file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster=cluster
+    )
+    checked = manifest_checks.check(asked, session.settings_of(context))
     if checked.diagnostics.errors:
         emit(manifests.as_json(checked) if output is TextOutput.JSON else _problems(checked))
         return ExitCode.INVALID
@@ -162,15 +136,35 @@ def check(
     replace: Replace = False,
     acknowledge: Acknowledge = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the Connect clusters.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Write a page and all offenders (Parquet) into a new folder."),
+    ] = None,
+    force: Force = False,
     output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Format of the output.")] = ProblemOutput.TEXT,
 ) -> int:
     """Check a manifest against its connector: as the repository declares it, else as it is on the cluster."""
-    from gitops_connect.cli.manifest_checks import check_file
+    from gitops_connect import __version__
+    from gitops_connect.cli import manifest_checks
+    from gitops_connect.cli.files import new_folder
+    from gitops_connect.model.names import ConnectorName
+
+    if report is not None:
+        new_folder(report, force=force)
+    asked = manifest_checks.Asked(
+        file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster, offline, report
+    )
+    checked = manifest_checks.check(asked, session.settings_of(context))
+    _emit(checked, output)
+    if report is not None:
+        manifest_checks.write_page(checked, report, f"gitops-connect {__version__}")
+        tell(f"Report: {report / 'index.html'}")
+    return ExitCode.INVALID if checked.diagnostics.errors else ExitCode.DONE
+
+
+def _emit(checked: CheckedManifest, output: ProblemOutput) -> None:
     from gitops_connect.report import manifests, sarif
 
-    settings = session.settings_of(context)
-    subject = _subject(settings, connector, cluster, acknowledge, offline=offline)
-    checked = check_file(file, subject, _kind(replace), settings)
     match output:
         case ProblemOutput.TEXT:
             emit(_problems(checked))
@@ -180,36 +174,14 @@ def check(
             emit(sarif.render(checked.diagnostics))
         case _:
             assert_never(output)
-    return ExitCode.INVALID if checked.diagnostics.errors else ExitCode.DONE
-
-
-def _subject(
-    settings: Settings,
-    connector: str,
-    cluster: str | None,
-    acknowledged: list[Acknowledgement] | None,
-    *,
-    offline: bool = False,
-) -> Subject:
-    from gitops_connect.cli.subject import clients_of, look, repository_of
-    from gitops_connect.model.names import ConnectorName
-
-    declared = repository_of(settings)
-    if offline and not settings.clusters:
-        # The repository tells which there are, if anybody does.
-        clusters = tuple(declared.states) if declared is not None else ()
-    else:
-        clusters = _clusters(settings, cluster)
-    with clients_of(settings, () if offline else clusters) as clients:
-        found = look(clients, clusters, ConnectorName(connector), declared)
-    return found.acknowledging(frozenset(acknowledged or ()))
 
 
 def _problems(checked: CheckedManifest) -> str:
     from gitops_connect.report import manifests
     from gitops_connect.report.problems import problem_lines
 
-    return problem_lines(checked.diagnostics, coloured=coloured(sys.stdout)) + manifests.summary(checked)
+    is_coloured = coloured(sys.stdout)
+    return problem_lines(checked.diagnostics, coloured=is_coloured) + manifests.summary(checked, coloured=is_coloured)
 
 
 @app.command()
@@ -242,21 +214,8 @@ def undo(
 ) -> int:
     """Write the document that puts back the offsets that stood before a change. Changes nothing on the cluster."""
     from gitops_connect.cli import undo_document
-    from gitops_connect.report import change_document
 
+    target = undo_document.Target(out, force)
     with session.opened(context) as world:
-        made = undo_document.prepare(world, session.chosen(world, [cluster] if cluster else None), change)
-    if out is not None:
-        undo_document.write(made, out, force=force)
-    elif change_document.fits(made.offsets):
-        emit(change_document.render(made))
-    else:
-        raise UsageError(f"{len(made.offsets):,} offsets do not fit into one document: name a file with --out")
-    undo_document.say_what_next(made, out)
+        undo_document.undo(world, session.chosen(world, [cluster] if cluster else None), change, target)
     return ExitCode.DONE
-
-
-def _clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
-    if not settings.clusters:
-        raise UsageError('no Connect cluster is set: write [clusters.NAME] url = ["http://…:8083"] into the settings')
-    return session.chosen_in(settings, [cluster] if cluster else None)

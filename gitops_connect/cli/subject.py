@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli import session
@@ -14,6 +15,7 @@ from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, 
 if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.desired import DesiredConnector
+    from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.model.manifests import ManifestContext, OffsetSchema
     from gitops_connect.model.names import ClusterName, ConnectorName
     from gitops_connect.model.offsets import Offsets
@@ -28,7 +30,8 @@ Clients = Mapping["ClusterName", "ConnectClient"]
 class Subject:
     """A connector, and what its offsets are held against. `cluster` is None where nothing tells it.
 
-    `basis` says where its config comes from. `unread` is why there are no live offsets in `context`, if there are none.
+    `basis` says where its config comes from. `saved` are the live offsets where they are too many to be held; `unread`
+    is why there are neither these nor any in `context`.
     """
 
     cluster: ClusterName | None
@@ -37,6 +40,12 @@ class Subject:
     unread: str = ""
     absent: bool = False
     """The cluster answered, and has no such connector."""
+    saved: SavedOffsets | None = None
+
+    @property
+    def standing(self) -> Offsets | SavedOffsets | None:
+        """The offsets that stand; None where they are not known."""
+        return self.saved if self.saved is not None else self.context.live
 
     def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> Subject:
         """The same for a document that acknowledges this."""
@@ -86,14 +95,19 @@ def locate(clients: Clients, name: ConnectorName) -> ClusterName:
     return _only(found, found.there, name, list(clients))
 
 
-def live_offsets(client: ConnectClient, name: ConnectorName) -> Offsets:
-    """What stands. Raises ConnectRefused where the workers are too old to say, or whatever else they answer."""
+def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Offsets | SavedOffsets:
+    """What stands; where it is too much to be held, in a file in the folder, which may be not there.
+
+    Raises ConnectRefused where the workers are too old to say, or whatever else they answer, and UsageError where the
+    file cannot be written.
+    """
     from gitops_connect.model.observed import OFFSETS_SINCE
+    from gitops_connect.observed import MAX_HELD
 
     version = client.info().version
     if version < OFFSETS_SINCE:
         raise ConnectRefused(f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (3.5 can)")
-    return client.offsets(name)
+    return client.save_offsets(name, folder / "standing.jsonl", MAX_HELD)
 
 
 def repository_of(settings: Settings) -> Declared | None:
@@ -107,12 +121,15 @@ def repository_of(settings: Settings) -> Declared | None:
         return None
 
 
-def look(clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None) -> Subject:
+def look(
+    clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None, folder: Path
+) -> Subject:
     """Everything about one connector, its declared config before that of the cluster.
 
-    `clients` are those that may be asked: none of them, offline. Raises UsageError where several clusters come into
-    question, NotFound where none does.
+    `clients` are those that may be asked: none of them, offline. Offsets that are too many to be held go into `folder`.
+    Raises UsageError where several clusters come into question, NotFound where none does.
     """
+    from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.model.manifests import ManifestContext
 
     wanted = _declared(declared, clusters, name)
@@ -122,18 +139,19 @@ def look(clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName,
         return Subject(None, ManifestContext(name), "")
     found.names |= {one.name for cluster in clusters for one in _connectors(declared, cluster)}
     cluster = _only(found, possible, name, clusters)
-    live, unread = _live(clients, cluster, name, found)
+    standing, unread = _standing(clients, cluster, found, (name, folder))
+    live, saved = (None, standing) if isinstance(standing, SavedOffsets) else (standing, None)
     schemas = _schemas(declared)
     if cluster in wanted:
         from gitops_connect.manifest_contexts import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
-        return Subject(cluster, context_of(wanted[cluster], live, schemas), "as declared", unread, absent)
+        return Subject(cluster, context_of(wanted[cluster], live, schemas), "as declared", unread, absent, saved)
     from gitops_connect.model.shapes import schema_of
 
     config = _observed_config(clients[cluster], name)
     context = ManifestContext(name, config, live, schema_of(config, schemas))
-    return Subject(cluster, context, "as it is on the cluster", unread)
+    return Subject(cluster, context, "as it is on the cluster", unread, saved=saved)
 
 
 def _only(
@@ -154,14 +172,18 @@ def _only(
     return possible[0]
 
 
-def _live(clients: Clients, cluster: ClusterName, name: ConnectorName, found: Sighting) -> tuple[Offsets | None, str]:
+def _standing(
+    clients: Clients, cluster: ClusterName, found: Sighting, of: tuple[ConnectorName, Path]
+) -> tuple[Offsets | SavedOffsets | None, str]:
+    """What stands, or why that is not known."""
+    name, folder = of
     if not clients:
         return None, "offline"
     if cluster not in found.there:
         why = next((str(error) for error in found.failures), f"connector {name!r} is not on the cluster {cluster}")
         return None, why
     try:
-        return live_offsets(clients[cluster], name), ""
+        return live_offsets(clients[cluster], name, folder), ""
     except GitopsConnectError as error:
         return None, str(error)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.cli.console import tell
-from gitops_connect.cli.files import write_new
+from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.files import refuse_old, write_new
+from gitops_connect.cli.subject import look, repository_of
 from gitops_connect.errors import Stalled, UsageError
 
 if TYPE_CHECKING:
+    from gitops_connect.cli.large_checks import SparkDesk
     from gitops_connect.cli.subject import Subject
     from gitops_connect.model.manifests import ManifestVerdict
     from gitops_connect.model.names import ClusterName, OperationName
@@ -26,40 +29,112 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 253
 
 
-def prepare(world: World, clusters: Sequence[ClusterName], change: str) -> ChangeDocument:
-    """The document that takes the change back, as things stand now.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the document is written; None: to stdout. Raises UsageError for a name that would not be read as YAML."""
+
+    path: Path | None
+    force: bool
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.path.suffix not in (".yaml", ".yml"):
+            raise UsageError(f"{self.path} is to hold YAML: name it *.yaml")
+
+
+def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Target) -> None:
+    """Write the document that takes the change back, as things stand now.
 
     Raises what its parts raise, and what Connect answers: without the offsets that stand, nobody can say what has to be
     acknowledged.
     """
-    from dataclasses import replace
-
-    from gitops_connect.cli.subject import look, repository_of
+    from gitops_connect.cli import large_checks
 
     cluster, record = find_change(world, clusters, change)
+    require_effect(record)
+    with large_checks.opened(world.settings) as desk:
+        declared = repository_of(world.settings)
+        client = {cluster: world.clients[cluster]}
+        subject = look(client, [cluster], record.connector, declared, desk.folder)
+        if subject.standing is None and not subject.absent:
+            raise Stalled(f"what has to be acknowledged cannot be told: {subject.unread}")
+        if subject.absent:
+            tell(f"note: {subject.unread}: what has to be acknowledged is told by the plan that creates it")
+        if later := later_changes(world, cluster, record):
+            tell(f"note: applied since, and taken back with it: {', '.join(later)}")
+        name = new_name(change, known_names(world, cluster, declared))
+        if record.entries is None and subject.saved is None:
+            _write_small(world, record, subject, (name, target))
+        else:
+            _write_large(world, record, subject, (name, target), desk)
+
+
+def _write_small(world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target]) -> None:
+    from gitops_connect.report import change_document
+
+    cluster, (name, target) = _cluster_of(subject), named
     before = stood_before(world, cluster, record)
-    declared = repository_of(world.settings)
-    subject = look({cluster: world.clients[cluster]}, [cluster], record.connector, declared)
-    if subject.context.live is None and not subject.absent:
-        raise Stalled(f"what has to be acknowledged cannot be told: {subject.unread}")
-    if subject.absent:
-        tell(f"note: {subject.unread}: what has to be acknowledged is told by the plan that creates it")
     live = live_after(world, cluster, record, subject.context.live or {})
-    if later := later_changes(world, cluster, record):
-        tell(f"note: applied since, and taken back with it: {', '.join(later)}")
-    name = new_name(change, known_names(world, cluster, declared))
     subject = replace(subject, context=replace(subject.context, live=live))
-    return document_for(name, record, before, subject, world.settings)
+    made = document_for(name, record, before, subject, world.settings)
+    if target.path is not None:
+        write(made, target.path, force=target.force)
+    elif change_document.fits(made.offsets):
+        emit(change_document.render(made))
+    else:
+        raise _no_room(len(made.offsets))
+    say_what_next(made, target.path, len(made.offsets))
 
 
-def say_what_next(made: ChangeDocument, out: Path | None) -> None:
-    """For whoever has asked, on stderr."""
+def _write_large(
+    world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target], desk: SparkDesk
+) -> None:
+    """By way of a file with an entry a line, which goes beside the document."""
+    from gitops_connect.cli import large_undo
+    from gitops_connect.model.operations import OperationKind
+    from gitops_connect.report import change_document
+
+    name, target = named
+    large_undo.require_finished(record)
+    lines = desk.folder / "before.jsonl"
+    count = large_undo.written(_blocks_before(world, _cluster_of(subject), record), lines)
+    if count and target.path is None:
+        raise _no_room(count)
+    kind = OperationKind.REPLACE if count else OperationKind.RESET
+    acknowledge = large_undo.acknowledged(lines, kind, subject, desk, world.settings)
+    made = replace(_document(name, record, subject, kind), acknowledge=acknowledge)
+    if target.path is None:
+        emit(change_document.render(made))
+    else:
+        refuse_old(target.path, force=target.force)
+        beside = large_undo.write_manifest(lines, target.path, force=target.force) if count else None
+        made = replace(made, manifest=f"./{beside.name}" if beside is not None else "")
+        write_new(target.path, change_document.render(made), force=target.force)
+    say_what_next(made, target.path, count)
+
+
+def _blocks_before(world: World, cluster: ClusterName, record: OperationRecord) -> Iterator[bytes]:
+    from gitops_connect.ledger.pieces import Part
+    from gitops_connect.report.change_document import json_lines
+
+    if record.entries is not None:
+        yield from world.ledger.operations.pieces(cluster, record.name, Part.BEFORE)
+    elif before := stood_before(world, cluster, record):
+        yield json_lines(before).encode()
+
+
+def _no_room(count: int) -> UsageError:
+    return UsageError(f"{count:,} offsets do not fit into one document: name a file with --out")
+
+
+def say_what_next(made: ChangeDocument, out: Path | None, count: int) -> None:
+    """For whoever has asked, on stderr. `count`: so many offsets are in it."""
     where = f"Wrote {out}" if out is not None else "This is the document"
+    beside = f", with {made.manifest} beside it" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)
     acknowledged = f"; it acknowledges {needed}" if needed else ""
-    offsets = "1 offset" if len(made.offsets) == 1 else f"{len(made.offsets):,} offsets"
+    offsets = "1 offset" if count == 1 else f"{count:,} offsets"
     tell(
-        f"{where}: {made.kind.value}, {offsets}{acknowledged}."
+        f"{where}{beside}: {made.kind.value}, {offsets}{acknowledged}."
         " Nothing was changed on the cluster.\n"
         "Next: commit it to the repository, look at what gitops-connect plan says of it, and apply."
     )
@@ -80,19 +155,24 @@ def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tup
     return found[0]
 
 
-def stood_before(world: World, cluster: ClusterName, record: OperationRecord) -> Offsets:
-    """The offsets that the change found. Raises Stalled where there is nothing to undo, or nothing was saved."""
+def require_effect(record: OperationRecord) -> None:
+    """Raises Stalled where there is nothing to undo."""
     from gitops_connect.model.operations import OperationState
 
-    name = record.name
     if record.state in (OperationState.INTENDED, OperationState.FAILED):
         why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
-        raise Stalled(f"{name} never had an effect{why}, so there is nothing to undo")
-    snapshot = world.ledger.operations.snapshot(cluster, name)
-    if snapshot is None:
+        raise Stalled(f"{record.name} never had an effect{why}, so there is nothing to undo")
+    if record.before is None:
         raise Stalled(
-            f"what stood before {name} is not known: it was not applied with this ledger, which saved nothing"
+            f"what stood before {record.name} is not known: it was not applied with this ledger, which saved nothing"
         )
+
+
+def stood_before(world: World, cluster: ClusterName, record: OperationRecord) -> Offsets:
+    """The offsets that the change found. Raises Stalled where they were not saved."""
+    snapshot = world.ledger.operations.snapshot(cluster, record.name)
+    if snapshot is None:
+        raise Stalled(f"what stood before {record.name} is not known: the ledger saved nothing")
     return snapshot
 
 
@@ -143,25 +223,33 @@ def document_for(
     """The document that makes `before` stand again, with what it has to acknowledge as things stand now."""
     from gitops_connect.cli.manifest_checks import needed, review_of
     from gitops_connect.model.operations import OperationKind
-    from gitops_connect.report.change_document import ChangeDocument
 
-    if subject.cluster is None:
-        raise UsageError("the cluster of the change is not known")
     kind = OperationKind.REPLACE if before else OperationKind.RESET
     reviewed = review_of(subject, kind, before, settings)
     if not reviewed.patch:
         tell("note: exactly these offsets stand already: the document would change nothing")
-    when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
-    reason = f"puts back what stood before {record.name} ({when}, commit {record.revision[:7]})"
     unread = any(one.unread for one in _verdicts(kind, before, subject))
     acknowledge = needed(reviewed.refusals, unread=unread)
-    return ChangeDocument(name, subject.cluster, record.connector, kind, reason, before, acknowledge)
+    return replace(_document(name, record, subject, kind), offsets=before, acknowledge=acknowledge)
+
+
+def _document(name: OperationName, record: OperationRecord, subject: Subject, kind: OperationKind) -> ChangeDocument:
+    """Without its offsets."""
+    from gitops_connect.report.change_document import ChangeDocument
+
+    when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
+    reason = f"puts back what stood before {record.name} ({when}, commit {record.revision[:7]})"
+    return ChangeDocument(name, _cluster_of(subject), record.connector, kind, reason)
+
+
+def _cluster_of(subject: Subject) -> ClusterName:
+    if subject.cluster is None:
+        raise UsageError("the cluster of the change is not known")
+    return subject.cluster
 
 
 def _verdicts(kind: OperationKind, before: Offsets, subject: Subject) -> list[ManifestVerdict]:
     """What the rules say of the offsets: as `validate` will see them, and as the plan, which knows what stands."""
-    from dataclasses import replace
-
     from gitops_connect.checks import small
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.manifests import Manifest, ManifestEntry
@@ -181,12 +269,8 @@ def _verdicts(kind: OperationKind, before: Offsets, subject: Subject) -> list[Ma
 
 def write(document: ChangeDocument, out: Path, *, force: bool) -> list[Path]:
     """The document, and beside it its manifest where it has many offsets. Raises UsageError; returns the paths."""
-    from dataclasses import replace
-
     from gitops_connect.report import change_document
 
-    if out.suffix not in (".yaml", ".yml"):
-        raise UsageError(f"{out} is to hold YAML: name it *.yaml")
     if change_document.fits(document.offsets):
         write_new(out, change_document.render(document), force=force)
         return [out]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.differences import Difference
+from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report import offsets
 from gitops_connect.report.offsets_json import difference_value
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.problems import problems_value, totals
+from gitops_connect.report.text import TextReport
+
+_MOST_MOVES = 5
+_IN_ONE_LINE = 2
+"""Rules; more of them get a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,10 @@ class CheckedManifest:
     `basis` says where the connector's config comes from, and is empty where none is known. `difference` is None where
     the manifest has errors, or (`why_not`) the offsets that stand are not known; `acknowledge` is what a document that
     does this has to say. `counts` are the offenders of each rule, and `errors` those that are errors: all of them, also
-    where `diagnostics` names some and has the rest as a number.
+    where `diagnostics` names some and has the rest as a number. `distribution` is as that of a `LargeVerdict`.
+
+    `files` are those that `file` stands for. `spark` is the master where it was checked; empty: in this process. That
+    took `seconds`, with everything that it needed.
     """
 
     file: str
@@ -33,12 +42,16 @@ class CheckedManifest:
     kind: OperationKind
     entries: int
     partitions: int
-    diagnostics: Diagnostics
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
     counts: Mapping[str, int] = field(default_factory=dict)
     errors: int = 0
     difference: Difference | None = None
     acknowledge: tuple[Acknowledgement, ...] = ()
     why_not: str = ""
+    distribution: Mapping[Direction, tuple[int, ...]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    spark: str = ""
+    seconds: float = 0
 
     @property
     def warnings(self) -> int:
@@ -46,37 +59,58 @@ class CheckedManifest:
         return sum(self.counts.values()) - self.errors
 
 
-def summary(checked: CheckedManifest) -> str:
-    """A few lines for a person, after the problems themselves."""
-    lines = [_what(checked), _problems(checked)]
+def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
+    """What a person wants to know, after the problems themselves. `coloured` is decided by the caller."""
+    lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
         lines.append(f"as {checked.kind.value}, from what stands now: {offsets.counts(checked.difference)}")
+        moves = islice(offsets.difference_lines(checked.difference, _MOST_MOVES, "offsets diff, or -o json"), 1, None)
+        lines += TextReport(coloured=coloured).offsets(moves).splitlines()
     elif checked.why_not:
         lines.append(f"not compared with the offsets that stand: {one_line(checked.why_not)}")
     needed = ", ".join(one.value for one in checked.acknowledge)
     lines += [f"a document that does this says `acknowledge: [{needed}]`"] if needed else []
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in (*lines, f"checked {effort(checked)}"))
 
 
-def _what(checked: CheckedManifest) -> str:
+def subject_words(checked: CheckedManifest) -> str:
+    """Which manifest it is, for which connector, and how much is in it."""
     where = f" on {checked.cluster}" if checked.cluster is not None else ""
     basis = checked.basis or "nothing is known of it, so only what holds for every connector is checked"
+    files = f" ({len(checked.files):,} files)" if len(checked.files) > 1 else ""
     entries = "1 entry" if checked.entries == 1 else f"{checked.entries:,} entries"
     partitions = "1 partition" if checked.partitions == 1 else f"{checked.partitions:,} partitions"
-    return f"{one_line(checked.file)} for {checked.connector}{where} ({basis}): {entries}, {partitions}"
+    return f"{one_line(checked.file)}{files} for {checked.connector}{where} ({basis}): {entries}, {partitions}"
 
 
-def _problems(checked: CheckedManifest) -> str:
+def effort(checked: CheckedManifest) -> str:
+    """How long it took, and where: `in 4.8 s, on Spark (local[*])`."""
+    where = f"on Spark ({one_line(checked.spark)})" if checked.spark else "in this process"
+    return f"in {checked.seconds:.1f} s, {where}"
+
+
+def _problems(checked: CheckedManifest) -> Iterator[str]:
     found = totals(checked.errors, checked.warnings)
-    counts = sorted(checked.counts.items(), key=lambda one: (-one[1], one[0]))
-    told = ", ".join(f"{count:,} {rule}" for rule, count in counts)
-    return f"{found} ({told})" if told else found
+    counts = ranked_rules(checked)
+    if len(counts) > _IN_ONE_LINE:
+        width = max(len(f"{count:,}") for _, count in counts)
+        yield f"{found}:"
+        yield from (f"  {count:>{width},} {rule}" for rule, count in counts)
+    else:
+        told = ", ".join(f"{count:,} {rule}" for rule, count in counts)
+        yield f"{found} ({told})" if told else found
+
+
+def ranked_rules(checked: CheckedManifest) -> list[tuple[str, int]]:
+    """The rules with their offenders, the most of them first."""
+    return sorted(checked.counts.items(), key=lambda one: (-one[1], one[0]))
 
 
 def as_json(checked: CheckedManifest) -> str:
     """Everything, with each problem and each partition that moves."""
     value = {
         "file": checked.file,
+        "files": list(checked.files),
         "connector": checked.connector,
         "cluster": checked.cluster,
         "operation": checked.kind.value,
@@ -86,7 +120,10 @@ def as_json(checked: CheckedManifest) -> str:
         "warnings": checked.warnings,
         "rules": dict(sorted(checked.counts.items())),
         "difference": None if checked.difference is None else difference_value(checked.difference),
+        "distribution": {way.value: list(numbers) for way, numbers in checked.distribution.items()},
         "acknowledge": [one.value for one in checked.acknowledge],
         "diagnostics": problems_value(checked.diagnostics),
+        "spark": checked.spark or None,
+        "seconds": round(checked.seconds, 3),
     }
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

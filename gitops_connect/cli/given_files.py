@@ -1,0 +1,112 @@
+"""The manifest that a command line names: a file, a folder or a glob, as a document's path means them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitops_connect.errors import UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.documents import Blob
+    from gitops_connect.model.manifests import Manifest
+    from gitops_connect.model.names import ConnectorName
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_TOO_LARGE = "manifest/too-large"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFiles:
+    """The files of one manifest, as they are shown and where they are; `size` is in bytes. At least one."""
+
+    shown: str
+    paths: tuple[Path, ...]
+    size: int
+
+    @property
+    def are_certainly_large(self) -> bool:
+        """Whether a look at their names and sizes shows that they are not for this process."""
+        from gitops_connect.desired.manifests import MAX_SIZE
+        from gitops_connect.desired.manifests.formats import is_manifest
+
+        if not all(is_manifest(path.name) for path in self.paths):
+            return False
+        return self.size > MAX_SIZE or any(path.suffix.lower() == ".parquet" for path in self.paths)
+
+    def read(self) -> Manifest | None:
+        """None where they are too large for this process. Raises UsageError where one cannot be read."""
+        from gitops_connect.desired import manifests
+        from gitops_connect.desired.manifests.formats import is_manifest
+
+        manifest = manifests.parse_all(_blob(path) for path in self.paths)
+        is_too_large = any(fault.rule == _TOO_LARGE for fault in manifest.faults)
+        return None if is_too_large and all(is_manifest(path.name) for path in self.paths) else manifest
+
+
+def find(path: Path, connector: ConnectorName) -> GivenFiles:
+    """What stands at that path. A folder means the file in it that has the connector's name, or else all in it.
+
+    Raises UsageError where there is nothing, or it cannot be read.
+    """
+    from gitops_connect.model.globs import folder_of, is_glob
+
+    text = path.as_posix()
+    try:
+        if path.is_file():
+            return _given(text, [path])
+        if path.is_dir():
+            return _given(text, list(_found(path, "", connector)))
+        if is_glob(text):
+            folder = folder_of(text)
+            below = Path(folder or ("/" if text.startswith("/") else "."))
+            return _given(text, list(_found(below, text.removeprefix(folder).lstrip("/"), connector)))
+    except OSError as error:
+        raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
+    if _URI.match(text):
+        raise UsageError(f"{path} is no file of this machine: what a document names by its uri is checked by plan")
+    raise UsageError(f"cannot read the manifest {path}: there is no such file or folder")
+
+
+def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
+    """The same files as of a document in the repository whose folder this is."""
+    from gitops_connect.desired.manifest_files import Lost, ManifestFiles
+    from gitops_connect.model.entries import Entry
+
+    entries = [Entry(path.relative_to(folder).as_posix(), "", None) for path in _files_below(folder)]
+    met = ManifestFiles(entries).find(pattern, "", connector)
+    if isinstance(met, Lost):
+        what = f"is met by {(folder / pattern).as_posix()!r}" if pattern else f"is in the folder {folder.as_posix()!r}"
+        raise UsageError(f"no manifest {what}: {_hint()}")
+    yield from (folder / entry.path for entry in met)
+
+
+def _hint() -> str:
+    from gitops_connect.desired.manifests.formats import SUFFIXES
+
+    return f"one is told by its suffix ({', '.join(SUFFIXES)}), and what begins with _ or . is passed over"
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(folder):
+        yield from (Path(place) / name for name in names)
+
+
+def _given(shown: str, paths: list[Path]) -> GivenFiles:
+    return GivenFiles(shown, tuple(paths), sum(path.stat().st_size for path in paths))
+
+
+def _blob(path: Path) -> Blob:
+    """No more than one byte more than is allowed is read."""
+    from gitops_connect.desired.manifests import MAX_SIZE
+    from gitops_connect.model.documents import Blob
+
+    try:
+        with path.open("rb") as stream:
+            return Blob(path.as_posix(), "", stream.read(MAX_SIZE + 1))
+    except OSError as error:
+        raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error

@@ -1,0 +1,96 @@
+"""Undoing a change whose offsets, or those that stand, are too many to be held: by way of files, and Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitops_connect.cli.console import tell
+from gitops_connect.errors import Stalled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitops_connect.cli.large_checks import SparkDesk
+    from gitops_connect.cli.subject import Subject
+    from gitops_connect.model.large_manifests import SavedOffsets
+    from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationRecord
+    from gitops_connect.settings.sections import Settings
+
+_PLAIN = 1024 * 1024
+"""Bytes up to which a manifest is written as text: its lines are seen in a difference of git then."""
+
+
+def require_finished(record: OperationRecord) -> None:
+    """Raises Stalled for one that is open: what will stand once it is finished nobody can hold."""
+    from gitops_connect.model.operations import OperationState
+
+    if record.state is OperationState.OPEN:
+        raise Stalled(
+            f"{record.name} was begun and is not finished: the next apply goes on with it; undo it after that"
+        )
+
+
+def written(blocks: Iterable[bytes], path: Path) -> int:
+    """Whole lines, put into a file; returns how many. Raises OSError, and what the blocks raise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with path.open("wb") as stream:
+        for block in blocks:
+            stream.write(block)
+            count += block.count(b"\n")
+    return count
+
+
+def acknowledged(
+    lines: Path, kind: OperationKind, subject: Subject, desk: SparkDesk, settings: Settings
+) -> tuple[Acknowledgement, ...]:
+    """What a document with these offsets has to acknowledge as things stand now.
+
+    Where the rules will hold it up all the same, that is told. Raises what Spark raises.
+    """
+    from gitops_connect.cli.manifest_checks import needed, refusals_of
+    from gitops_connect.large_changes.questions import Question
+    from gitops_connect.model.diagnostics import Location
+    from gitops_connect.model.differences import Difference, Direction
+    from gitops_connect.model.large_manifests import LargeFile
+    from gitops_connect.model.operations import Acknowledgement, OperationKind
+
+    if kind is OperationKind.RESET:
+        standing = _count(subject.standing)
+        removed = Difference({Direction.REMOVED: standing} if standing else {})
+        return needed(refusals_of(subject, kind, removed, settings), unread=False)
+    planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
+    files = (LargeFile("the document", str(lines)),)
+    live = subject.standing if subject.standing is not None else {}
+    asked = Question(Location("the document"), files, planned, kind, live)
+    compared, known, unknown = desk.ask([replace(asked, is_judged=False), asked, replace(asked, live=None)])
+    if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
+        tell(f"note: the rules will hold the document up: {wrong[0].summary} [{wrong[0].rule}]")
+    difference = compared.difference or Difference()
+    if not any(count for way, count in difference.counts.items() if way is not Direction.SAME):
+        tell("note: exactly these offsets stand already: the document would change nothing")
+    unread = bool(known.unread or unknown.unread)
+    return needed(refusals_of(subject, kind, difference, settings), unread=unread)
+
+
+def write_manifest(lines: Path, out: Path, *, force: bool) -> Path:
+    """The manifest beside the document: compressed, where it is large. Raises UsageError; returns its path."""
+    from gitops_connect.cli.files import write_new
+    from gitops_connect.cli.large_checks import blocks_of
+    from gitops_connect.desired.manifests.packing import packed
+
+    is_large = lines.stat().st_size > _PLAIN
+    beside = out.with_suffix(".jsonl.zst" if is_large else ".jsonl")
+    blocks = blocks_of(lines)
+    write_new(beside, packed(blocks) if is_large else blocks, force=force)
+    return beside
+
+
+def _count(standing: SavedOffsets | object) -> int:
+    from gitops_connect.model.large_manifests import SavedOffsets
+
+    if isinstance(standing, SavedOffsets):
+        return standing.entries
+    return len(standing) if isinstance(standing, dict) else 0

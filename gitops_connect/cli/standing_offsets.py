@@ -1,0 +1,156 @@
+"""The offsets that stand, for `offsets get`: shown, or saved as a manifest; too many of them are only streamed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.files import new_file, refuse_old, write_new
+from gitops_connect.cli.options import TableOutput
+from gitops_connect.errors import UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.large_manifests import SavedOffsets
+    from gitops_connect.model.names import ClusterName, ConnectorName
+    from gitops_connect.model.offsets import Offsets
+    from gitops_connect.settings.sections import Settings
+
+_BLOCK = 256 * 1024
+_FIRST = 10
+"""As many of those that are too many are shown."""
+_BODY = (".json", ".yaml", ".yml")
+_LINES = (".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Where offsets are to be saved. Raises UsageError where that is no place for them."""
+
+    file: Path
+    force: bool
+
+    def __post_init__(self) -> None:
+        if self.file.suffix not in (*_BODY, *_LINES):
+            raise UsageError(f"{self.file} is to hold JSON: name it *.json, or *.jsonl for an entry a line")
+        refuse_old(self.file, force=self.force)
+
+
+@contextmanager
+def fetched(
+    settings: Settings, clusters: tuple[ClusterName, ...], connector: ConnectorName, beside: Path | None
+) -> Iterator[Offsets | SavedOffsets]:
+    """What stands. If it is a file, it lies in the folder `beside`, or wherever there is room, and only for the block.
+
+    Raises what `subject.locate` and `subject.live_offsets` raise.
+    """
+    from gitops_connect.cli.progress import progress
+    from gitops_connect.cli.subject import clients_of, live_offsets, locate
+
+    with _room(beside) as folder:
+        with progress("Offsets") as say, clients_of(settings, clusters) as clients:
+            say(f"asking for those of {connector}")
+            found = live_offsets(clients[locate(clients, connector)], connector, folder)
+        yield found
+
+
+@contextmanager
+def _room(beside: Path | None) -> Iterator[Path]:
+    try:
+        room = tempfile.TemporaryDirectory(prefix=".gitops-connect-", dir=beside)
+    except OSError as error:
+        raise UsageError(f"cannot write into the folder {beside or tempfile.gettempdir()}: {error.strerror}") from error
+    with room as folder:
+        yield Path(folder)
+
+
+def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
+    """Print them. Of those that are too many, a table has the first ones."""
+    from gitops_connect.model.large_manifests import SavedOffsets
+
+    if not isinstance(found, SavedOffsets):
+        emit(_listed(found, output))
+        return
+    match output:
+        case TableOutput.TABLE:
+            emit(_first(found))
+        case TableOutput.JSON:
+            for block in _body(found):
+                emit(block.decode())
+        case TableOutput.YAML:
+            raise UsageError(f"{found.entries:,} offsets are too many for YAML: -o json, or --save FILE.jsonl")
+        case _:
+            assert_never(output)
+
+
+def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
+    """Write them to a file, which is a valid manifest. Raises UsageError where that cannot be done."""
+    from gitops_connect.model.large_manifests import SavedOffsets
+    from gitops_connect.report.change_document import json_lines
+
+    file, is_lines = saving.file, saving.file.suffix in _LINES
+    if not isinstance(found, SavedOffsets):
+        text = json_lines(found) if is_lines else _listed(found, TableOutput.JSON)
+        write_new(file, text, force=saving.force)
+    elif is_lines:
+        with new_file(file, force=saving.force) as aside:
+            shutil.move(found.path, aside)
+    else:
+        write_new(file, _body(found), force=saving.force)
+    count = found.entries if isinstance(found, SavedOffsets) else len(found)
+    tell(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file}.")
+    if not count:
+        tell("note: a manifest has at least one entry; to take all offsets away, write operation: reset")
+
+
+def _listed(found: Offsets, output: TableOutput) -> str:
+    from gitops_connect.model.offsets import to_json
+    from gitops_connect.report.table import as_json, as_yaml
+
+    match output:
+        case TableOutput.TABLE:
+            return _table(sorted(found.items()))
+        case TableOutput.JSON:
+            return as_json({"offsets": list(to_json(found))})
+        case TableOutput.YAML:
+            return as_yaml({"offsets": list(to_json(found))})
+        case _:
+            assert_never(output)
+
+
+def _table(offsets: list[tuple[str, str]]) -> str:
+    from gitops_connect.model.offsets import OffsetText, PartitionText
+    from gitops_connect.report.offsets import offset_words, partition_words
+    from gitops_connect.report.table import table
+
+    rows = [(partition_words(PartitionText(one)), offset_words(OffsetText(offset))) for one, offset in offsets]
+    return table(("PARTITION", "OFFSET"), rows)
+
+
+def _first(found: SavedOffsets) -> str:
+    import json
+
+    from gitops_connect.model.offsets import offset_text, partition_text
+
+    with Path(found.path).open(encoding="utf-8") as stream:
+        entries = [json.loads(line) for line in islice(stream, _FIRST)]
+    shown = [(partition_text(one["partition"]), offset_text(one["offset"])) for one in entries]
+    megabytes = found.size / 1_000_000
+    advice = f"{found.entries:,} offsets, {megabytes:,.0f} MB; these are the first {_FIRST} as Connect has them.\n"
+    return f"{_table(list(shown))}{advice}All of them: --save FILE.jsonl, which is a manifest, or -o json\n"
+
+
+def _body(found: SavedOffsets) -> Iterator[bytes]:
+    """As Connect answers: one object, with an entry a line."""
+    before = b'{"offsets": [\n  '
+    with Path(found.path).open("rb") as stream:
+        while lines := stream.readlines(_BLOCK):
+            yield before + b",\n  ".join(line.rstrip(b"\n") for line in lines)
+            before = b",\n  "
+    yield b"\n]}\n"

@@ -1,0 +1,193 @@
+"""What `offsets check --report` found, as a page for a browser: the rules with their first offenders, and the moves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.report import offsets
+from gitops_connect.report.bars import bars, is_by_factors
+from gitops_connect.report.manifests import CheckedManifest, effort, ranked_rules
+from gitops_connect.report.page import code, facts, frame, shown, table
+from gitops_connect.report.problems import totals
+
+_REST = re.compile(r"[\d,]+ more of this rule, [\d,]+ in all")
+"""Said in place of offenders that are not named (`checks.small.rest`); the page counts them itself."""
+_CHARTS = {
+    Direction.REWIND: ("How far back", "bar-rewind"),
+    Direction.FORWARD: ("How far forward", "bar-forward"),
+}
+_MEANINGS = {
+    Direction.REWIND: "come again",
+    Direction.FORWARD: "are skipped",
+    Direction.CHANGED: "back or forward cannot be told",
+    Direction.NEW: "had no offset",
+    Direction.REMOVED: "begin anew",
+    Direction.SAME: "stay as they are",
+}
+_OPEN = 3
+"""Rules whose offenders are unfolded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What has written the page, and when."""
+
+    program: str
+    when: datetime
+
+
+def render(checked: CheckedManifest, origin: Origin) -> str:
+    """The page; the list of all offenders, `offenders.parquet`, lies beside it."""
+    main = [*_head(checked), *_moves(checked), *_problems(checked)]
+    return frame(
+        f"{checked.file} for {checked.connector}: {_verdict(checked)}",
+        ["<main>", *main, "</main>", _foot(checked, origin)],
+    )
+
+
+def _verdict(checked: CheckedManifest) -> str:
+    return totals(checked.errors, checked.warnings)
+
+
+def _head(checked: CheckedManifest) -> Iterator[str]:
+    yield f"<header><h1>{code(checked.file)} for {shown(checked.connector)}</h1>"
+    where = f" on the cluster {shown(checked.cluster)}" if checked.cluster is not None else ""
+    basis = checked.basis or "nothing is known of it, so only what holds for every connector is checked"
+    yield f'<p class="soft">The connector{where}, {shown(basis)}; as operation {code(checked.kind.value)}.</p>'
+    if len(checked.files) > 1:
+        yield _files(checked.files)
+    word = "error" if checked.errors else "warning" if checked.warnings else "good"
+    yield f'<p class="verdict {word}">{shown(_verdict(checked)).capitalize()}</p>'
+    if checked.errors:
+        yield "<p>A document with this manifest is held up until these are mended.</p>"
+    if checked.acknowledge:
+        needed = ", ".join(one.value for one in checked.acknowledge)
+        yield f"<p>A document that does this says {code(f'acknowledge: [{needed}]')}.</p>"
+    yield "</header>"
+    yield facts(
+        [
+            ("Entries", f"{checked.entries:,}"),
+            ("Partitions", f"{checked.partitions:,}"),
+            ("Errors", f"{checked.errors:,}"),
+            ("Warnings", f"{checked.warnings:,}"),
+            ("Offsets that change", _changing(checked.difference)),
+        ]
+    )
+
+
+def _files(names: Sequence[str]) -> str:
+    listed = "".join(f"<li>{code(name)}</li>" for name in names)
+    return f"<details><summary>{len(names):,} files</summary><ul>{listed}</ul></details>"
+
+
+def _changing(difference: Difference | None) -> str:
+    if difference is None:
+        return "not known"
+    return f"{sum(count for way, count in difference.counts.items() if way is not Direction.SAME):,}"
+
+
+def _moves(checked: CheckedManifest) -> Iterator[str]:
+    yield "<h2>What would change</h2>"
+    difference = checked.difference
+    if difference is None:
+        why = checked.why_not or "that is told once the errors are mended"
+        yield f"<p>Not compared with the offsets that stand: {shown(why)}.</p>"
+        return
+    yield _counts(difference)
+    charts = [
+        _chart(way, checked.distribution, difference) for way in _CHARTS if any(checked.distribution.get(way, ()))
+    ]
+    if charts:
+        yield f'<div class="charts" style="margin-top:1rem">{"".join(charts)}</div>'
+    for way, moves in groupby(difference.moves, key=lambda move: move.direction):
+        yield _largest(way, list(moves), difference)
+
+
+def _counts(difference: Difference) -> str:
+    rows = []
+    for way in Direction:
+        if count := difference.counts.get(way, 0):
+            far = difference.distances.get(way, 0)
+            amount = offsets.quantity(far, difference.unit) if far else ""
+            rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {_MEANINGS[way]}".strip())))
+    return table("Partitions, by the way that their offset moves", ("Move", "Partitions", "In all"), rows, (1,))
+
+
+def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], difference: Difference) -> str:
+    counts, (title, style) = distribution[way], _CHARTS[way]
+    unit = difference.unit or "distance"
+    scale = " Bars grow by equal lengths for equal factors." if is_by_factors(counts) else ""
+    missing = difference.counts.get(way, 0) - sum(counts)
+    untold = f" Of {missing:,} the distance cannot be told." if missing > 0 else ""
+    caption = f"Partitions by distance, in {shown(unit)}.{scale}{untold}"
+    return (
+        f'<figure><figcaption><h3>{title}</h3><span class="soft">{caption}</span></figcaption>'
+        f"{bars(counts, style, f'{title}: partitions by distance in {unit}')}</figure>"
+    )
+
+
+def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> str:
+    count = difference.counts.get(way, 0)
+    some = f"the first {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,}, all of them"
+    rows = [
+        (
+            code(offsets.partition_words(move.partition)),
+            code(offsets.offset_words(move.current)),
+            code(offsets.offset_words(move.declared)),
+            shown(offsets.quantity(move.distance, difference.unit)) if move.distance else "",
+        )
+        for move in moves
+    ]
+    lines = table(f"{way.value}: {some}", ("Partition", "Stands now", "Would stand", "Distance"), rows, (3,))
+    return f"<details{' open' if way in _CHARTS else ''}><summary>Largest moves: {way.value}</summary>{lines}</details>"
+
+
+def _problems(checked: CheckedManifest) -> Iterator[str]:
+    yield "<h2>What is wrong</h2>"
+    ranked = ranked_rules(checked)
+    if not ranked:
+        yield "<p>Nothing: every entry holds to every rule.</p>"
+        return
+    named = {
+        rule: [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
+        for rule, _ in ranked
+    }
+    rows = [(code(rule), _severity(named[rule]), f"{count:,}") for rule, count in ranked]
+    yield table("Rules that are broken, by the number of offenders", ("Rule", "Severity", "Offenders"), rows, (2,))
+    link = '<a href="offenders.parquet">offenders.parquet</a>'
+    yield f"<p>The first offenders of each rule are below; all of them, with file and line, are in {link}.</p>"
+    for index, (rule, count) in enumerate(ranked):
+        yield _offenders(rule, count, named[rule], is_open=index < _OPEN)
+
+
+def _severity(offenders: Sequence[Diagnostic]) -> str:
+    found = {one.severity for one in offenders}
+    return ", ".join(f'<span class="{one.value}">{one.value}</span>' for one in Severity if one in found)
+
+
+def _offenders(rule: str, count: int, offenders: Sequence[Diagnostic], *, is_open: bool) -> str:
+    hints = {one.hint for one in offenders}
+    hint = f'<p class="soft">{shown(next(iter(hints)))}</p>' if len(hints) == 1 and hints != {""} else ""
+    rows = [
+        (f'<code class="place">{shown(str(one.location))}</code>', _message(one, has_hint=not hint))
+        for one in offenders
+    ]
+    some = f"the first {len(rows):,} of {count:,}" if len(rows) < count else f"{count:,}, all of them"
+    lines = table(f"{rule}: {some}", ("Place", "What is wrong"), rows)
+    return f"<details{' open' if is_open else ''}><summary>{code(rule)}: {count:,}</summary>{hint}{lines}</details>"
+
+
+def _message(one: Diagnostic, *, has_hint: bool) -> str:
+    hint = f'<br><span class="soft">{shown(one.hint)}</span>' if has_hint and one.hint else ""
+    return f"{shown(one.summary)}{hint}"
+
+
+def _foot(checked: CheckedManifest, origin: Origin) -> str:
+    when = f'<time datetime="{origin.when.isoformat(timespec="seconds")}">{origin.when:%Y-%m-%d %H:%M:%S} UTC</time>'
+    return f"<footer><p>Checked {shown(effort(checked))}. Written by {shown(origin.program)}, {when}.</p></footer>"

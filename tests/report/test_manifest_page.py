@@ -1,0 +1,208 @@
+"""The page of `offsets check --report`: complete, made of nothing but itself, and safe from what manifests say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from goldens import assert_golden
+from manifests import MIRROR, mirrored, verdict
+
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.offsets import offset_text, partition_text
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.report.bars import bars
+from gitops_connect.report.manifest_page import Origin, render
+from gitops_connect.report.manifests import CheckedManifest
+
+ORIGIN = Origin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
+CONNECTOR = ConnectorName("orders-source")
+FOREIGN = '</code><script>alert("1")</script>\u202e&amp;\ud800'
+EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+
+
+class Markup(HTMLParser):
+    """What a browser makes of a page: tags, their attributes, and text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.open += [tag] if tag not in EMPTY else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def move(name: str, current: int | None, declared: int | None, direction: Direction) -> Move:
+    distance = abs(current - declared) if current is not None and declared is not None else None
+    texts = [None if one is None else offset_text({"offset": one}) for one in (current, declared)]
+    partition = partition_text({"cluster": "a", "partition": 0, "topic": name})
+    return Move(partition, texts[0], texts[1], direction, distance)
+
+
+MOVES = (
+    move("orders", 5_000_000, 12, Direction.REWIND),
+    move("returns", 700, 690, Direction.REWIND),
+    move("old", 4, None, Direction.REMOVED),
+    move("refunds", 20, 1_000, Direction.FORWARD),
+    move("added", None, 0, Direction.NEW),
+)
+DIFFERENCE = Difference(
+    {
+        Direction.REWIND: 12_034,
+        Direction.REMOVED: 1,
+        Direction.FORWARD: 310,
+        Direction.NEW: 1,
+        Direction.SAME: 987_000,
+    },
+    {Direction.REWIND: 9_123_456, Direction.FORWARD: 310_200},
+    MOVES,
+    "records",
+)
+CLEAN = CheckedManifest(
+    file="offsets/orders.jsonl",
+    connector=CONNECTOR,
+    cluster=ClusterName("local"),
+    basis="as declared",
+    kind=OperationKind.REPLACE,
+    entries=1_000_000,
+    partitions=1_000_000,
+    difference=DIFFERENCE,
+    acknowledge=(Acknowledgement.REWIND, Acknowledgement.TOMBSTONE),
+    distribution={Direction.REWIND: (11_000, 0, 1_030, 3, 0, 0, 1), Direction.FORWARD: (0, 10, 300)},
+    files=("offsets/orders.jsonl",),
+    spark="local[*]",
+    seconds=4.83,
+)
+
+
+def with_errors() -> CheckedManifest:
+    foreign = [mirrored(number, cluster="elsewhere") for number in range(30)]
+    found = verdict([*foreign, mirrored(offset=-5), mirrored(offset="x")], MIRROR)
+    return replace(
+        CLEAN,
+        difference=None,
+        distribution={},
+        acknowledge=(),
+        diagnostics=found.diagnostics,
+        counts=found.counts,
+        errors=found.errors,
+        files=("offsets/one.jsonl", "offsets/two.csv.gz"),
+    )
+
+
+def test_the_page_of_a_manifest_that_can_be_applied() -> None:
+    assert_golden("manifest_page.html", render(CLEAN, ORIGIN))
+
+
+def test_the_page_of_a_manifest_with_errors() -> None:
+    assert_golden("manifest_page_errors.html", render(with_errors(), ORIGIN))
+
+
+@pytest.mark.parametrize("checked", [CLEAN, with_errors()], ids=["clean", "errors"])
+def test_it_needs_nothing_from_elsewhere_and_runs_nothing(checked: CheckedManifest) -> None:
+    page = Markup(render(checked, ORIGIN))
+    assert not page.open, "all that is opened is closed"
+    assert not {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"offenders.parquet"}
+    assert ("lang", "en") in page.attributes
+    assert any(value.startswith("default-src 'none'") for name, value in page.attributes if name == "content")
+
+
+def foreign() -> CheckedManifest:
+    partition, offset = partition_text({"x": FOREIGN[:-1]}), offset_text({"y": FOREIGN[:-1]})
+    one = Move(partition, offset, offset, Direction.REWIND, 3)
+    diagnostic = Diagnostic(Severity.ERROR, f"rule/{FOREIGN}", FOREIGN, Location(FOREIGN, 3), FOREIGN)
+    return replace(
+        CLEAN,
+        file=FOREIGN,
+        files=(FOREIGN, FOREIGN),
+        connector=ConnectorName(FOREIGN),
+        cluster=ClusterName(FOREIGN),
+        basis=FOREIGN,
+        spark=FOREIGN,
+        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), FOREIGN),
+        distribution={Direction.REWIND: (1,)},
+        diagnostics=Diagnostics.of([diagnostic]),
+        counts={diagnostic.rule: 1},
+        errors=1,
+    )
+
+
+@pytest.mark.parametrize("checked", [foreign(), replace(foreign(), difference=None, why_not=FOREIGN)])
+def test_foreign_text_is_text_wherever_it_stands(checked: CheckedManifest) -> None:
+    text = render(checked, Origin(FOREIGN, ORIGIN.when))
+    page, usual = Markup(text), Markup(render(CLEAN, ORIGIN))
+    assert not page.open
+    assert not set(page.tags) - {*usual.tags, "a", "ul", "li", "br"}
+    assert 'alert("1")' in "".join(page.texts)
+    assert not {"\u202e", "\ud800"} & set(text)
+    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"offenders.parquet"}
+    text.encode()
+
+
+def test_a_rule_has_its_number_and_the_first_offenders() -> None:
+    text = "".join(Markup(render(with_errors(), ORIGIN)).texts)
+    assert "manifest/alias: the first 20 of 30" in text
+    assert "offsets/orders.jsonl:31:1" in text
+    assert "more of this rule" not in text, "the page counts what is left out itself"
+
+
+def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
+    text = "".join(Markup(render(replace(CLEAN, difference=None, why_not="offline"), ORIGIN)).texts)
+    assert "No problems" in text
+    assert "Not compared with the offsets that stand: offline." in text
+    assert "every entry holds to every rule" in text
+
+
+# The bars
+
+
+def drawn(counts: tuple[int, ...]) -> list[tuple[str, float, str]]:
+    """Of each row its label, the length of its bar, and what stands at its end."""
+    root = ElementTree.fromstring(bars(counts, "bar-rewind", "title"))  # noqa: S314 - our own text
+    texts = [one.text or "" for one in root.iter("text") if one.get("class") != "tick"]
+    lengths = iter(float(one.get("width", "")) for one in root.iter("rect"))
+    pairs = zip(texts[::2], texts[1::2], strict=True)
+    return [(label, next(lengths) if count != "0" else 0, count) for label, count in pairs]
+
+
+def test_bars_of_like_numbers_are_as_long_as_they_are_many() -> None:
+    (_, first, _), (_, second, _) = drawn((50, 100))
+    assert second == pytest.approx(2 * first, rel=0.01)
+
+
+def test_a_single_move_is_seen_beside_a_million() -> None:
+    rows = drawn((1_000_000, 1))
+    assert rows[0][1] > rows[1][1] > 10
+
+
+def test_bars_begin_with_the_first_that_is_there_and_keep_gaps() -> None:
+    assert [(label, count) for label, _, count in drawn((0, 0, 3, 0, 5))] == [
+        ("100 to 999", "3"),
+        ("1 k to 10 k", "0"),
+        ("10 k to 100 k", "5"),
+    ]
+    assert drawn((*[0] * 18, 1))[0][0] == "1 E to 10 E"
