@@ -12,24 +12,32 @@ from dataclasses import dataclass, replace
 FIRST = 2 << 20
 SMALLEST, LARGEST = 64 << 10, 12 << 20
 """Bytes. The largest is some 140,000 offsets: more at once are not quicker, and need more of a worker's heap."""
-TARGET = 10.0
-"""Seconds that an answer should not take longer than."""
+TARGET, DANGER = 10.0, 45.0
+"""Seconds that an answer should not take longer than; and those from which on the 90 s are near."""
+_QUICKER = 0.75
+"""Half as much should take at most that share of the time, if it is the size that takes it."""
 _WARY = 3
 """After a failure, so many good answers come before each growth."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """The size of the next chunk in bytes. `wary`: something has failed; `good` answers came since it last changed."""
+    """The size of the next chunk in bytes. `wary`: something has failed; `good` answers came since it last changed.
+
+    `slow` is the last chunk whose answer was slow, as bytes and seconds. Where half of it was no quicker, the worker is
+    slow whatever it is sent, and `least` is what it is sent from then on: smaller chunks would only be more of them.
+    """
 
     size: int = FIRST
     wary: bool = False
     good: int = 0
+    slow: tuple[int, float] | None = None
+    least: int = SMALLEST
 
     def accepted(self, sent: int, seconds: float) -> ChunkSize:
         """A chunk of so many bytes was accepted after so long."""
         if seconds > TARGET:
-            return self._resized(min(self.size, sent) // 2)
+            return self._slowed(min(self.size, sent), seconds)
         good = self.good + 1
         # Twice as much takes up to twice as long. A chunk that was far from full says nothing of that.
         is_quick = 2 * seconds <= TARGET and 2 * sent >= self.size
@@ -39,7 +47,14 @@ class ChunkSize:
 
     def failed(self, sent: int) -> ChunkSize:
         """A chunk of so many bytes was not accepted, or nobody knows whether it was."""
-        return replace(self._resized(min(self.size, sent) // 2), wary=True)
+        return replace(self._resized(min(self.size, sent) // 2), wary=True, slow=None, least=SMALLEST)
+
+    def _slowed(self, sent: int, seconds: float) -> ChunkSize:
+        if seconds > DANGER:
+            return replace(self._resized(sent // 2), slow=(sent, seconds), least=SMALLEST)
+        if self.slow is not None and sent < self.slow[0] and seconds > _QUICKER * self.slow[1]:
+            return replace(self._resized(self.slow[0]), slow=None, least=self.slow[0])
+        return replace(self._resized(max(sent // 2, self.least)), slow=(sent, seconds))
 
     def _resized(self, size: int) -> ChunkSize:
         return replace(self, size=max(SMALLEST, min(size, LARGEST)), good=0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitops_connect.apply.chunks import FIRST, LARGEST, SMALLEST, TARGET, ChunkSize
+from gitops_connect.apply.chunks import DANGER, FIRST, LARGEST, SMALLEST, TARGET, ChunkSize
 
 MILLION = 90_000_000
 Worker = Callable[[int], float]
@@ -101,3 +101,20 @@ def test_on_a_slow_worker_no_answer_comes_near_the_limit_of_connect(seconds_a_me
         size = size.accepted(size.size, took) if took < 90 else size.failed(size.size)
     assert slowest < 90
     assert 0.3 + size.size / 1e6 * seconds_a_megabyte <= max(TARGET, 0.3 + SMALLEST / 1e6 * seconds_a_megabyte)
+
+
+def test_where_smaller_chunks_are_no_quicker_they_do_not_get_ever_smaller() -> None:
+    """On a machine that is far too busy, a request takes its time whatever is in it."""
+    size = ChunkSize().accepted(FIRST, 0.1).accepted(2 * FIRST, 0.1)
+    for _ in range(30):
+        size = size.accepted(size.size, 1.2 * TARGET)
+    assert size.size >= FIRST
+
+
+def test_near_the_limit_it_gets_smaller_whatever_was_before() -> None:
+    size = ChunkSize()
+    for seconds in (1.2 * TARGET, 1.2 * TARGET):
+        size = size.accepted(size.size, seconds)
+    assert size.size == size.least == FIRST
+    assert size.accepted(FIRST, 1.1 * DANGER).size == FIRST // 2
+    assert size.failed(FIRST).size == FIRST // 2
