@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gitops_connect.checks.large.field_keys import Values, constant
 from gitops_connect.checks.large.keys import PAD, numbers_of
-from gitops_connect.checks.large.layouts import Formed, LineForm, Lines
-from gitops_connect.checks.large.templates import Template
+from gitops_connect.checks.large.layouts import Field, Formed, LineForm, Lines
+from gitops_connect.checks.large.templates import TEXTS, Template
 from gitops_connect.checks.large.texts import Texts
 from gitops_connect.checks.topics import TopicFilter
+from gitops_connect.model.shape_fields import FieldType
 
+_MINUS = ord("-")
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
@@ -22,7 +26,7 @@ class Certain(NamedTuple):
     """Rows that are well, by their numbers, with what they are. Neither `offset` nor `numbers`: it is null."""
 
     rows: NDArray[np.intp]
-    partition: Texts
+    partition: Sequence[Values]
     offset: Texts | None = None
     numbers: NDArray[np.int64] | None = None
 
@@ -37,11 +41,22 @@ class Certified(NamedTuple):
     def certain(self) -> Certain:
         """What is in them."""
         form, rows, lines = self
-        partition = lines.texts(form.partition)
+        partition = [_values(lines, field) for field in form.fields if field.half == "partition"]
         if form.number is not None:
             starts, ends = lines.places(form.number)
             return Certain(rows, partition, numbers=numbers_of(lines.buffer, ends + PAD, ends - starts))
         return Certain(rows, partition, lines.texts(form.offset) if form.offset else None)
+
+
+def _values(lines: Formed, field: Field) -> Values:
+    if field.span is None:
+        return constant(field.name, field.constant or "")
+    if field.kind is FieldType.FLAG or field.kind in TEXTS:
+        return Values(field.name, lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
+    starts, ends = lines.places(field.span)
+    is_negative = lines.buffer[starts + PAD] == _MINUS
+    numbers = numbers_of(lines.buffer, ends + PAD, ends - starts - is_negative)
+    return Values(field.name, numbers=np.where(is_negative, -numbers, numbers))
 
 
 def certify(lines: Lines, template: Template | None) -> tuple[list[Certified], NDArray[np.intp]]:

@@ -29,12 +29,18 @@ class Secret:
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
         random = np.random.Generator(np.random.Philox(key=np.frombuffer(seed[:16], np.uint64)))
-        drawn = random.integers(0, 2**64, size=2 * _WORDS + 3, dtype=np.uint64) | np.uint64(1)
-        self.mixer, self.starts, self.factors = drawn[0], drawn[1:3], drawn[3:].reshape(2, _WORDS)
+        drawn = random.integers(0, 2**64, size=2 * _WORDS + 5, dtype=np.uint64) | np.uint64(1)
+        self.mixer, self.starts, self.lengths = drawn[0], drawn[1:3], drawn[3:5]
+        self.factors = drawn[5:].reshape(2, _WORDS)
 
     def salt(self, manifest: int) -> int:
         """What keeps the partitions of that manifest apart from those of others."""
         return self.of_long(f"manifest {manifest}".encode())[0] if manifest else 0
+
+    def of_field(self, name: str, kind: str) -> Numbers:
+        """Six odd numbers for the values of that type in the field of that name."""
+        digest = hashlib.blake2b(f"{kind} {name}".encode(), digest_size=48, key=self._seed).digest()
+        return np.frombuffer(digest, np.uint64) | np.uint64(1)
 
     def of_long(self, text: bytes) -> tuple[int, int]:
         """The hash of one text of any length."""
@@ -52,14 +58,21 @@ def words_of(buffer: NDArray[np.uint8]) -> Numbers:
     return np.lib.stride_tricks.as_strided(buffer[:8].view(np.uint64), shape=(len(buffer) - 8,), strides=(1,))
 
 
+def mixed(words: Numbers, secret: Secret) -> Numbers:
+    """Each bit of a word decides all lower ones. Changes the words themselves."""
+    words *= secret.mixer
+    words ^= words >> _SHIFT
+    return words
+
+
 def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions, secret: Secret) -> list[Numbers]:
     """Two numbers for each text. Different texts have different ones, but for a chance of 2^-80 or less for each pair:
 
     every eight bytes are mixed, so that each bit of them decides all lower ones, multiplied by a secret odd number, and
-    summed up.
+    summed up, and so is the length.
     """
     words = words_of(buffer)
-    hashes = [np.full(len(starts), start, np.uint64) for start in secret.starts]
+    hashes = [lengths.astype(np.uint64) * factor for factor in secret.lengths]
     if not len(starts):
         return hashes
     at, left = starts.copy(), lengths.copy()
@@ -68,8 +81,7 @@ def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions,
         word = words[np.minimum(at, len(words) - 1)] if longest > PAD else words[at]
         if 8 * (number + 1) > shortest:
             word &= _FIRST[np.clip(left, 0, 8)]
-        word *= secret.mixer
-        word ^= word >> _SHIFT
+        word = mixed(word, secret)
         hashes[0] += word * secret.factors[0, number]
         hashes[1] += word * secret.factors[1, number]
         at += 8

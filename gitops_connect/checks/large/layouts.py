@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,12 +38,21 @@ Span = tuple[Anchor, Anchor]
 
 
 class Field(NamedTuple):
-    """A field of the partition or of the offset, of that type; `texts` are all that it may be, where they are few."""
+    """A field of the partition or of the offset, of that type; `texts` are all that it may be, where they are few.
+
+    `span` is where its value stands, a text without its marks; None: it does not vary.
+    """
 
     half: str
     name: str
     kind: FieldType
     texts: frozenset[str] | None = None
+    span: Span | None = None
+
+    @property
+    def constant(self) -> str | None:
+        """The one text that it may be."""
+        return next(iter(self.texts)) if self.texts is not None and len(self.texts) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +153,14 @@ def _skip(text: str, at: int) -> int:
 
 
 class Anchors:
-    """Places of one line that hold for all of its form. `varying` are the parts of it that are others in each line."""
+    """Places of one line that hold for all of its form.
 
-    def __init__(self, line: bytes, varying: Sequence[tuple[int, int]]) -> None:
+    The name of a field stands before each value, and the next one, or the end, behind it: so nothing varies between the
+    beginning of a part and the last mark before it, nor between its end and the next mark.
+    """
+
+    def __init__(self, line: bytes) -> None:
         self._end = len(line)
-        self._varying = varying
         self._marks = [at for at, byte in enumerate(line) if byte == _MARK]
 
     @property
@@ -155,15 +169,10 @@ class Anchors:
         return len(self._marks)
 
     def span(self, start: int, end: int) -> Span:
-        """A part of the line."""
-        return self._at(start), self._at(end)
-
-    def _at(self, place: int) -> Anchor:
-        """A field's name stands before each value, and the next one, or the end, behind it: there is always a way."""
-        for number, mark in enumerate(self._marks):
-            if not any(start < max(mark, place) and end > min(mark, place) for start, end in self._varying):
-                return Anchor(number, place - mark)
-        return Anchor(None, place - self._end)
+        """A value or a half of the entry, by where it is in the line."""
+        before, behind = bisect_left(self._marks, start) - 1, bisect_left(self._marks, end)
+        last = Anchor(behind, end - self._marks[behind]) if behind < self.count else Anchor(None, end - self._end)
+        return Anchor(before, start - self._marks[before]), last
 
 
 class Lines:
@@ -171,16 +180,21 @@ class Lines:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._buffer = padded(content)
-        bytes_ = self._buffer[PAD : PAD + len(content)]
-        self._feeds = np.flatnonzero(bytes_ == ord("\n"))
+        self._feeds = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
         self._offsets = np.concatenate(([0], self._feeds + 1)).astype(np.int32)
-        self._marks = np.flatnonzero(bytes_ == _MARK)
         self.array = pa.StringArray.from_buffers(len(self._feeds), pa.py_buffer(self._offsets), pa.py_buffer(content))
         """With their line feeds, for Arrow."""
 
     def __len__(self) -> int:
         return len(self._feeds)
+
+    @cached_property
+    def _buffer(self) -> NDArray[np.uint8]:
+        return padded(self._content)
+
+    @cached_property
+    def _marks(self) -> Positions:
+        return np.flatnonzero(np.frombuffer(self._content, np.uint8) == _MARK)
 
     def text_of(self, rows: NDArray[np.intp]) -> bytes:
         """These lines, one behind the other."""

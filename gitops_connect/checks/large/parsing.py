@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.field_types import LONG
 from gitops_connect.checks.large.certifying import Certain, certify
+from gitops_connect.checks.large.field_keys import hash_fields, hash_partitions
 from gitops_connect.checks.large.keys import Secret
 from gitops_connect.checks.large.layouts import Lines
 from gitops_connect.checks.large.reading import Piece, Reader
@@ -21,7 +22,6 @@ from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
 from gitops_connect.checks.large.tables import certify_table
 from gitops_connect.checks.large.tally import Shown, Spot, Tally
 from gitops_connect.checks.large.templates import Template
-from gitops_connect.checks.large.texts import of_list
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.large_manifests import LineFault
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
@@ -56,24 +56,23 @@ class Parser:
                 finding = Finding(fault.rule, "", {"found": fault.found})
                 tally.broken.append(Shown(Spot(unit, piece.base + fault.line - 1, fault.column), finding))
                 tally.add(tally.broken[-1])
-        if refused is not None or not piece.lines:
+        if refused is not None or piece.is_empty:
             return _no_rows(), tally, piece.lines
-        certain, slow, others = self._certain(piece)
+        count, certain, others = self._certain(piece)
         parts = [self._rows(one) for one in certain]
         tally.entries += sum(len(rows.h1) for rows in parts)
-        if len(slow):
-            parts.append(self._one_by_one(others, slow, Spot(unit, piece.base), tally))
-        return _in_order(parts), tally, piece.lines
+        if len(others[0]):
+            parts.append(self._one_by_one(*others, Spot(unit, piece.base), tally))
+        return _in_order(parts), tally, count
 
-    def _certain(self, piece: Piece) -> tuple[list[Certain], NDArray[np.intp], bytes]:
-        """What is certain; and the numbers of all other lines, and these themselves."""
+    def _certain(self, piece: Piece) -> tuple[int, list[Certain], tuple[NDArray[np.intp], bytes]]:
+        """How many lines there are; what is certain of them; the numbers of all others, and these themselves."""
         if piece.table is not None:
             certain, slow = certify_table(piece.table, self.template)
-            return certain, slow, piece.table.taken(slow).lines() if len(slow) else b""
-        content = piece.text.removeprefix(_BOM) if piece.is_first else piece.text
-        lines = Lines(content)
+            return piece.table.count, certain, (slow, piece.table.taken(slow).lines() if len(slow) else b"")
+        lines = Lines(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
         found, slow = certify(lines, self.template)
-        return [one.certain() for one in found], slow, lines.text_of(slow)
+        return len(lines), [one.certain() for one in found], (slow, lines.text_of(slow))
 
     def _refused(self, piece: Piece) -> LineFault | None:
         array = pa.StringArray.from_buffers(
@@ -87,8 +86,8 @@ class Parser:
         return self.reader.refuse(piece.text, piece.is_first) if suspicious else None
 
     def _rows(self, certain: Certain) -> Rows:
-        h1, h2 = certain.partition.hashed(self.secret)
         count = len(certain.rows)
+        h1, h2 = hash_fields(certain.partition, count, self.secret)
         texts: list[Any] = []
         form, value = Form.NONE, np.zeros(count, np.int64)
         if certain.numbers is not None:
@@ -99,7 +98,7 @@ class Parser:
             h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, form, np.uint8), texts
         )
 
-    def _one_by_one(self, lines: bytes, slow: NDArray[np.intp], first: Spot, tally: Tally) -> Rows:
+    def _one_by_one(self, slow: NDArray[np.intp], lines: bytes, first: Spot, tally: Tally) -> Rows:
         """The lines that the strict reader and the rule function decide on; `slow` are their numbers."""
         read = self.reader.lines(lines.decode())
         for fault in read.faults:
@@ -149,7 +148,7 @@ class _Collected:
         self._numbers.append((value, line, form))
 
     def rows(self, secret: Secret, salt: int) -> Rows:
-        h1, h2 = of_list(self._keys).hashed(secret)
+        h1, h2 = hash_partitions(self._keys, secret)
         value, line, form = np.array(self._numbers, np.int64).reshape(-1, 3).T
         return Rows(h1 ^ np.uint64(salt), h2, value.copy(), line.astype(LINE), form.astype(np.uint8), self._texts)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 
@@ -19,6 +20,7 @@ from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.shapes import shape_of
 
+_THREADS = 4
 _LOOKED_AT = 1000
 """Lines of which one is taken for the form of the others."""
 
@@ -65,21 +67,22 @@ def _first_lines(units: Sequence[Unit], reader: Reader) -> Iterator[bytes]:
 def _examples(units: Sequence[Unit], template: Template | None, reader: Reader) -> Examples:
     """Lines of the same form have the same types: one of them, and a look at each of the others."""
     found = Examples()
-    for unit in units:
-        for piece in pieces(unit, reader):
-            lines = [line for line in _others(piece.content, template) if line.strip()]
+    with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it is done in Arrow, side by side
+        for lines in pool.map(lambda unit: _others(unit, template, reader), units):
             found.add_all(json.loads(line) for line in lines)
     return found
 
 
-def _others(content: bytes, template: Template | None) -> Iterator[bytes]:
+def _others(unit: Unit, template: Template | None, reader: Reader) -> list[str]:
     """The first line of each form, and all that are of none."""
-    if template is None or not content:
-        yield from content.splitlines()
-        return
-    left = Lines(content).array
-    for form in template.forms:
-        well = pc.match_substring_regex(left, form.pattern)
-        yield from (one.as_py().encode() for one in left.filter(well)[:1])
-        left = left.filter(pc.invert(well))
-    yield from (one.as_py().encode() for one in left)
+    lines = []
+    for piece in pieces(unit, reader):
+        left = Lines(piece.content).array
+        for form in () if template is None else template.forms:
+            well = pc.match_substring_regex(left, form.pattern)
+            first = pc.index(well, value=True).as_py()
+            if first >= 0:
+                lines.append(left[first].as_py())
+                left = left[:0] if pc.all(well, min_count=0).as_py() else left.filter(pc.invert(well))
+        lines += [line for line in left.to_pylist() if line.strip()]
+    return lines

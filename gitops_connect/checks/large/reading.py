@@ -69,6 +69,11 @@ class Piece:
         return self.text if self.table is None else self.table.lines()
 
     @property
+    def is_empty(self) -> bool:
+        """True where there is none."""
+        return not self.text and self.table is None
+
+    @property
     def lines(self) -> int:
         """How many there are."""
         return self.text.count(b"\n") if self.table is None else self.table.count

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gitops_connect.checks.large.tables import HALVES, Key, Table
+from gitops_connect.checks.large.tables import HALVES, Key, Table, is_text
 from gitops_connect.model.large_manifests import LineFault
 
 FORMAT, ENCODING, TOO_LARGE = "manifest/format", "manifest/encoding", "manifest/too-large"
@@ -20,6 +21,8 @@ _ROWS = 64 * 1024
 """Of a piece: what a processor's cache still holds."""
 _EXPECTED = "partition and offset as structs, or partition.FIELD and offset.FIELD for each field"
 _LONGEST_SHOWN = 200
+_TIMES = 4
+"""A dictionary is of use where its texts stand so often."""
 
 
 class Unfit(Exception):
@@ -50,7 +53,7 @@ def tables(path: str, start: int, end: int, longest: int) -> Iterator[Table | Li
     try:
         with _opened(path) as file:
             keys = _keys(file.schema_arrow)
-            for batch in file.iter_batches(_ROWS, row_groups=range(start, end), use_threads=False):
+            for batch in chain.from_iterable(_batches(file, group) for group in range(start, end)):
                 table = Table(_columns(batch, keys), batch.num_rows)
                 fault = _fault(table, longest)
                 if fault is not None:
@@ -61,6 +64,11 @@ def tables(path: str, start: int, end: int, longest: int) -> Iterator[Table | Li
         yield LineFault(FORMAT, str(error))
 
 
+def _batches(file: Any, group: int) -> Iterator[Any]:
+    """Of one row group, as each has dictionaries of its own."""
+    yield from file.iter_batches(_ROWS, row_groups=[group], use_threads=False)
+
+
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     """Raises Unfit for whatever Arrow cannot read; the errors of the system have a number, and its own have none."""
@@ -68,12 +76,30 @@ def _opened(path: str) -> Iterator[Any]:
 
     Path(path).stat()
     try:
-        with pa.OSFile(path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as file:
-            yield file
+        with pa.OSFile(path) as stream:
+            metadata = pq.read_metadata(stream)
+            with pq.ParquetFile(
+                stream, metadata=metadata, read_dictionary=_packed(metadata), page_checksum_verification=True
+            ) as file:
+                yield file
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise Unfit(f"a Parquet file that cannot be read, write it again: {_short(error)}") from error
+
+
+def _packed(metadata: Any) -> list[str]:
+    """The columns of texts that are numbers of a dictionary in the file: it is quicker to leave them so."""
+    if not metadata.num_row_groups:
+        return []
+    first = metadata.row_group(0)
+    columns = [first.column(number) for number in range(first.num_columns)]
+    texts = [str(metadata.schema.column(number).logical_type) == "String" for number in range(first.num_columns)]
+    return [
+        column.path_in_schema
+        for column, is_of_texts in zip(columns, texts, strict=True)
+        if is_of_texts and any("DICTIONARY" in one for one in column.encodings)
+    ]
 
 
 def _short(error: Exception) -> str:
@@ -89,7 +115,9 @@ def _keys(schema: Any) -> list[tuple[Key | None, Any]]:
         half, _, name = column.name.partition(".")
         is_struct = column.name in HALVES and pa.types.is_struct(column.type)
         if half not in HALVES or not (name or is_struct):
-            raise Unfit(f"a Parquet file with the column {column.name!r} ({column.type}); expected are {_EXPECTED}")
+            raise Unfit(
+                f"a Parquet file with the column {column.name!r} ({_of(column.type)}); expected are {_EXPECTED}"
+            )
         found.append((None if is_struct else (half, name), column))
         names += [(half, field.name) for field in column.type] if is_struct else [(half, name)]
         for key, kind in (
@@ -106,13 +134,17 @@ def _keys(schema: Any) -> list[tuple[Key | None, Any]]:
 
 
 def _refuse_type(name: str, kind: Any) -> None:
-    of = kind.value_type if pa.types.is_dictionary(kind) else kind
+    of = _of(kind)
     tests = (pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
     if not any(test(of) for test in tests):
         raise Unfit(
-            f"a Parquet file whose column {name!r} is of the type {kind}, which JSON does not have; "
+            f"a Parquet file whose column {name!r} is of the type {of}, which JSON does not have; "
             "make it a whole number, a text or true and false, whichever the connector keeps there"
         )
+
+
+def _of(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _is_text(kind: Any) -> bool:
@@ -133,6 +165,10 @@ def _columns(batch: Any, keys: list[tuple[Key | None, Any]]) -> Mapping[Key, Any
 def _simple(array: Any) -> Any:
     """One of few types for each kind of value."""
     if pa.types.is_dictionary(array.type):
+        is_small = _is_text(array.type.value_type) and 0 < len(array.dictionary) * _TIMES <= len(array)
+        if is_small and not array.dictionary.null_count:
+            indices, texts = array.indices.cast(pa.int32()), array.dictionary.cast(pa.string())
+            return pa.DictionaryArray.from_arrays(indices, texts)
         array = array.dictionary_decode()
     if _is_text(array.type):
         return array.cast(pa.string())
@@ -143,18 +179,31 @@ def _simple(array: Any) -> Any:
 
 def _fault(table: Table, longest: int) -> LineFault | None:
     """Texts that are none: Parquet writes down whatever bytes there are."""
-    for (half, name), array in table.columns.items():
-        if not pa.types.is_string(array.type):
+    for (half, name), column in table.columns.items():
+        if not is_text(column.type):
             continue
+        array = column.dictionary if pa.types.is_dictionary(column.type) else column
         if array.nbytes > longest and (lengths := pc.binary_length(array).fill_null(0).to_pylist()):
-            row = next((number for number, length in enumerate(lengths) if length > longest), None)
-            if row is not None:
-                return LineFault(TOO_LARGE, f"a text of more than {longest // 1024**2} MiB in {half}.{name}", row + 1)
+            at = next((number for number, length in enumerate(lengths) if length > longest), None)
+            if at is not None:
+                found = f"a text of more than {longest // 1024**2} MiB in {half}.{name}"
+                return LineFault(TOO_LARGE, found, _row(column, at) + 1)
         try:
             array.validate(full=True)
         except pa.ArrowInvalid:
-            return LineFault(ENCODING, f"what stands in {half}.{name} is no UTF-8", _first_broken(array) + 1)
+            return LineFault(
+                ENCODING, f"what stands in {half}.{name} is no UTF-8", _row(column, _first_broken(array)) + 1
+            )
     return None
+
+
+def _row(column: Any, at: int) -> int:
+    """The first with the value of that number."""
+    return (
+        pc.index(column.indices, pa.scalar(at, column.indices.type)).as_py()
+        if pa.types.is_dictionary(column.type)
+        else at
+    )
 
 
 def _first_broken(array: Any) -> int:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.field_types import INT
 from gitops_connect.checks.large.certifying import Certain, read_topics
+from gitops_connect.checks.large.field_keys import Values, constant
 from gitops_connect.checks.large.layouts import Field, LineForm
-from gitops_connect.checks.large.templates import TOPIC, Template
-from gitops_connect.checks.large.texts import Texts, assembled
+from gitops_connect.checks.large.templates import TEXTS, TOPIC, Template
+from gitops_connect.checks.large.texts import Texts, assembled, of_array
 from gitops_connect.model.shape_fields import FieldType
 
 HALVES = ("partition", "offset")
@@ -74,7 +75,8 @@ class Table:
     def _are_simple(self) -> Which:
         simple = np.ones(self.count, np.bool_)
         for array in self.columns.values():
-            if pa.types.is_string(array.type):
+            if is_text(array.type):
+                array = _as_texts(array)  # noqa: PLW2901 - the same texts
                 simple &= plain_texts(array) | _flags(array.is_null())
             elif not (pa.types.is_int64(array.type) or pa.types.is_boolean(array.type) or pa.types.is_null(array.type)):
                 simple &= _flags(array.is_null())
@@ -140,16 +142,28 @@ def _fitting(table: Table, form: LineForm, template: Template | None) -> Which |
 
 
 def _certain_values(array: Any, field: Field) -> Which | None:
-    """None where no value of the column is."""
-    if pa.types.is_string(array.type) and field.kind in (FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN):
-        if field.texts is None:
-            return plain_texts(array)
-        return _flags(pc.is_in(array, pa.array(sorted(field.texts), pa.string()))) & plain_texts(array)
+    """None where no value of the column is. What stands in an offset is put into its text, as it is."""
+    if is_text(array.type) and field.kind in TEXTS:
+        values = array.dictionary if pa.types.is_dictionary(array.type) else array
+        which = _flags(values.is_valid()) if field.half == "partition" else plain_texts(values)
+        if field.texts is not None:
+            which &= _flags(pc.is_in(values, pa.array(sorted(field.texts), pa.string())))
+        return which if values is array else which[_indices(array)] & _flags(array.is_valid())
     if pa.types.is_int64(array.type) and field.kind in _RANGES:
         return _within(array, *_RANGES[field.kind])
     if pa.types.is_boolean(array.type) and field.kind is FieldType.FLAG:
         return _flags(array.is_valid())
     return None
+
+
+def is_text(kind: Any) -> bool:
+    """Texts, or their numbers in a dictionary of them."""
+    return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
+
+
+def _indices(array: Any) -> NDArray[Any]:
+    """A null has one, too."""
+    return np.asarray(pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False))
 
 
 def _within(array: Any, least: int | None, most: int | None) -> Which:
@@ -175,39 +189,51 @@ def plain_texts(array: Any) -> Which:
 
 
 def _certain(table: Table, form: LineForm, rows: Rows) -> Certain:
-    partition = _texts(table, form, "partition", rows)
+    partition = [_values(table, field, rows) for field in form.fields if field.half == "partition"]
     if form.number is not None:
         (field,) = (one for one in form.fields if one.half == "offset")
         numbers = table.columns["offset", field.name].to_numpy(zero_copy_only=False)[rows]
         return Certain(rows, partition, numbers=numbers.astype(np.int64))
-    return Certain(rows, partition, _texts(table, form, "offset", rows) if form.offset else None)
+    return Certain(rows, partition, _offsets(table, form, rows) if form.offset else None)
 
 
-def _texts(table: Table, form: LineForm, half: str, rows: Rows) -> Texts:
-    """The canonical ones."""
-    fields: dict[str, Any] = {}
-    for field in form.fields:
-        if field.half == half:
-            one = field.texts is not None and len(field.texts) == 1
-            fields[field.name] = next(iter(field.texts or ())) if one else table.columns[half, field.name]
+def _values(table: Table, field: Field, rows: Rows) -> Values:
+    name = field.name
+    if field.constant is not None:
+        return constant(name, field.constant)
+    array = _chosen(table.columns["partition", name], rows)
+    if pa.types.is_dictionary(array.type):
+        return Values(name, of_array(array.dictionary), which=_indices(array))
+    if pa.types.is_int64(array.type):
+        return Values(name, numbers=array.to_numpy(zero_copy_only=False))
+    is_flag = pa.types.is_boolean(array.type)
+    return Values(name, of_array(array.cast(pa.string()) if is_flag else array), is_json=is_flag)
+
+
+def _chosen(array: Any, rows: Rows) -> Any:
+    return array if len(rows) == len(array) else array.take(pa.array(rows))
+
+
+def _offsets(table: Table, form: LineForm, rows: Rows) -> Texts:
+    """The canonical texts."""
+    fields = {field.name: table.columns["offset", field.name] for field in form.fields if field.half == "offset"}
     return assembled(_object(fields, rows), len(rows))
 
 
-def _object(fields: Mapping[str, Any], rows: Rows) -> list[bytes | Any]:
-    """The pieces of a JSON object: a field's value is a column, or a text that all rows have."""
+def _object(columns: Mapping[str, Any], rows: Rows) -> list[bytes | Any]:
+    """The pieces of a JSON object with those fields."""
     pieces: list[bytes | Any] = []
-    constant = "{"
-    for name in sorted(fields):
-        value = fields[name]
-        constant += f"{'' if constant == '{' and not pieces else ','}{_json(name)}:"
-        if isinstance(value, str):
-            constant += _json(value)
-            continue
-        quote = '"' if pa.types.is_string(value.type) else ""
-        array = value if len(rows) == len(value) else value.take(pa.array(rows))
-        pieces += [f"{constant}{quote}".encode(), array if quote else array.cast(pa.string())]
-        constant = quote
-    return [*pieces, f"{constant}}}".encode()]
+    constant_ = "{"
+    for name in sorted(columns):
+        array = _chosen(columns[name], rows)
+        quote = '"' if is_text(array.type) else ""
+        pieces += [f"{constant_}{_json(name)}:{quote}".encode(), _as_texts(array)]
+        constant_ = f"{quote},"
+    return [*pieces, f"{constant_.rstrip(',')}}}".encode()]
+
+
+def _as_texts(array: Any) -> Any:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array.cast(pa.string())
 
 
 def _flags(array: Any) -> Which:

@@ -46,6 +46,7 @@ _PATTERNS: Mapping[FieldType, str] = {
     FieldType.FLAG: "(?:true|false)",
 }
 """All of a type but the extreme ones. Types that are not here make lines that are looked at one by one."""
+TEXTS = frozenset({FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN})
 _BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
 
 
@@ -180,16 +181,14 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
     fields = []
     for half, members in (("partition", layout.partition), ("offset", layout.offset)):
         for member in members:
-            texts = known.texts.get(member.name) if half == "partition" else None
-            kind = known.kind(half, member) if texts is None else FieldType.TEXT
-            pattern = _PATTERNS.get(kind or FieldType.ANY) if texts is None else _one_of(texts)
-            if kind is None or pattern is None or type(member.value) not in _BY_TYPE:
+            found = _field(half, member, known)
+            if found is None:
                 return None
-            fields.append(Field(half, member.name, kind, texts))
-            if texts is None or len(texts) > 1:
-                varying[member.start] = member, pattern
+            fields.append((found[0], member))
+            if found[0].constant is None:
+                varying[member.start] = member, found[1]
     members = [varying[start][0] for start in sorted(varying)]
-    anchors = Anchors(layout.line, [_inside(member) for member in members])
+    anchors = Anchors(layout.line)
     partition = _pieces(layout, "partition", members, anchors)
     offset = _pieces(layout, "offset", members, anchors) if layout.halves["offset"].value is not None else ()
     form = LineForm(_pattern(layout.line, varying), anchors.count, partition, offset)
@@ -197,9 +196,27 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
         form,
         number=_number(layout, known, anchors),
         topic=_topic(layout, anchors),
-        fields=tuple(fields),
+        fields=tuple(_located(one, member, anchors) for one, member in fields),
         is_canonical=layout.line.decode() == _canonical(layout.value),
     )
+
+
+def _field(half: str, member: Member, known: Known) -> tuple[Field, str] | None:
+    """With its expression."""
+    texts = known.texts.get(member.name) if half == "partition" else None
+    if texts is not None and not isinstance(member.value, str):
+        return None
+    if texts is not None and len(texts) == 1:
+        texts = frozenset({member.value})
+    kind = known.kind(half, member) if texts is None else FieldType.TEXT
+    pattern = _PATTERNS.get(kind or FieldType.ANY) if texts is None else _one_of(texts)
+    if kind is None or pattern is None or type(member.value) not in _BY_TYPE:
+        return None
+    return Field(half, member.name, kind, texts), pattern
+
+
+def _located(field: Field, member: Member, anchors: Anchors) -> Field:
+    return field if field.constant is not None else field._replace(span=anchors.span(*_inside(member)))
 
 
 def _inside(member: Member) -> tuple[int, int]:

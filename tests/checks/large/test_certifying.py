@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,14 +14,17 @@ from large_engine import laid_out
 from manifests import FILE_SOURCE, MIRROR, ORDERS, OTHER, SINK, entry, mirrored, read, sunk
 
 from gitops_connect.checks.entries import EntryJudge
-from gitops_connect.checks.large.certifying import canonical_lines, canonical_partitions
+from gitops_connect.checks.large.certifying import canonical_lines, canonical_partitions, certify
+from gitops_connect.checks.large.field_keys import hash_fields, hash_partitions
+from gitops_connect.checks.large.keys import Secret
+from gitops_connect.checks.large.layouts import Lines
 from gitops_connect.checks.large.templates import MAX_FORMS, learn, learn_live
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shapes import shape_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*"}
 DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
@@ -46,6 +50,7 @@ values = {
     ),
     "unknown": (None, st.builds(lambda a, b: entry({"a": a}, {"\u00e9": b}), texts, st.booleans())),
 }
+SECRET = Secret(bytes(range(16)))
 forms = st.tuples(
     st.sampled_from([(",", ":"), (", ", ": "), (",\t", ":"), (" ,", " :  ")]),
     st.booleans(),
@@ -60,7 +65,7 @@ def canonical(value: Any) -> tuple[str, str]:
     return partition, f'{{"partition":{partition},"offset":{offset}}}\n'
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(
     st.data(), st.sampled_from([*values]), st.lists(forms, min_size=1, max_size=5), st.randoms(use_true_random=False)
 )
@@ -87,6 +92,37 @@ def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, sever
             value = json.loads(text)
             assert not judge.judge(value).findings
             assert (partition, line) == canonical(value)
+    for one in certify(Lines(content), template)[0]:
+        certain = one.certain()
+        own = hash_fields(certain.partition, len(certain.rows), SECRET)
+        texts_ = [partition_text(json.loads(lines[row])["partition"]) for row in certain.rows]
+        assert np.array_equal(own, hash_partitions(texts_, SECRET))
+
+
+def test_other_partitions_have_other_hashes() -> None:
+    odd = [
+        0,
+        1,
+        -1,
+        0.0,
+        "",
+        "0",
+        "\0",
+        "\0\0",
+        "a",
+        "a\0",
+        False,
+        True,
+        None,
+        2**63 - 1,
+        -(2**63),
+        "x" * 600,
+        "x" * 601,
+    ]
+    partitions: list[Any] = [{}, *({name: value} for name in ("a", "b", "") for value in odd)]
+    partitions += [{"a": a, "b": b} for a in odd for b in odd]
+    first, second = hash_partitions([partition_text(one) for one in partitions], SECRET)
+    assert len(set(first.tolist())) == len(set(second.tolist())) == len(partitions)
 
 
 PLAIN = {
