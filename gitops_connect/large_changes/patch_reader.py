@@ -23,12 +23,18 @@ class PatchReader:
     def read(self, start: int, size: int) -> Chunk:
         """The entries from number `start` (from 0) on: so many bytes, and one entry at least; none behind the end.
 
-        A chunk ends where a file does. Raises OSError.
+        Raises OSError.
         """
         self._go_to(start)
-        lines = self._lines(size)
+        file, position, parts, left = self._file, self._position, [], size
+        while left > 0 and (lines := self._lines(left, alone=not parts)):
+            parts.append(lines)
+            self._position += len(lines)
+            left -= len(lines)
+        lines = b"".join(parts)
         entries = lines.count(b"\n")
-        self._following, self._next = start + entries, (self._file, self._position + len(lines))
+        self._following, self._next = start + entries, (self._file, self._position)
+        self._file, self._position = file, position
         return Chunk(entries, _BEGIN + lines[:-1].replace(b"\n", b",") + _END)
 
     def _go_to(self, start: int) -> None:
@@ -37,21 +43,21 @@ class PatchReader:
             self._number, (self._file, self._position) = self._following, self._next
         elif start < self._number:
             self._number, self._file, self._position = 0, 0, 0
-        while self._number < start and (passed := self._lines(_STRIDE, start - self._number)):
+        while self._number < start and (passed := _first(self._lines(_STRIDE), start - self._number)):
             self._number += passed.count(b"\n")
             self._position += len(passed)
 
-    def _lines(self, size: int, count: int | None = None) -> bytes:
-        """Whole lines from here on, so many bytes or one line at least, and no more than `count` of them."""
+    def _lines(self, size: int, *, alone: bool = True) -> bytes:
+        """Whole lines of one file from here on: so many bytes; one longer line, if it would be `alone`."""
         while self._file < len(self._files):
             with Path(self._files[self._file]).open("rb") as stream:
                 stream.seek(self._position)
                 content = stream.read(size)
+                if not content:
+                    self._file, self._position = self._file + 1, 0
+                    continue
                 end = content.rfind(b"\n") + 1
-                content = content[:end] if end else content + stream.readline()
-            if content:
-                return content if count is None else _first(content, count)
-            self._file, self._position = self._file + 1, 0
+                return content[:end] if end or not alone else content + stream.readline()
         return b""
 
 
