@@ -44,7 +44,8 @@ class Origin:
 
 def render(checked: CheckedManifest, origin: Origin) -> str:
     """The page; the list of all offenders, `offenders.parquet`, lies beside it."""
-    main = [*_head(checked), *_moves(checked), *_problems(checked)]
+    moves, problems = _moves(checked), _problems(checked)
+    main = [*_head(checked), *((*problems, *moves) if checked.errors else (*moves, *problems))]
     return frame(
         f"{checked.file} for {checked.connector}: {_verdict(checked)}",
         ["<main>", *main, "</main>", _foot(checked, origin)],
@@ -111,18 +112,18 @@ def _moves(checked: CheckedManifest) -> Iterator[str]:
 
 def _counts(difference: Difference) -> str:
     rows = []
-    for way in Direction:
+    for way, meaning in _MEANINGS.items():
         if count := difference.counts.get(way, 0):
             far = difference.distances.get(way, 0)
             amount = offsets.quantity(far, difference.unit) if far else ""
-            rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {_MEANINGS[way]}".strip())))
+            rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {meaning}".strip())))
     return table("Partitions, by the way that their offset moves", ("Move", "Partitions", "In all"), rows, (1,))
 
 
 def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], difference: Difference) -> str:
     counts, (title, style) = distribution[way], _CHARTS[way]
     unit = difference.unit or "distance"
-    scale = " Bars grow by equal lengths for equal factors." if is_by_factors(counts) else ""
+    scale = " The scale is logarithmic." if is_by_factors(counts) else ""
     missing = difference.counts.get(way, 0) - sum(counts)
     untold = f" Of {missing:,} the distance cannot be told." if missing > 0 else ""
     caption = f"Partitions by distance, in {shown(unit)}.{scale}{untold}"
@@ -134,7 +135,7 @@ def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], diff
 
 def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> str:
     count = difference.counts.get(way, 0)
-    some = f"the first {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,}, all of them"
+    some = f"the largest {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,}, all of them"
     rows = [
         (
             code(offsets.partition_words(move.partition)),
