@@ -31,6 +31,10 @@ class LedgerJournal:
         """Written before the connector is created."""
         self._operations.intend(self._cluster, operation, self._clock.now())
 
+    def is_begun(self, operation: Operation) -> bool:
+        """As the ledger had it when this was planned."""
+        return operation.name in self._situation.offsets.unfinished
+
     def begin(self, operation: Operation, before: Offsets) -> None:
         """Written before the offsets are changed, together with those that stand."""
         self._operations.begin(self._cluster, operation, before, self._clock.now())

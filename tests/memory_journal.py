@@ -55,6 +55,9 @@ class MemoryJournal:
     def intend(self, operation: Operation) -> None:
         self._tell("intend", operation)
 
+    def is_begun(self, operation: Operation) -> bool:
+        return operation.name in self.unfinished
+
     def begin(self, operation: Operation, before: Offsets) -> None:
         self._tell("begin", operation)
         self.before[operation.name] = before

@@ -82,6 +82,9 @@ class Journal(Protocol):
     def intend(self, operation: Operation) -> None:
         """A connector is about to be created that must not run before this operation."""
 
+    def is_begun(self, operation: Operation) -> bool:
+        """Whether an earlier cycle began it, so that some of it may have been sent."""
+
     def begin(self, operation: Operation, before: Offsets) -> None:
         """It is about to be sent, and this is what stands; where it was begun before, what stood then is kept."""
 
@@ -105,6 +108,9 @@ class NoJournal:
     """For plans without operations."""
 
     def intend(self, operation: Operation) -> None:
+        raise _unexpected(operation)
+
+    def is_begun(self, operation: Operation) -> bool:
         raise _unexpected(operation)
 
     def begin(self, operation: Operation, before: Offsets) -> None:

@@ -50,7 +50,7 @@ class _Change:
         self._operation = operation
         self._terms = terms
         self._deadline = terms.clock.monotonic() + terms.patience
-        self._begun = False
+        self._begun = terms.journal.is_begun(operation)
         self._touched = False
 
     def run(self) -> Ending:

@@ -404,6 +404,17 @@ class TestUnfinished:
         assert cluster.calls.count(("alter", "a")) == sent
         assert cluster.stored["a"] == A30
 
+    def test_it_stays_open_where_the_offsets_that_stand_cannot_be_read(self) -> None:
+        """Half of it may stand: it is not to be called failed, and its connector not to go on from there."""
+        cluster, journal = world(A20, state=STOPPED), MemoryJournal()
+        journal.unfinished[OperationName("c")] = A20
+        cluster.faults["offsets", "a"].append(Fault(OffsetsNotChanged("the worker cannot tell")))
+        _, *rest = steps(operation("alter", A30))
+        assert results(run(cluster, journal, *rest)) == [BAD, SKIPPED]
+        assert journal.failed == {}
+        assert "the next cycle finishes it" in journal.noted["c"]
+        assert state(cluster) is STOPPED
+
     def test_it_is_not_sent_again_where_the_connector_ran_in_between(self) -> None:
         cluster, journal = world(A20), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
