@@ -39,12 +39,14 @@ def launched(master: Master, options: Mapping[str, str], java: Path, saved: Path
 
 
 def _configuration(master: Master, options: Mapping[str, str], saved: Path | None) -> dict[str, str]:
-    java_options = f"{_QUICK} -Dlog4j2.configurationFile={_LOGGING.as_uri()} {archive.options(saved)}"
+    saved_classes = archive.options(saved)
+    java_options = f"{_QUICK} -Dlog4j2.configurationFile={_LOGGING.as_uri()} {saved_classes}"
+    executors = f"{_QUICK} {saved_classes}".strip() if master.is_here else _QUICK
     return {
         **EVERYWHERE,
         **_OWN,
         **(_HERE if master.is_here else {}),
-        **({} if master.kind is Kind.LOCAL else {"spark.executor.extraJavaOptions": _QUICK}),
+        **({} if master.kind is Kind.LOCAL else {"spark.executor.extraJavaOptions": executors}),
         **options,
         "spark.master": master.shown,
         _JAVA_OPTIONS: f"{java_options} {options.get(_JAVA_OPTIONS, '')}".strip(),
