@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError
+from gitops_connect.errors import GitopsConnectError, Rejected
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedState, WorkerState
@@ -23,6 +24,7 @@ MAX_HELD = 16 * 1024 * 1024
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; what is in transit for longer than that is planned for as it is."""
 _PAUSE = 0.25
+_NO_EXACTLY_ONCE = "does not have exactly-once source support enabled"
 _IN_TRANSIT = {WorkerState.UNASSIGNED, WorkerState.RESTARTING, WorkerState.DESTROYED}
 
 
@@ -54,6 +56,24 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
     if missing:
         unknown |= missing & client.names()
     return ObservedState(client.cluster, info.version, connectors, unknown)
+
+
+def has_exactly_once(client: ConnectClient, connector: DesiredConnector) -> bool:
+    """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618).
+
+    No answer of Connect says so by itself: a config that requires it is only validated, and the error tells. Mirror
+    looks at its isolation level first.
+    """
+    config = {
+        **connector.config,
+        "exactly.once.support": "required",
+        "source.consumer.isolation.level": "read_committed",
+    }
+    try:
+        verdict = client.validate(connector.config["connector.class"], config, sensitive=connector.secrets)
+    except Rejected:
+        return False
+    return not any(_NO_EXACTLY_ONCE in text for text in verdict.errors.get("exactly.once.support", ()))
 
 
 @dataclass(frozen=True, slots=True)

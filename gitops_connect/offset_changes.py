@@ -6,7 +6,7 @@ the offsets of its connector are read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,8 @@ from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.shapes import Shape, schema_of, shape_of
-from gitops_connect.observed import observe_offsets
+from gitops_connect.model.worker_heap import count_copies
+from gitops_connect.observed import has_exactly_once, observe_offsets
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.plan.standing import due, history_unknown
 from gitops_connect.source.checkout import Checkout
@@ -58,7 +59,20 @@ def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situ
         verdicts.ask(spark, folder / "asked")
         unfinished = _review_begun(world, situation, folder)
     found = replace(situation.offsets, manifests=verdicts.offsets, large=verdicts.large, unfinished=unfinished)
+    found = replace(found, copies=_copies(world, situation, [one for one in wanted if one.name in verdicts.large]))
     return replace(situation, offsets=found), own.diagnostics + verdicts.diagnostics
+
+
+def _copies(world: World, situation: Situation, large: Sequence[DesiredOperation]) -> Mapping[ConnectorName, int]:
+    """How often a worker would hold all offsets while these are changed."""
+    names, client = {one.connector for one in large}, world.clients[situation.desired.cluster]
+    found = {}
+    for connector in situation.desired.connectors:
+        if connector.name in names:
+            exactly_once = has_exactly_once(client, connector)
+            others = situation.observed.connectors.values()
+            found[connector.name] = count_copies(connector.name, others, exactly_once=exactly_once)
+    return found
 
 
 def _look(

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gitops_connect.model.worker_heap import LARGEST_CHUNK
+
 FIRST = 2 << 20
-SMALLEST, LARGEST = 64 << 10, 12 << 20
-"""Bytes. The largest is some 140,000 offsets: more at once are not quicker, and need more of a worker's heap."""
+SMALLEST, LARGEST = 64 << 10, LARGEST_CHUNK
+"""Bytes."""
 TARGET, DANGER = 10.0, 45.0
 """Seconds that an answer should not take longer than; and those from which on the 90 s are near."""
 _QUICKER = 0.75

@@ -26,7 +26,8 @@ class PatchReader:
         Raises OSError.
         """
         self._go_to(start)
-        file, position, parts, left = self._file, self._position, [], size
+        file, position, left = self._file, self._position, size
+        parts: list[bytes] = []
         while left > 0 and (lines := self._lines(left, alone=not parts)):
             parts.append(lines)
             self._position += len(lines)

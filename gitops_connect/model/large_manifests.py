@@ -89,14 +89,16 @@ class LinesRead(NamedTuple):
 class LargeVerdict:
     """What is wrong, and what the manifest would change: as the `ManifestVerdict` of a small one, but for its offsets.
 
-    `entries` could be read, `partitions` of them are different ones. `difference` counts and sums up all moves and has
-    the largest of each direction; it is None where an error holds the manifest up, or nothing live is known.
+    `entries` could be read, `partitions` of them are different ones; as lines they have about `size` bytes.
+    `difference` counts and sums up all moves and has the largest of each direction; it is None where an error holds the
+    manifest up, or nothing live is known.
     `distribution` has, of each direction with distances, how many are in [1, 10), [10, 100), and so on. `patch` is what
     is to be sent, where that was asked for and nothing holds it up.
     """
 
     entries: int
     partitions: int
+    size: int = 0
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     counts: Mapping[str, int] = field(default_factory=dict)
     errors: int = 0

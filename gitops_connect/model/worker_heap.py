@@ -16,6 +16,8 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType, ObservedConnector
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+LARGEST_CHUNK = 12 * MIB
+"""Bytes of one request: some 140,000 offsets. More at once are not quicker, and need more of a worker's heap."""
 
 # KafkaOffsetBackingStore holds a partition twice: as the bytes of the record's key and value, each in a ByteBuffer
 # (`data`), and parsed, as a map of boxed values (`connectorPartitions`). So each byte counts twice.

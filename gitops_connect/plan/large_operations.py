@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitops_connect.model.desired import DesiredOperation
-from gitops_connect.model.differences import Difference, Direction, Review
+from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.worker_heap import HeapEstimate
+from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, refusal
 from gitops_connect.plan.offsets import refusals
 from gitops_connect.plan.situation import Situation
+
+_FRAME = len('{"partition":,"offset":}\n')
 
 
 def is_large(situation: Situation, operation: DesiredOperation) -> bool:
@@ -28,8 +32,31 @@ def review_large(situation: Situation, operation: Operation) -> tuple[Review | N
         return None, None
     if operation.connector not in situation.observed.connectors:
         difference = replace(difference, exact=False)
-    refused = tuple(refusals(operation, difference, situation.policy.max_skip))
-    return Review({}, difference, refused), None
+    refused = list(refusals(operation, difference, situation.policy.max_skip))
+    heap = _heap(situation, operation, difference)
+    if heap is not None and (too_much := refusal(heap, situation.policy.worker_heap)):
+        refused.append(Refusal(too_much))
+    return Review({}, difference, tuple(refused)), heap
+
+
+def _heap(situation: Situation, operation: Operation, difference: Difference) -> HeapEstimate | None:
+    """None where nothing comes to what the workers hold already: then they have room for it, as they live."""
+    verdict, new = situation.offsets.large.get(operation.name), difference.counts.get(Direction.NEW, 0)
+    observed = situation.observed.connectors.get(operation.connector)
+    if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
+        return None
+    count, size = _standing(situation, operation.connector)
+    added = verdict.size * new // max(1, verdict.entries)
+    copies = situation.offsets.copies.get(operation.connector, 1)
+    return estimate(count + new, size + added, min(LARGEST_CHUNK, verdict.size), copies)
+
+
+def _standing(situation: Situation, name: ConnectorName) -> tuple[int, int]:
+    """How many offsets stand, and about how many bytes they have as lines."""
+    large, live = situation.offsets.large_live.get(name), situation.offsets.live.get(name, {})
+    if large is not None:
+        return large.entries, large.size
+    return len(live), sum(len(partition) + len(offset) + _FRAME for partition, offset in live.items())
 
 
 def _difference(situation: Situation, operation: Operation) -> Difference | None:

@@ -53,7 +53,7 @@ class OffsetSituation:
     `manifests` holds the checked offsets of operations that are due, None where they have errors; `large` the verdicts
     on those whose offsets are too many to be held, or stand against too many. `live` are the offsets of the connectors
     that are concerned and on the cluster, `large_live` those that are too many, `unread` why those of some could not be
-    read.
+    read. `copies` is how often a worker holds the offsets of its cluster while those of a connector are changed.
     `is_new` is True for a ledger that has never worked on this cluster: what the repository holds already may have been
     done before.
     """
@@ -65,6 +65,7 @@ class OffsetSituation:
     large: Mapping[OperationName, LargeVerdict] = field(default_factory=dict)
     live: Mapping[ConnectorName, Offsets] = field(default_factory=dict)
     large_live: Mapping[ConnectorName, SavedOffsets] = field(default_factory=dict)
+    copies: Mapping[ConnectorName, int] = field(default_factory=dict)
     unread: Mapping[ConnectorName, str] = field(default_factory=dict)
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
     is_new: bool = False

@@ -15,6 +15,7 @@ from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.plans import Plan, Standing
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.worker_heap import GIB
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -163,3 +164,45 @@ def test_what_was_begun_on_a_connector_that_was_started_since_is_not_finished() 
     (shown,) = made.operations
     assert shown.standing is Standing.UNKNOWN
     assert "its connector was started since" in shown.message
+
+
+def sized(new: int, entries: int = 1_000_000, size: int = 89_000_000) -> LargeVerdict:
+    return replace(verdict(new=new), entries=entries, size=size)
+
+
+class TestWorkersMemory:
+    def test_the_estimate_is_in_the_plan(self) -> None:
+        made = planned(
+            change("c", "a"), offsets=about(large={"c": sized(1_000_000)}), policy=Policy(worker_heap=2 * GIB)
+        )
+        (shown,) = made.operations
+        assert shown.heap is not None
+        assert 1.0 * GIB < shown.heap.size < 1.5 * GIB
+        assert "1,000,000 partitions of 89 bytes" in shown.heap.arithmetic
+        assert actions(made) == ["stop", "alter", "resume"]
+
+    def test_what_does_not_fit_is_refused_with_the_arithmetic(self) -> None:
+        made = planned(change("c", "a"), offsets=about(large={"c": sized(1_000_000)}), policy=Policy(worker_heap=GIB))
+        assert actions(made) == []
+        (told,) = made.diagnostics
+        assert "each worker would need 1.2" in told.summary
+        assert "1,000,000 partitions of 89 bytes" in told.summary
+        assert "-Xmx" in told.summary
+
+    def test_the_limit_can_be_lifted(self) -> None:
+        made = planned(change("c", "a"), offsets=about(large={"c": sized(9_000_000)}), policy=Policy(worker_heap=0))
+        assert actions(made) == ["stop", "alter", "resume"]
+
+    def test_what_stands_already_counts_and_what_is_sent_again_does_not(self) -> None:
+        known = {"large_live": {"a": MANY}}
+        more = about(large={"c": sized(800_000)}, **known)
+        assert not actions(planned(change("c", "a"), offsets=more, policy=Policy(worker_heap=2 * GIB)))
+        again = replace(verdict(same=1_000_000), size=89_000_000)
+        same = about(large={"c": again}, **known)
+        assert actions(planned(change("c", "a"), offsets=same, policy=Policy(worker_heap=GIB)))
+
+    def test_each_copy_counts(self) -> None:
+        found = about(large={"c": sized(1_000_000)}, copies={"a": 3})
+        made = planned(change("c", "a"), offsets=found, policy=Policy(worker_heap=2 * GIB))
+        (told,) = made.diagnostics
+        assert "in 3 copies" in told.summary

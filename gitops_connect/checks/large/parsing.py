@@ -26,6 +26,7 @@ from gitops_connect.checks.rules import Finding
 from gitops_connect.model.large_manifests import LineFault
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 
+_FEW = 100
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -58,6 +59,7 @@ class Parser:
                 tally.add(tally.broken[-1])
         if refused is not None or piece.is_empty:
             return _no_rows(), tally, piece.lines
+        tally.size += _size(piece)
         count, certain, others = self._certain(piece)
         parts = [self._rows(one) for one in certain]
         tally.entries += sum(len(rows.h1) for rows in parts)
@@ -122,6 +124,14 @@ class Parser:
         if findings and not deferred:
             tally.add_entry(spot, findings)
         return partition, offset, deferred
+
+
+def _size(piece: Piece) -> int:
+    """Bytes as lines; of a table about so many, by its first rows."""
+    if piece.table is None:
+        return len(piece.text)
+    few = piece.table.taken(np.arange(min(piece.table.count, _FEW)))
+    return len(few.lines()) * piece.table.count // max(1, few.count)
 
 
 class _Collected:

@@ -42,7 +42,7 @@ class Sink(Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """Of a piece of a manifest, of several, or of all of it.
+    """Of a piece of a manifest, of several, or of all of it. `size` is in bytes.
 
     `offenders` is told of each finding, where all of them are wanted. `broken` are places after which nothing could be
     read: what else is said of such a manifest is not the half of it.
@@ -51,6 +51,7 @@ class Tally:
     acknowledged: frozenset[Acknowledgement] = frozenset()
     offenders: Sink | None = None
     entries: int = 0
+    size: int = 0
     unread: int = 0
     counts: Counter[Kind] = field(default_factory=Counter)
     shown: dict[Kind, list[Shown]] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Tally:
     def add_all(self, other: Tally) -> None:
         """What another part has found."""
         self.entries += other.entries
+        self.size += other.size
         self.unread += other.unread
         self.counts += other.counts
         self.broken += other.broken
@@ -103,6 +105,7 @@ class Tally:
         """For `from_json`, in another process."""
         return [
             self.entries,
+            self.size,
             self.unread,
             [[*kind, count] for kind, count in self.counts.items()],
             [[*kind, listed] for kind, listed in self.shown.items()],
@@ -112,9 +115,10 @@ class Tally:
     @staticmethod
     def from_json(value: Any) -> Tally:
         """What `to_json` has made, read back."""
-        entries, unread, counts, shown, broken = value
+        entries, size, unread, counts, shown, broken = value
         return Tally(
             entries=entries,
+            size=size,
             unread=unread,
             counts=Counter({(rule, severity): count for rule, severity, count in counts}),
             shown={(rule, severity): [_shown(one) for one in listed] for rule, severity, listed in shown},

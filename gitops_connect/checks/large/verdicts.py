@@ -94,6 +94,7 @@ class Result:
         known = self.manifest.live is not None and not tally.errors
         return LargeVerdict(
             entries=tally.entries,
+            size=tally.size,
             partitions=self.moves.partitions,
             diagnostics=Diagnostics.of([*said, *self._rest(tally.counts)]),
             counts=dict(counts),
