@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ import yaml
 from acceptance.workplace import MIRROR, Ran, Workplace
 from standin.connect import StandIn
 
-from gitops_connect.desired.manifests import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox
 
 pytestmark = pytest.mark.slow
@@ -121,6 +118,17 @@ def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> N
     assert file.read_text() == "mine"
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file), "--force").code == 0
     assert json.loads(file.read_text()) == {"offsets": entries({"a": 1})}
+
+
+def test_get_saves_an_entry_a_line(stopped: Callable[..., Workplace]) -> None:
+    at = stopped(b=2, a=1)
+    file = at.folder / "saved.jsonl"
+    assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 0
+    assert [json.loads(line) for line in file.read_text().splitlines()] == entries({"a": 1, "b": 2})
+    assert at.run("offsets", "diff", at.name("lines"), str(file), "--replace").code == 0
+    nowhere = at.run("offsets", "get", at.name("lines"), "--save", str(at.folder / "nowhere" / "saved.json"))
+    assert nowhere.code == 64
+    assert "No such file or directory" in nowhere.err
 
 
 def test_get_saves_no_json_under_a_name_that_would_be_read_as_something_else(stopped: Callable[..., Workplace]) -> None:
@@ -257,40 +265,6 @@ def test_check_of_an_undeclared_connector_holds_against_that_of_the_cluster(at: 
     assert (bad.code, "[manifest/alias]" in bad.out) == (4, True)
 
 
-@pytest.mark.timeout(300)
-def test_a_manifest_that_is_too_large_for_one_process_is_checked_on_spark(stopped: Callable[..., Workplace]) -> None:
-    at, count = stopped(t7=20, gone=1), 210_000
-    lines = [
-        f'{{"partition":{{"cluster":"a","partition":0,"topic":"t{number}"}},"offset":{{"offset":{number}}}}}'
-        for number in range(count)
-    ]
-    file = at.folder / "large.jsonl"
-    file.write_text("\n".join([*lines, ""]))
-    assert file.stat().st_size > MAX_SIZE
-    good = check_apart(at, file)
-    assert good.code == 0, good
-    assert "large.jsonl for " in good.out
-    assert "210,000 entries, 210,000 partitions" in good.out
-    assert "1 rewind (13 records come again), 209,999 new" in good.out
-    assert "a document that does this says `acknowledge: [rewind]`" in good.out
-
-    lines[123_456] = lines[123_456].replace('"offset":123456', '"offset":-5')
-    file.write_text("\n".join([*lines, lines[7].replace('"offset":7', '"offset":8'), ""]))
-    bad = check_apart(at, file)
-    assert bad.code == 4
-    assert "large.jsonl:123457:1: error: offset.offset is -5, expected 0 or more [manifest/negative]" in bad.out
-    assert "large.jsonl:210001:1: error: lines 8 and 210001 have the same partition" in bad.out
-    assert "2 errors (1 manifest/conflict, 1 manifest/negative)" in bad.out
-
-
-def check_apart(at: Workplace, file: Path) -> Ran:
-    """In a process of its own: a process has one Spark session, and other tests may have it."""
-    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", str(at.folder / "gitops-connect.toml")]
-    arguments = ["offsets", "check", str(file), "--connector", at.name("lines")]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=100)
-    return Ran(done.returncode, done.stdout, done.stderr)
-
-
 def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     file = manifest(at, {"a": 1})
@@ -324,6 +298,58 @@ def test_check_as_data(stopped: Callable[..., Workplace]) -> None:
     assert value["diagnostics"][0]["rule"] == "manifest/alias"
     sarif = json.loads(check(at, file, "-o", "sarif").out)
     assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["manifest/alias"]
+
+
+def test_check_of_a_folder_and_of_a_glob(stopped: Callable[..., Workplace]) -> None:
+    at, folder = stopped(a=1), "offsets"
+    (at.folder / folder / "deep").mkdir(parents=True)
+    manifest(at, {"a": 1, "b": 2}, f"{folder}/one.json")
+    manifest(at, {"c": 3}, f"{folder}/deep/two.json")
+    manifest(at, {"a": 2}, f"{folder}/_old.json")
+    (at.folder / folder / "README.md").write_text("no manifest")
+    everything = check(at, at.folder / folder)
+    assert everything.code == 0
+    assert f"{folder} (2 files) for {at.name('lines')}" in everything.out
+    assert "3 entries, 3 partitions" in everything.out
+    value = json.loads(check(at, at.folder / folder / "*.json", "-o", "json").out)
+    assert [Path(one).name for one in value["files"]] == ["one.json"]
+    assert (value["spark"], value["entries"], value["distribution"]) == (None, 2, {})
+    deep = json.loads(check(at, at.folder / "**" / "t*.json", "-o", "json").out)
+    assert [Path(one).name for one in deep["files"]] == ["two.json"]
+    named = manifest(at, {"a": 5}, f"{folder}/{at.name('lines')}.json")
+    assert json.loads(check(at, at.folder / folder, "-o", "json").out)["files"] == [str(named)]
+
+
+def test_a_path_that_means_no_manifest(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    (at.folder / "empty").mkdir()
+    for path, said in [
+        ("empty", "no manifest is in the folder"),
+        ("empty/*.json", "no manifest is met by"),
+        ("s3a://bucket/m.jsonl", "is no file of this machine"),
+    ]:
+        ran = at.run("offsets", "check", str(at.folder / path) if "s3a" not in path else path, "--connector", "x")
+        assert ran.code == 64
+        assert said in ran.err
+
+
+def test_the_summary_has_a_line_for_each_of_many_rules_and_the_largest_moves(stopped: Callable[..., Workplace]) -> None:
+    at = stopped()
+    set_offsets(at, {f"t{number}": 100 for number in range(8)})
+    good = check(at, manifest(at, {f"t{number}": 90 - number for number in range(8)}))
+    assert "8 rewind (108 records come again)" in good.out
+    assert good.out.count('{"offset":100} -> ') == 5
+    assert "… and 3 more (offsets diff, or -o json)" in good.out
+    assert "in this process" in good.out.splitlines()[-1]
+    value = json.loads(check(at, manifest(at, {"t1": 99, "t2": 50}), "-o", "json").out)
+    assert value["distribution"] == {"rewind": [1, 1]}
+    file = at.folder / "bad.jsonl"
+    broken = [*entries({"a": -1, "b": -2}), *entries({"c": 1, "d": None}), *entries({"c": 2}), {"partition": {}}]
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in broken))
+    bad = check(at, file)
+    assert bad.code == 4
+    assert "errors, 1 warning:\n" in bad.out
+    assert "  2 manifest/negative\n  1 manifest/conflict\n" in bad.out
 
 
 def test_a_manifest_that_cannot_be_read(stopped: Callable[..., Workplace]) -> None:

@@ -1,0 +1,276 @@
+"""`offsets …` over offsets that are too many for one process. What starts Spark is a process of its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+import zstandard
+from acceptance.workplace import Ran, Workplace
+from terminal import Terminal
+
+from gitops_connect.desired.manifests import MAX_SIZE
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.observed import MAX_HELD
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+MANY = 230_000
+LOCAL = ClusterName("local")
+
+
+def line(number: int, offset: int | None) -> str:
+    value = "null" if offset is None else f'{{"offset":{offset}}}'
+    return f'{{"partition":{{"cluster":"a","partition":0,"topic":"t{number}"}},"offset":{value}}}'
+
+
+def lines(count: int, further: int = 0) -> list[str]:
+    return [line(number, number + further) for number in range(count)]
+
+
+def written(file: Path, content: list[str]) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{one}\n" for one in content))
+    return file
+
+
+@pytest.fixture
+def declared(at: Workplace) -> Workplace:
+    """A mirror `lines` that stands still."""
+    at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
+    at.apply()
+    return at
+
+
+@pytest.fixture
+def standing(declared: Workplace) -> Workplace:
+    """The same, with more offsets than a process holds: of topic `tN`, N."""
+    body = json.loads(f'{{"offsets": [{",".join(lines(MANY))}]}}')
+    declared.rest("PATCH", f"/connectors/{declared.name('lines')}/offsets", body)
+    return declared
+
+
+def apart(at: Workplace, *arguments: str) -> Ran:
+    """In a process of its own: a process has one Spark session, and other tests may have it."""
+    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", str(at.folder / "gitops-connect.toml")]
+    environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.folder / "cache")}
+    done = subprocess.run(
+        [*command, "offsets", *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def offenders(report: Path) -> list[dict[str, Any]]:
+    from pyarrow import parquet  # noqa: PLC0415 - only where a JVM is wanted
+
+    listed: list[dict[str, Any]] = parquet.read_table(report / "offenders.parquet").to_pylist()
+    return listed
+
+
+# check
+
+
+def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
+    at = declared
+    content = lines(210_000)
+    content[123_456] = line(123_456, -5)
+    file = written(at.folder / "large.jsonl", [*content, line(7, 8)])
+    assert file.stat().st_size > MAX_SIZE
+    ran = apart(at, "check", str(file), "--connector", at.name("lines"), "--offline")
+    assert ran.code == 4, ran
+    assert "large.jsonl:123457:1: error: offset.offset is -5, expected 0 or more [manifest/negative]" in ran.out
+    assert "large.jsonl:210001:1: error: lines 8 and 210001 have the same partition" in ran.out
+    assert "210,001 entries, 210,000 partitions" in ran.out
+    assert "2 errors (1 manifest/conflict, 1 manifest/negative)" in ran.out
+    assert "not compared with the offsets that stand: offline" in ran.out
+    assert "on Spark (local[*])" in ran.out.splitlines()[-1]
+    assert not list((at.folder / "cache" / "spark").iterdir()), "nothing is left behind"
+
+
+def test_what_stands_is_compared_without_being_held_and_reported(standing: Workplace) -> None:
+    at = standing
+    moved = [line(0, 10), line(1, 1_001), line(50_000, 49_990), line(60_000, 5), line(MANY, 1), *lines(5)[2:]]
+    file, report = written(at.folder / "few.jsonl", moved), at.folder / "report"
+    ran = apart(
+        at, "check", str(file), "--connector", at.name("lines"), "--replace", "-o", "json", "--report", str(report)
+    )
+    assert ran.code == 0, ran
+    found = json.loads(ran.out)
+    counts = {way: count for way, count in found["difference"]["counts"].items() if count}
+    assert counts == {"new": 1, "forward": 2, "rewind": 2, "same": 3, "removed": MANY - 7}
+    assert found["difference"]["distances"] == {"forward": 1_010, "rewind": 60_005}
+    assert found["distribution"] == {"forward": [0, 1, 0, 1], "rewind": [0, 1, 0, 0, 1]}
+    assert (found["spark"], found["entries"], found["errors"]) == ("local[*]", 8, 0)
+    assert found["acknowledge"] == ["rewind", "skip", "tombstone"]
+    assert offenders(report) == []
+    page = (report / "index.html").read_text()
+    assert "How far back" in page
+    assert "59,995 records" in page
+    assert "229,993" in page
+    again = apart(at, "check", str(file), "--connector", at.name("lines"), "--report", str(report))
+    assert again.code == 64
+    assert f"the folder {report} is not empty" in again.err
+
+
+def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - only where a JVM is wanted
+    from pyarrow import parquet  # noqa: PLC0415 - likewise
+
+    at, folder = declared, declared.folder / "many"
+    written(folder / "a.jsonl", [line(1, 1), line(2, -2)])
+    header = "partition.cluster,partition.partition,partition.topic,offset.offset\n"
+    (folder / "b.csv.gz").write_bytes(gzip.compress(f"{header}a,0,t3,3\na,0,t1,1\n".encode()))
+    (folder / "deep").mkdir()
+    (folder / "deep" / "c.json").write_text(f'{{"offsets": [\n{line(4, 4)},\n{line(5, -5)}]}}')
+    rows = [{"partition": {"cluster": "a", "partition": 0, "topic": "t6"}, "offset": {"offset": 6}}]
+    parquet.write_table(pa.Table.from_pylist(rows), folder / "d.parquet")
+    written(folder / "_not.jsonl", ["no manifest"])
+    (folder / "README.md").write_text("nor this")
+    report = at.folder / "report"
+    ran = apart(
+        at, "check", str(folder), "--connector", at.name("lines"), "--offline", "--report", str(report), "-o", "json"
+    )
+    assert ran.code == 4, ran
+    found = json.loads(ran.out)
+    assert [Path(one).relative_to(folder).as_posix() for one in found["files"]] == [
+        "a.jsonl",
+        "b.csv.gz",
+        "d.parquet",
+        "deep/c.json",
+    ]
+    assert (found["entries"], found["rules"]) == (7, {"manifest/duplicate": 1, "manifest/negative": 2})
+    places = {(Path(one["file"]).name, one["line"], one["rule"]) for one in offenders(report)}
+    assert places == {
+        ("a.jsonl", 2, "manifest/negative"),
+        ("b.csv.gz", 3, "manifest/duplicate"),
+        ("c.json", 3, "manifest/negative"),
+    }
+    assert "deep/c.json:3:1" in (report / "index.html").read_text()
+
+
+def test_progress_says_what_is_started_and_done(declared: Workplace) -> None:
+    at = declared
+    file = written(at.folder / "large.jsonl", lines(210_000))
+    arguments = ["offsets", "check", str(file), "--connector", at.name("lines")]
+    with Terminal(at, arguments, environment={"GITOPS_CONNECT_CACHE": str(at.folder / "cache")}) as terminal:
+        while terminal.process.poll() is None:
+            terminal.process.wait(300)
+        assert terminal.code() == 0, terminal.seen
+        assert "starting Spark (local[*])" in terminal.seen
+        assert "checking on Spark" in terminal.seen
+        assert "210,000 new" in terminal.seen
+
+
+def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace) -> None:
+    at = declared
+    at.settings(more='[spark]\nmaster = "spark://127.0.0.1:1"')
+    file = written(at.folder / "large.jsonl", lines(210_000))
+    ran = apart(at, "check", str(file), "--connector", at.name("lines"))
+    assert (ran.code, ran.out) == (1, "")
+    assert "Spark could not be started (spark://127.0.0.1:1): nobody answers there" in ran.err
+
+
+# get
+
+
+@pytest.mark.parametrize("name", ["saved.jsonl", "saved.json"])
+def test_what_is_too_much_to_be_held_is_saved_as_it_comes(standing: Workplace, name: str) -> None:
+    at, file = standing, standing.folder / name
+    ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
+    assert (ran.code, ran.out) == (0, "")
+    assert f"Saved {MANY:,} offsets to {file}." in ran.err
+    assert file.stat().st_size > MAX_HELD
+    text = file.read_text()
+    entries = json.loads(text)["offsets"] if name == "saved.json" else [json.loads(one) for one in text.splitlines()]
+    assert entries == [json.loads(one) for one in lines(MANY)]
+    assert not list(at.folder.glob(".*gitops*")), "nothing is left behind"
+    assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 64
+
+
+def test_a_table_of_too_many_has_the_first_and_the_way_to_all(standing: Workplace) -> None:
+    at = standing
+    ran = at.run("offsets", "get", at.name("lines"))
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) == 13
+    assert f"{MANY:,} offsets, " in ran.out
+    assert "--save FILE.jsonl" in ran.out
+    whole = at.run("offsets", "get", at.name("lines"), "-o", "json")
+    assert len(json.loads(whole.out)["offsets"]) == MANY
+    refused = at.run("offsets", "get", at.name("lines"), "-o", "yaml")
+    assert (refused.code, refused.out) == (64, "")
+    assert "too many for YAML" in refused.err
+
+
+# history, undo and the ledger
+
+
+@pytest.fixture
+def large_change(standing: Workplace) -> Callable[..., Workplace]:
+    """An applied change `one` of many offsets, as the ledger has it: all of them forward, and so many were sent."""
+
+    def make(sent: int, *, is_settled: bool) -> Workplace:
+        at, now = standing, datetime(2026, 11, 21, 12, tzinfo=UTC)
+        operation = Operation(
+            OperationName("one"),
+            ConnectorName(at.name("lines")),
+            OperationKind.ALTER,
+            Digest("d" * 64),
+            Revision("c" * 40),
+            is_large=True,
+        )
+        before, after = (["".join(f"{one}\n" for one in lines(MANY, further)).encode()] for further in (0, 100))
+        ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+        ledger.operations.begin_large(LOCAL, operation, before, after, now)
+        ledger.operations.sent(LOCAL, operation.name, sent)
+        if is_settled:
+            ledger.operations.settle(LOCAL, operation.name, Digest("a" * 64), "", now)
+        ledger.close()
+        body = json.loads(f'{{"offsets": [{",".join(lines(MANY, 100)[:sent])}]}}')
+        at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", body)
+        return at
+
+    return make
+
+
+def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable[..., Workplace]) -> None:
+    at = large_change(31_000, is_settled=False)
+    assert "31,000 of 230,000 sent" in at.run("offsets", "history", at.name("lines")).out
+    (value,) = json.loads(at.run("offsets", "history", at.name("lines"), "-o", "json").out)
+    assert (value["entries"], value["sent"], value["state"]) == (MANY, 31_000, "open")
+    shown = at.run("ledger", "show", "one").out
+    assert '{"cluster":"a","partition":0,"topic":"t0"} -> {"offset":100}' in shown
+    assert shown.count(" -> ") == 40
+    assert "and more: " in shown
+    ran = at.run("offsets", "undo", "one", "--out", str(at.folder / "undo.yaml"))
+    assert ran.code == 1
+    assert "one was begun and is not finished" in ran.err
+
+
+def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document(
+    large_change: Callable[..., Workplace],
+) -> None:
+    at = large_change(MANY, is_settled=True)
+    assert "230,000 sent" in at.run("offsets", "history", at.name("lines")).out
+    refused = at.run("offsets", "undo", "one")
+    assert (refused.code, refused.out) == (64, "")
+    assert "230,000 offsets do not fit into one document: name a file with --out" in refused.err
+    out = at.folder / "undo.yaml"
+    ran = apart(at, "undo", "one", "--out", str(out))
+    assert (ran.code, ran.out) == (0, ""), ran
+    assert f"Wrote {out}, with ./undo.jsonl.zst beside it: replace, 230,000 offsets; it acknowledges rewind" in ran.err
+    spec = yaml.safe_load(out.read_text())["spec"]
+    assert (spec["operation"], spec["manifest"]) == ("replace", {"path": "./undo.jsonl.zst"})
+    assert spec["acknowledge"] == ["rewind"]
+    with zstandard.open(at.folder / "undo.jsonl.zst") as stream:
+        assert stream.read().decode().splitlines() == lines(MANY)
