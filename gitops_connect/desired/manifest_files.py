@@ -39,8 +39,8 @@ class ManifestFiles:
         """The files for that connector, at a path that stands in the document with that path; sorted by path.
 
         A path begins at the repository's folder, or with `./` or `../` at the document's. A folder stands for the file
-        in it that has the connector's name, as in Strimzi's ConfigMaps (Strimzi proposal 083), and where there is none
-        for all manifests in it and below.
+        in it that has the connector's name, as in Strimzi's ConfigMaps (Strimzi proposal 083), and where no such file
+        of any connector is in it, for all manifests in it and below.
         """
         resolved = _resolve(path, document)
         if resolved is None:
@@ -60,6 +60,8 @@ class ManifestFiles:
         named = next((self._by_path[one] for one in names if one in self._by_path), None)
         if named is not None:
             return (named,)
+        if any(path.endswith(".json") and "/" not in path[len(start) :] for path in self._under(start)):
+            return self._lost(names[0], f"; to have all files of the folder, name them: {start}*.json")
         inside = (path for path in self._under(start) if not is_hidden(path[len(start) :]))
         return tuple(self._by_path[path] for path in inside if is_manifest(path)) or self._lost(names[0])
 
@@ -84,10 +86,10 @@ class ManifestFiles:
         hint = "* and ? and [...] stand within one name; what begins with _ or . is passed over"
         return Lost("offsets/no-file", f"no file of the repository is met by {glob!r}: {near}", hint)
 
-    def _lost(self, path: str) -> Lost:
+    def _lost(self, path: str, advice: str = "") -> Lost:
         nearest = self._nearest(path)
         suggestion = f"; did you mean {nearest!r}?" if nearest is not None else ""
-        hint = "a manifest is a file of the same repository, and no link out of it"
+        hint = f"a manifest is a file of the same repository, and no link out of it{advice}"
         return Lost("offsets/no-file", f"there is no file {path!r} in the repository{suggestion}", hint)
 
     def _nearest(self, path: str) -> str | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from gitops_connect.desired import manifests
 from gitops_connect.large_changes.asking import Spark
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
-from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.staging import store
 from gitops_connect.staging.reading import read_staged
-from gitops_connect.staging.uris import stage_uri
+from gitops_connect.staging.uris import UNREAD, plain_uri, stage_uri
 
 Supplied = Manifest | tuple[LargeFile, ...]
 _TOO_LARGE = "manifest/too-large"
@@ -53,9 +54,17 @@ class Supply:
             return tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in named.entries)
 
     def _fetched(self, named: ManifestUri, connector: ConnectorName) -> Supplied | Diagnostic:
+        if not any(fnmatchcase(plain_uri(named), pattern) for pattern in self.spark.sessions.settings.uris):
+            return _not_allowed(named, connector)
         with store.opened(self.spark.sessions.folder / "manifests") as kept:
             found = stage_uri(kept, named, connector, self.spark.copy)
         if isinstance(found, Diagnostic):
             return found
         read = read_staged(found)
         return read if read is not None else found
+
+
+def _not_allowed(named: ManifestUri, connector: ConnectorName) -> Diagnostic:
+    summary = f"the settings do not allow to read {named.uri}"
+    hint = 'whoever runs this program allows it by [spark] uris = ["…"], patterns of URIs'
+    return Diagnostic(Severity.ERROR, UNREAD, summary, named.location, hint, connector)

@@ -122,6 +122,9 @@ class SparkSettings:
 
     master: str = "local[*]"
     """`local[*]`, `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark Connect."""
+    uris: tuple[str, ...] = ()
+    """URIs (glob patterns) that `manifest.uri` of a document may name. Nothing, unless it is allowed here: who can
+    write to the repository could otherwise have any file read."""
     folder: Path | None = None
     """A folder that this process and all executors share; on this machine, by default one in the user's cache."""
     options: Mapping[str, Credential] = field(default_factory=dict)

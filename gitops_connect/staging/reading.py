@@ -36,7 +36,7 @@ def _as_it_is(file: LargeFile) -> Manifest:
 def _rewritten(file: LargeFile) -> Manifest:
     """Lines, and where each of them stands under the name that people know."""
     places = list(_PLACE.iter_unpack(Path(file.places or "").read_bytes()))
-    read = pieces.read_lines(Path(file.path).read_text(encoding="utf-8"))
+    read = pieces.read_lines(Path(file.path).read_bytes().decode())
     entries = tuple(ManifestEntry(value, Location(file.name, *places[line - 1])) for value, line, _ in read.entries)
     faults = [ManifestFault(one.rule, one.found, Location(file.name, one.line, one.column)) for one in file.faults]
     faults += [ManifestFault(one.rule, one.found, Location(file.name, *places[one.line - 1])) for one in read.faults]

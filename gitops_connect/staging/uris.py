@@ -32,6 +32,12 @@ def is_local(manifest: ManifestUri) -> bool:
     return manifest.uri.startswith("file:")
 
 
+def plain_uri(manifest: ManifestUri) -> str:
+    """What is really looked at: without steps up or twice the same slash, and `file:` without an empty host."""
+    place = _Place.of(manifest)
+    return f"{'file:' if is_local(manifest) else place.root}{place.path}"
+
+
 def uri_key(manifest: ManifestUri) -> str:
     """The key of what lies there: the content, and how its names say that this is read."""
     return f"{manifest.sha256}-{hashlib.sha256(manifest.uri.encode()).hexdigest()[:16]}"

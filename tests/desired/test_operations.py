@@ -299,6 +299,16 @@ def test_the_files_that_a_folder_or_a_glob_means(path: str, wanted: list[str]) -
     assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
 
 
+def test_a_folder_with_files_of_other_connectors_never_stands_for_these() -> None:
+    known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
+    found = known.find("offsets/", "x.yaml", MIRROR)
+    assert isinstance(found, Lost)
+    assert found.hint.endswith("to have all files of the folder, name them: offsets/*.json")
+    named = known.find("offsets/*.json", "x.yaml", MIRROR)
+    assert not isinstance(named, Lost)
+    assert [one.path for one in named] == ["offsets/east.json", "offsets/west.json"]
+
+
 def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
     found = files(*reversed(TREE)).find("orders/", "x.yaml", MIRROR)
     assert not isinstance(found, Lost)
