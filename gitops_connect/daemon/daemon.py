@@ -1,9 +1,9 @@
 """The loop itself: which job runs when, in which thread, and how it ends.
 
-APScheduler has one job that looks at the repository and one for each cluster, and a thread for each job: neither a git
-server nor a cluster that hangs holds another up. A job says when it wants to run again: after the interval where all
-went well, after a wait that doubles where it did not; a new revision ends every wait. Nothing else is kept from one
-cycle to the next: what was in hand when a process was killed is found by looking.
+APScheduler has one job that looks at the repository, one for each cluster, and one that ends an idle Spark session,
+and a thread for each: neither a git server nor a cluster that hangs holds another up. A job says when it wants to run
+again: after the interval where all went well, after a wait that doubles where it did not; a new revision ends every
+wait. Nothing else is kept from one cycle to the next: what was in hand when a process was killed is found by looking.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ HEARTBEAT = 3600.0
 GRACE = 1.0
 """Seconds that a look in hand is given at the end; what hangs longer is left behind, as it has no effect to lose."""
 _LOOK = "look at the repository"
+_GIVE_BACK = "give back what is not used"
+_GIVE_BACK_EVERY = 30.0
 
 
 @dataclass(slots=True)
@@ -83,7 +85,7 @@ class Daemon:
         self.told_to_stop = False
         # Two instances, as a job that says "again at once" may be begun before its executor has noted its end.
         defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
-        threads = {"default": ThreadPoolExecutor(len(self._turns) + 1)}
+        threads = {"default": ThreadPoolExecutor(len(self._turns) + 2)}
         self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
 
     @property
@@ -109,6 +111,8 @@ class Daemon:
         """Reconcile until told to stop; then finish the steps in hand and return. Look-ups in hand are left behind."""
         events.started(self._turns, __version__)
         self._schedule(_LOOK, self._look, 0)
+        if not self._once:
+            self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._scheduler.start()
         self.told_to_stop = self._over.get() is _Over.TOLD
         with self._work:
@@ -161,6 +165,12 @@ class Daemon:
                 self._scheduler.reschedule_job(_job(cluster), trigger=now)
             except JobLookupError:  # it runs just now, and will see at its end that the revision is another
                 continue
+
+    def _give_back(self) -> None:
+        """End the Spark session once it is idle."""
+        self._world.spark.give_back_if_idle(self._world.clock.monotonic())
+        if not self._interrupted.is_set():
+            self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
 
     def _turn_of(self, cluster: ClusterName) -> Callable[[], None]:
         return lambda: self._take_turn(cluster)
