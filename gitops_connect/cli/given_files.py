@@ -49,7 +49,7 @@ class GivenFiles:
 
 
 def find(path: Path, connector: ConnectorName) -> GivenFiles:
-    """What stands at that path. A folder means the file in it that has the connector's name, or else all in it.
+    """What stands at that path, which means what it does in a document (`desired.manifest_files`).
 
     Raises UsageError where there is nothing, or it cannot be read.
     """
@@ -80,15 +80,21 @@ def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Pat
     entries = [Entry(path.relative_to(folder).as_posix(), "", None) for path in _files_below(folder)]
     met = ManifestFiles(entries).find(pattern, "", connector)
     if isinstance(met, Lost):
-        what = f"is met by {(folder / pattern).as_posix()!r}" if pattern else f"is in the folder {folder.as_posix()!r}"
-        raise UsageError(f"no manifest {what}: {_hint()}")
+        raise UsageError(_nothing(folder, pattern, connector))
     yield from (folder / entry.path for entry in met)
 
 
-def _hint() -> str:
+def _nothing(folder: Path, pattern: str, connector: ConnectorName) -> str:
     from gitops_connect.desired.manifests.formats import SUFFIXES
 
-    return f"one is told by its suffix ({', '.join(SUFFIXES)}), and what begins with _ or . is passed over"
+    if not pattern and next(folder.glob("*.json"), None) is not None:
+        return (
+            f"the folder {folder} has no {connector.replace('->', '--')}.json, and its other .json files may be those of"
+            f" other connectors: to have them all, name them: {(folder / '*.json').as_posix()!r}"
+        )
+    what = f"is met by {(folder / pattern).as_posix()!r}" if pattern else f"is in the folder {folder.as_posix()!r}"
+    known = f"one is told by its suffix ({', '.join(SUFFIXES)}), and what begins with _ or . is passed over"
+    return f"no manifest {what}: {known}"
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

@@ -181,7 +181,8 @@ def _problems(checked: CheckedManifest) -> str:
     from gitops_connect.report.problems import problem_lines
 
     is_coloured = coloured(sys.stdout)
-    return problem_lines(checked.diagnostics, coloured=is_coloured) + manifests.summary(checked, coloured=is_coloured)
+    problems = problem_lines(checked.diagnostics, coloured=is_coloured)
+    return (f"{problems}\n" if problems else "") + manifests.summary(checked, coloured=is_coloured)
 
 
 @app.command()

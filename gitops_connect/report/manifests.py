@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report import offsets
@@ -17,7 +17,8 @@ from gitops_connect.report.printable import one_line
 from gitops_connect.report.problems import problems_value, totals
 from gitops_connect.report.text import TextReport
 
-_MOST_MOVES = 5
+_MOST_MOVES = 3
+"""Of each direction."""
 _IN_ONE_LINE = 2
 """Rules; more of them get a line each."""
 
@@ -64,13 +65,19 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
     lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
         lines.append(f"as {checked.kind.value}, from what stands now: {offsets.counts(checked.difference)}")
-        moves = islice(offsets.difference_lines(checked.difference, _MOST_MOVES, "offsets diff, or -o json"), 1, None)
-        lines += TextReport(coloured=coloured).offsets(moves).splitlines()
+        largest = offsets.move_lines(_largest(checked.difference), checked.difference.unit)
+        lines += TextReport(coloured=coloured).offsets(largest).splitlines()
     elif checked.why_not:
         lines.append(f"not compared with the offsets that stand: {one_line(checked.why_not)}")
     needed = ", ".join(one.value for one in checked.acknowledge)
     lines += [f"a document that does this says `acknowledge: [{needed}]`"] if needed else []
     return "".join(f"{line}\n" for line in (*lines, f"checked {effort(checked)}"))
+
+
+def _largest(difference: Difference) -> list[Move]:
+    """The first of each direction that repeats or loses something."""
+    by_direction = groupby(difference.moves, key=lambda move: move.direction)
+    return [move for way, moves in by_direction if way is not Direction.NEW for move in islice(moves, _MOST_MOVES)]
 
 
 def subject_words(checked: CheckedManifest) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,15 +103,20 @@ def difference_lines(
     if not difference.exact:
         yield Line(_INEXACT)
     shown = difference.moves if limit is None else difference.moves[:limit]
-    texts = [_change(move) for move in shown]
-    width = min(max(map(len, texts), default=0), _WIDEST)
-    for move, text in zip(shown, texts, strict=True):
-        yield Line(f"{text:<{width}}  {_direction(move, difference.unit)}", _SYMBOLS[move.direction])
+    yield from move_lines(shown, difference.unit)
     moving = sum(count for way, count in difference.counts.items() if way is not Direction.SAME)
     if moving > len(difference.moves):
         yield Line(f"… and {moving - len(shown):,} more (of so many, only the largest of each kind are kept)")
     elif left := moving - len(shown):
         yield Line(f"… and {left:,} more ({rest})")
+
+
+def move_lines(moves: Sequence[Move], unit: str) -> Iterator[Line]:
+    """A line for each; `unit` is that of their distances."""
+    texts = [_change(move) for move in moves]
+    width = min(max(map(len, texts), default=0), _WIDEST)
+    for move, text in zip(moves, texts, strict=True):
+        yield Line(f"{text:<{width}}  {_direction(move, unit)}", _SYMBOLS[move.direction])
 
 
 def counts(difference: Difference) -> str:

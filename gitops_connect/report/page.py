@@ -21,7 +21,8 @@ _STYLE = """
 body { margin: 0; background: var(--back); color: var(--text); line-height: 1.5;
   font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 main, footer { max-width: 72rem; margin: 0 auto; padding: 0 1.25rem; }
-header { padding-top: 1.75rem; } footer { padding-top: 1.5rem; padding-bottom: 2rem; color: var(--soft); font-size: .875rem; }
+header { padding-top: 1.75rem; }
+footer { padding-top: 1.5rem; padding-bottom: 2rem; color: var(--soft); font-size: .875rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .35rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; } h3 { font-size: 1rem; margin: 0 0 .25rem; }
 p { margin: .35rem 0; } .soft { color: var(--soft); } a { color: var(--forward); }
