@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 from gitops_connect.checks.large.sessions import Say, Sessions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
@@ -19,6 +17,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
+from gitops_connect.settings.cache import cache_folder
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
 from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
@@ -122,9 +121,3 @@ def open_source(settings: Settings, path: Path | None) -> Source:
 def clone_folder(url: str) -> Path:
     """Where the clone is kept: in the user's cache, by URL."""
     return cache_folder() / "clones" / hashlib.sha256(url.encode()).hexdigest()[:16]
-
-
-def cache_folder() -> Path:
-    """What can be lost without loss is kept here, for this user."""
-    cache = os.environ.get("GITOPS_CONNECT_CACHE")
-    return Path(cache) if cache else user_cache_path("gitops-connect")

@@ -89,8 +89,8 @@ def _nothing(folder: Path, pattern: str, connector: ConnectorName) -> str:
 
     if not pattern and next(folder.glob("*.json"), None) is not None:
         return (
-            f"the folder {folder} has no {connector.replace('->', '--')}.json, and its other .json files may be those of"
-            f" other connectors: to have them all, name them: {(folder / '*.json').as_posix()!r}"
+            f"the folder {folder} has no {connector.replace('->', '--')}.json, and its other .json files may be other"
+            f" connectors': to have them all, name them: {(folder / '*.json').as_posix()!r}"
         )
     what = f"is met by {(folder / pattern).as_posix()!r}" if pattern else f"is in the folder {folder.as_posix()!r}"
     known = f"one is told by its suffix ({', '.join(SUFFIXES)}), and what begins with _ or . is passed over"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -54,7 +55,10 @@ class SparkDesk:
         beside = self.folder / "offenders" if offenders is not None else None
         if beside is not None:
             beside.mkdir(parents=True)
-        found = Spark(self._sessions, self._say).ask(questions, self.folder / "asked", offenders=beside)
+        try:
+            found = Spark(self._sessions, self._say).ask(questions, self.folder / "asked", offenders=beside)
+        except OSError as error:
+            raise UsageError(f"large manifests cannot be checked: {error}") from error
         if beside is not None and offenders is not None:
             _move(beside / OFFENDERS, offenders)
         return found
@@ -90,13 +94,17 @@ class SparkDesk:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[SparkDesk]:
-    """A desk, with what is going on shown as progress. Nothing is started yet."""
+    """A desk, with what is going on shown as progress. Nothing is started yet.
+
+    It imports no more than that takes: what a world is made of is imported while Java starts.
+    """
+    from gitops_connect.checks.large.sessions import Sessions
     from gitops_connect.large_changes.workspace import workspace
-    from gitops_connect.world import open_spark
+    from gitops_connect.settings.cache import cache_folder
 
     with (
         progress("Checking") as say,
-        closing(open_spark(settings)) as sessions,
+        closing(Sessions(settings.spark, os.environ, cache_folder())) as sessions,
         workspace(sessions.folder) as folder,
         closing(SparkDesk(sessions, folder, say)) as desk,
     ):

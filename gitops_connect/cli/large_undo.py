@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gitops_connect.cli.large_checks import SparkDesk
     from gitops_connect.cli.subject import Subject
     from gitops_connect.model.large_manifests import SavedOffsets
+    from gitops_connect.model.offsets import Offsets
     from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationRecord
     from gitops_connect.settings.sections import Settings
 
@@ -88,9 +89,7 @@ def write_manifest(lines: Path, out: Path, *, force: bool) -> Path:
     return beside
 
 
-def _count(standing: SavedOffsets | object) -> int:
+def _count(standing: Offsets | SavedOffsets | None) -> int:
     from gitops_connect.model.large_manifests import SavedOffsets
 
-    if isinstance(standing, SavedOffsets):
-        return standing.entries
-    return len(standing) if isinstance(standing, dict) else 0
+    return standing.entries if isinstance(standing, SavedOffsets) else len(standing or ())

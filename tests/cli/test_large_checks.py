@@ -217,9 +217,12 @@ def test_a_table_of_too_many_has_the_first_and_the_way_to_all(standing: Workplac
 
 @pytest.fixture
 def large_change(standing: Workplace) -> Callable[..., Workplace]:
-    """An applied change `one` of many offsets, as the ledger has it: all of them forward, and so many were sent."""
+    """A change `one` of many offsets, as the ledger has it: each a hundred further than what stood, or from nothing.
 
-    def make(sent: int, *, is_settled: bool) -> Workplace:
+    So many of them were sent.
+    """
+
+    def make(sent: int, *, is_settled: bool, stood: int = MANY) -> Workplace:
         at, now = standing, datetime(2026, 11, 21, 12, tzinfo=UTC)
         operation = Operation(
             OperationName("one"),
@@ -229,9 +232,10 @@ def large_change(standing: Workplace) -> Callable[..., Workplace]:
             Revision("c" * 40),
             is_large=True,
         )
-        before, after = (["".join(f"{one}\n" for one in lines(MANY, further)).encode()] for further in (0, 100))
+        blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(stood), lines(MANY, 100)))
+        before, declared = ([block] for block in blocks)
         ledger = Ledger.open("sqlite:///state.db", at.folder, None)
-        ledger.operations.begin_large(LOCAL, operation, before, after, now)
+        ledger.operations.begin_large(LOCAL, operation, before, declared, now)
         ledger.operations.sent(LOCAL, operation.name, sent)
         if is_settled:
             ledger.operations.settle(LOCAL, operation.name, Digest("a" * 64), "", now)
@@ -241,6 +245,16 @@ def large_change(standing: Workplace) -> Callable[..., Workplace]:
         return at
 
     return make
+
+
+def test_undo_of_a_large_change_from_nothing_is_a_reset(large_change: Callable[..., Workplace]) -> None:
+    at = large_change(1_000, is_settled=True, stood=0)
+    ran = at.run("offsets", "undo", "one")
+    assert ran.code == 0
+    spec = yaml.safe_load(ran.out)["spec"]
+    assert (spec["operation"], spec["acknowledge"]) == ("reset", ["reset"])
+    assert "manifest" not in spec
+    assert "offsets" not in spec
 
 
 def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable[..., Workplace]) -> None:
