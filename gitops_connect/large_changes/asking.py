@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 from gitops_connect.checks.large.sessions import Say, Sessions
-from gitops_connect.errors import UsageError
+from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.large_changes.questions import Question
 from gitops_connect.model.copies import CopiedFile
 from gitops_connect.model.large_manifests import LargeVerdict
@@ -30,12 +32,28 @@ class Spark:
         the program is not installed.
         """
         _require_packages()
-        from gitops_connect.large_changes.checking import answer  # noqa: PLC0415 - see there
+        from gitops_connect.large_changes.checking import Prepared  # noqa: PLC0415 - see there
 
         folder.mkdir(parents=True, exist_ok=True)
+        with self.started_early():
+            prepared = Prepared.of(questions, folder)
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
-            return answer(session, questions, folder, ready=ready, offenders=offenders)
+            return prepared.answer(session, folder / "ready" if ready else None, offenders)
+
+    @contextmanager
+    def started_early(self) -> Iterator[None]:
+        """The session starts while something else is done. Why it does not start is said to whoever uses it then."""
+        starting = Thread(target=self._start, daemon=True)
+        starting.start()
+        try:
+            yield
+        finally:
+            starting.join()
+
+    def _start(self) -> None:
+        with suppress(GitopsConnectError), self.sessions.using(self.say):
+            return
 
     def copy(self, uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
         """A `Copy`. Raises SparkFailed, SparkUnusable, and UsageError where a part is not installed."""

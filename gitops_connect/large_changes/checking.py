@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from gitops_connect.checks.large.check import check
+from gitops_connect.checks.large.check import check_prepared
+from gitops_connect.checks.large.job import Job
+from gitops_connect.checks.large.preparing import prepare
 from gitops_connect.checks.large.reading import Reader
 from gitops_connect.checks.large.session import Session
 from gitops_connect.desired.manifests import pieces
@@ -23,12 +25,22 @@ _STANDING = "the offsets that stand"
 _PLACE = struct.Struct("<II")
 
 
-def answer(
-    session: Session, questions: Sequence[Question], folder: Path, *, ready: bool, offenders: Path | None
-) -> list[LargeVerdict]:
-    """As `asking.Spark.ask`."""
-    manifests = [_manifest(one, folder / f"{number}") for number, one in enumerate(questions)]
-    return check(session, manifests, READER, folder / "ready" if ready else None, offenders)
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that can be done before there is a session."""
+
+    manifests: Sequence[LargeManifest]
+    job: Job
+
+    @staticmethod
+    def of(questions: Sequence[Question], folder: Path) -> Prepared:
+        """Raises OSError."""
+        manifests = [_manifest(one, folder / f"{number}") for number, one in enumerate(questions)]
+        return Prepared(manifests, prepare(manifests, READER, 1))
+
+    def answer(self, session: Session, ready: Path | None, offenders: Path | None) -> list[LargeVerdict]:
+        """As `asking.Spark.ask`."""
+        return check_prepared(session, self.manifests, self.job, ready, offenders)
 
 
 def _manifest(question: Question, path: Path) -> LargeManifest:

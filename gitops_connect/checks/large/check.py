@@ -12,7 +12,7 @@ from gitops_connect.checks.large.comparing import compare_buckets
 from gitops_connect.checks.large.gathering import gather
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
 from gitops_connect.checks.large.leaving import folders_in
-from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.checks.large.preparing import prepare, prepare_surely
 from gitops_connect.checks.large.reading import Reader, is_packed
 from gitops_connect.checks.large.verdicts import Results
 from gitops_connect.checks.large.writing import WRITTEN, Writing, patch_of, writing_of
@@ -54,14 +54,30 @@ def check(
 
     Raises SparkFailed where Spark cannot do it, OSError where a file cannot be read or written here.
     """
-    job = prepare(manifests, reader, _buckets(manifests, session.parallelism))
-    return carry_out(manifests, replace(job, folders=folders_in(ready, offenders)), _OnSpark(session))
+    return check_prepared(session, manifests, prepare(manifests, reader, 1), ready, offenders)
+
+
+def check_prepared(
+    session: Session,
+    manifests: Sequence[LargeManifest],
+    job: Job,
+    ready: Path | None = None,
+    offenders: Path | None = None,
+) -> list[LargeVerdict]:
+    """The same with what `preparing.prepare` has made of the manifests, for which no session was needed."""
+    buckets = _buckets(manifests, session.parallelism)
+    job = replace(job, buckets=buckets, folders=folders_in(ready, offenders))
+    return carry_out(manifests, job, _OnSpark(session))
 
 
 def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
     """Both jobs, and what is left to be done with what they have found. Raises as `check` does."""
     try:
         results = Results(manifests, job, engine.compare(job))
+        if results.are_unsure:
+            job.folders.clear()
+            job = prepare_surely(manifests, job)
+            results = Results(manifests, job, engine.compare(job))
         found = results.verdicts()
         if job.folders.offenders:
             gather(results, job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -17,7 +18,7 @@ from gitops_connect.checks.large.offenders import Offenders, offenders_in
 from gitops_connect.checks.large.parsing import Parser
 from gitops_connect.checks.large.reading import Reader, Unit, pieces
 from gitops_connect.checks.large.rows import Rows
-from gitops_connect.checks.large.standing import Standing
+from gitops_connect.checks.large.standing import Examples, Standing
 from gitops_connect.checks.large.tally import Tally, dumped
 from gitops_connect.checks.large.templates import Template, counted_field
 from gitops_connect.model.manifests import ManifestContext
@@ -58,6 +59,15 @@ class Subject:
     def shape(self) -> Shape | None:
         """That of its connector."""
         return shape_of(self.context.config or {}, self.context.schema)
+
+    def known_types(self) -> Examples:
+        """Those of the offsets that stand, by the examples."""
+        known = Examples()
+        known.add_all(
+            {"partition": json.loads(one), "offset": json.loads(offset)}
+            for one, offset in (self.examples or {}).items()
+        )
+        return known
 
     def judge(self) -> tuple[EntryJudge, Standing | None]:
         """The rule function, and where to tell it what stands for a partition."""
@@ -101,7 +111,8 @@ class Job:
         salt = secret.salt(unit.manifest)
         if unit.is_live or not subject.is_judged:
             template = subject.live_template if unit.is_live else subject.template
-            return Parser(self.reader, secret, salt, template, counted, None)
+            known = subject.known_types() if unit.is_live else None
+            return Parser(self.reader, secret, salt, template, counted, None, known=known)
         judge, standing = subject.judge()
         tally = Tally(subject.context.acknowledged, offenders)
         template, defers = subject.template, standing is not None

@@ -19,6 +19,7 @@ from gitops_connect.checks.large.keys import Secret
 from gitops_connect.checks.large.layouts import Lines
 from gitops_connect.checks.large.reading import Piece, Reader
 from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
+from gitops_connect.checks.large.standing import Examples
 from gitops_connect.checks.large.tables import certify_table
 from gitops_connect.checks.large.tally import Shown, Spot, Tally
 from gitops_connect.checks.large.templates import Template
@@ -36,6 +37,7 @@ class Parser:
 
     `salt` keeps the partitions of one manifest apart from those of another. `counted` is the field of an offset that is
     a number and decides all, or empty. `defers`: what was found may be otherwise for a partition that stands already.
+    `known` are the types of the offsets that stand, as far as they were looked at.
     """
 
     reader: Reader
@@ -47,6 +49,7 @@ class Parser:
     tally: Tally = field(default_factory=Tally)
     defers: bool = False
     defers_all: bool = False
+    known: Examples | None = None
 
     def parse(self, piece: Piece, unit: int) -> tuple[Rows, Tally, int]:
         """The rows, what was found, and how many lines there are."""
@@ -117,6 +120,7 @@ class Parser:
 
     def _judged(self, value: Any, spot: Spot, tally: Tally) -> tuple[PartitionText | None, OffsetText | None, bool]:
         if self.judge is None:
+            tally.odd += self.known is not None and not self.known.knows(value)
             offset = value["offset"]
             return partition_text(value["partition"]), None if offset is None else offset_text(offset), False
         findings, partition, offset = self.judge.judge(value)

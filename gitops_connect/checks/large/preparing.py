@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
@@ -26,20 +26,33 @@ _LOOKED_AT = 1000
 
 
 def prepare(manifests: Sequence[LargeManifest], reader: Reader, buckets: int, unit: int = UNIT) -> Job:
-    """The job over all of them, in units of so many bytes at least. Raises OSError where a file cannot be read."""
+    """The job over all of them, in units of so many bytes at least. Raises OSError where a file cannot be read.
+
+    Of the offsets that stand only the first are looked at: nearly always all others are like them.
+    """
     units = units_of(manifests, unit)
-    subjects = [_subject(number, manifest, units, reader) for number, manifest in enumerate(manifests)]
+    subjects = [_subject(number, one, units, reader, _first_live) for number, one in enumerate(manifests)]
     return Job(tuple(units), tuple(subjects), reader, os.urandom(16), buckets)
 
 
-def _subject(number: int, manifest: LargeManifest, units: Sequence[Unit], reader: Reader) -> Subject:
+def prepare_surely(manifests: Sequence[LargeManifest], job: Job) -> Job:
+    """The same job, where it turned out that others are not: all offsets that stand have been looked at."""
+    subjects = [_subject(number, one, job.units, job.reader, _all_live) for number, one in enumerate(manifests)]
+    return replace(job, subjects=tuple(subjects))
+
+
+Look = Callable[[Sequence[Unit], Template | None, Reader], Examples]
+"""At the offsets that stand, of which lines of some forms are known."""
+
+
+def _subject(number: int, manifest: LargeManifest, units: Sequence[Unit], reader: Reader, look: Look) -> Subject:
     config = None if manifest.context.config is None else dict(manifest.context.config)
     context = replace(manifest.context, config=config, live=None)
     live = [unit for unit in units if unit.manifest == number and unit.is_live]
     template, examples = None, None
     if manifest.live is not None:
         template = learn_live(_first_lines(live, reader), shape_of(config or {}, context.schema))
-        examples = _examples(live, template, reader)
+        examples = look(live, template, reader)
     standing = None if examples is None else Standing(examples.offsets)
     own = [unit for unit in units if unit.manifest == number and not unit.is_live]
     return Subject(
@@ -64,7 +77,14 @@ def _first_lines(units: Sequence[Unit], reader: Reader) -> Iterator[bytes]:
     return islice((line for line in lines if line.strip()), _LOOKED_AT)
 
 
-def _examples(units: Sequence[Unit], template: Template | None, reader: Reader) -> Examples:
+def _first_live(units: Sequence[Unit], template: Template | None, reader: Reader) -> Examples:
+    """Lines of the same form have the same types; whoever reads the others says whether there is another form."""
+    found = Examples()
+    found.add_all(json.loads(line) for line in _first_lines(units, reader))
+    return found
+
+
+def _all_live(units: Sequence[Unit], template: Template | None, reader: Reader) -> Examples:
     """Lines of the same form have the same types: one of them, and a look at each of the others."""
     found = Examples()
     with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it is done in Arrow, side by side

@@ -44,15 +44,20 @@ class Examples:
     def add_all(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Keep those that have something new."""
         for entry in entries:
-            partition, offset = entry["partition"], entry["offset"]
-            types = {("partition", name, type(value)) for name, value in partition.items()}
-            types |= {("offset", name, type(value)) for name, value in offset.items()}
-            if not types <= self._known:
-                self._known |= types
-                self.offsets[partition_text(partition)] = offset_text(offset)
+            if not self.knows(entry):
+                self._known |= _types(entry)
+                self.offsets[partition_text(entry["partition"])] = offset_text(entry["offset"])
+
+    def knows(self, entry: Mapping[str, Any]) -> bool:
+        """Whether there is nothing new in it."""
+        return _types(entry) <= self._known
 
     @property
     def are_mixed(self) -> bool:
         """True where a field of the offsets has more than one type: then an entry is judged by its own alone."""
         fields = [(where, name) for where, name, kind in self._known if where == "offset" and kind is not type(None)]
         return len(fields) > len(set(fields))
+
+
+def _types(entry: Mapping[str, Any]) -> set[tuple[str, str, type]]:
+    return {(half, name, type(value)) for half in ("partition", "offset") for name, value in entry[half].items()}

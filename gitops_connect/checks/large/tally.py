@@ -44,6 +44,8 @@ class Sink(Protocol):
 class Tally:
     """Of a piece of a manifest, of several, or of all of it. `size` is in bytes.
 
+    Of the offsets that stand `odd` ones have a type that was not known.
+
     `offenders` is told of each finding, where all of them are wanted. `broken` are places after which nothing could be
     read: what else is said of such a manifest is not the half of it.
     """
@@ -52,6 +54,7 @@ class Tally:
     offenders: Sink | None = None
     entries: int = 0
     size: int = 0
+    odd: int = 0
     unread: int = 0
     counts: Counter[Kind] = field(default_factory=Counter)
     shown: dict[Kind, list[Shown]] = field(default_factory=dict)
@@ -95,6 +98,7 @@ class Tally:
         """What another part has found."""
         self.entries += other.entries
         self.size += other.size
+        self.odd += other.odd
         self.unread += other.unread
         self.counts += other.counts
         self.broken += other.broken
@@ -106,6 +110,7 @@ class Tally:
         return [
             self.entries,
             self.size,
+            self.odd,
             self.unread,
             [[*kind, count] for kind, count in self.counts.items()],
             [[*kind, listed] for kind, listed in self.shown.items()],
@@ -115,10 +120,11 @@ class Tally:
     @staticmethod
     def from_json(value: Any) -> Tally:
         """What `to_json` has made, read back."""
-        entries, size, unread, counts, shown, broken = value
+        entries, size, odd, unread, counts, shown, broken = value
         return Tally(
             entries=entries,
             size=size,
+            odd=odd,
             unread=unread,
             counts=Counter({(rule, severity): count for rule, severity, count in counts}),
             shown={(rule, severity): [_shown(one) for one in listed] for rule, severity, listed in shown},

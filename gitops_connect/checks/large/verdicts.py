@@ -39,6 +39,7 @@ class Results:
                 self.each[unit.manifest].add_piece(Tally.from_json(third), is_live=unit.is_live)
             else:
                 self.each[first].add_bucket(Tally.from_json(second), Moves.from_json(third), chosen)
+        self.are_unsure = any(result.is_unsure for result in self.each)
         self.places = Places(job.units, _starts(job, lines))
 
     def verdicts(self) -> list[LargeVerdict]:
@@ -59,7 +60,10 @@ def _starts(job: Job, lines: Counter[int]) -> list[int]:
 
 @dataclass(slots=True)
 class Result:
-    """What was found of one manifest. `chosen` are the files with the lines that its patch has to know of."""
+    """What was found of one manifest. `chosen` are the files with the lines that its patch has to know of.
+
+    `is_unsure`: among the offsets that stand are some of types that were not known before.
+    """
 
     number: int
     manifest: LargeManifest
@@ -67,6 +71,7 @@ class Result:
     tally: Tally = field(init=False)
     moves: Moves = field(default_factory=Moves)
     chosen: list[str] = field(default_factory=list)
+    is_unsure: bool = False
 
     def __post_init__(self) -> None:
         self.tally = Tally(self.manifest.context.acknowledged)
@@ -75,7 +80,9 @@ class Result:
         """What was found of the lines of a piece."""
         if not is_live:
             self.tally.add_all(tally)
-        elif tally.counts and self.manifest.live is not None:
+            return
+        self.is_unsure = self.is_unsure or (self.manifest.is_judged and tally.odd > 0)
+        if tally.counts and self.manifest.live is not None:
             finding = next(iter(tally.shown.values()))[0].finding
             raise SparkFailed(f"the offsets that stand, in {self.manifest.live.name}, cannot be read: {finding}")
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from large_engine import READER, Case, InProcess, filed, jsonl
-from manifests import MIRROR, entry, mirrored, offsets
+from manifests import MIRROR, OTHER, entry, mirrored, offsets
 
+from gitops_connect.checks import small
 from gitops_connect.checks.large.check import carry_out
 from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.desired import manifests as reading
 from gitops_connect.model.differences import Direction
+from gitops_connect.model.documents import Blob
 from gitops_connect.model.large_manifests import LargeVerdict
 from gitops_connect.model.operations import OperationKind
 
@@ -53,3 +56,18 @@ def test_each_difference_is_told(tmp_path: Path) -> None:
         Direction.REMOVED: 40,
     }
     assert verdict.counts == {"manifest/nothing-to-remove": 30}
+
+
+def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
+    """The first of those that stand are looked at beforehand; another type further down is met by the job itself."""
+    standing = [entry({"shard": n}, {"seq": n}) for n in range(3000)]
+    standing.append(entry({"shard": 3000}, {"seq": "text"}))
+    declared = [entry({"shard": n}, {"seq": n + 1}) for n in range(5)] + [entry({"shard": 3000}, {"seq": 7})]
+    case = Case(jsonl(declared), OTHER, offsets(*standing), OperationKind.ALTER)
+    manifest = filed(case, tmp_path / "files")
+    first = prepare([manifest], READER, 3, 300)
+    assert not first.subjects[0].is_mixed
+    (verdict,) = carry_out([manifest], first, InProcess(2))
+    expected = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind)
+    assert verdict.counts == dict(expected.counts)
+    assert verdict.counts["manifest/live-type"] == 1
