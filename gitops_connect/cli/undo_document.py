@@ -48,6 +48,7 @@ def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Tar
     acknowledged.
     """
     from gitops_connect.cli import large_checks
+    from gitops_connect.report import change_document
 
     cluster, record = find_change(world, clusters, change)
     require_effect(record)
@@ -63,12 +64,18 @@ def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Tar
             tell(f"note: applied since, and taken back with it: {', '.join(later)}")
         name = new_name(change, known_names(world, cluster, declared))
         if record.entries is None and subject.saved is None:
-            _write_small(world, record, subject, (name, target))
+            made, said = _write_small(world, record, subject, (name, target))
         else:
-            _write_large(world, record, subject, (name, target), desk)
+            made, said = _write_large(world, record, subject, (name, target), desk)
+    if target.path is None:
+        emit(change_document.render(made))
+    tell(said)
 
 
-def _write_small(world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target]) -> None:
+def _write_small(
+    world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target]
+) -> tuple[ChangeDocument, str]:
+    """The document, written if it is to be in a file, and what there is to say of it."""
     from gitops_connect.report import change_document
 
     cluster, (name, target) = _cluster_of(subject), named
@@ -78,16 +85,14 @@ def _write_small(world: World, record: OperationRecord, subject: Subject, named:
     made = document_for(name, record, before, subject, world.settings)
     if target.path is not None:
         write(made, target.path, force=target.force)
-    elif change_document.fits(made.offsets):
-        emit(change_document.render(made))
-    else:
+    elif not change_document.fits(made.offsets):
         raise _no_room(len(made.offsets))
-    say_what_next(made, target.path, len(made.offsets))
+    return made, what_next(made, target.path, len(made.offsets))
 
 
 def _write_large(
     world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target], desk: SparkDesk
-) -> None:
+) -> tuple[ChangeDocument, str]:
     """By way of a file with an entry a line, which goes beside the document."""
     from gitops_connect.cli import large_undo
     from gitops_connect.model.operations import OperationKind
@@ -95,6 +100,8 @@ def _write_large(
 
     name, target = named
     large_undo.require_finished(record)
+    if target.path is not None:
+        refuse_old(target.path, force=target.force)
     lines = desk.folder / "before.jsonl"
     count = large_undo.written(_blocks_before(world, _cluster_of(subject), record), lines)
     if count and target.path is None:
@@ -102,14 +109,11 @@ def _write_large(
     kind = OperationKind.REPLACE if count else OperationKind.RESET
     acknowledge = large_undo.acknowledged(lines, kind, subject, desk, world.settings)
     made = replace(_document(name, record, subject, kind), acknowledge=acknowledge)
-    if target.path is None:
-        emit(change_document.render(made))
-    else:
-        refuse_old(target.path, force=target.force)
+    if target.path is not None:
         beside = large_undo.write_manifest(lines, target.path, force=target.force) if count else None
         made = replace(made, manifest=f"./{beside.name}" if beside is not None else "")
         write_new(target.path, change_document.render(made), force=target.force)
-    say_what_next(made, target.path, count)
+    return made, what_next(made, target.path, count)
 
 
 def _blocks_before(world: World, cluster: ClusterName, record: OperationRecord) -> Iterator[bytes]:
@@ -126,14 +130,14 @@ def _no_room(count: int) -> UsageError:
     return UsageError(f"{count:,} offsets do not fit into one document: name a file with --out")
 
 
-def say_what_next(made: ChangeDocument, out: Path | None, count: int) -> None:
-    """For whoever has asked, on stderr. `count`: so many offsets are in it."""
+def what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
+    """For whoever has asked. `count`: so many offsets are in it."""
     where = f"Wrote {out}" if out is not None else "This is the document"
     beside = f", with {made.manifest} beside it" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)
     acknowledged = f"; it acknowledges {needed}" if needed else ""
     offsets = "1 offset" if count == 1 else f"{count:,} offsets"
-    tell(
+    return (
         f"{where}{beside}: {made.kind.value}, {offsets}{acknowledged}."
         " Nothing was changed on the cluster.\n"
         "Next: commit it to the repository, look at what gitops-connect plan says of it, and apply."
