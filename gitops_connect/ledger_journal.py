@@ -59,6 +59,10 @@ class LedgerJournal:
             return review_unfinished(operation, unfinished.before, live, shape)
         return review(operation, live, shape, self._situation.policy.max_skip)
 
+    def are_too_many(self, operation: Operation) -> bool:
+        """Asks for them; see `large_changes`."""
+        return self._large.are_too_many(operation)
+
     def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
         """The same for a large one; see `large_changes`."""
         return self._large.open(operation)

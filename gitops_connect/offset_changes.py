@@ -24,7 +24,7 @@ from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.shapes import Shape, schema_of, shape_of
 from gitops_connect.model.worker_heap import count_copies
 from gitops_connect.observed import has_exactly_once, observe_offsets
@@ -103,7 +103,8 @@ def _review_begun(world: World, situation: Situation, folder: Path) -> Mapping[O
     found = dict(situation.offsets.unfinished)
     for number, (name, one) in enumerate(found.items()):
         observed = situation.observed.connectors.get(one.operation.connector)
-        if one.operation.is_large and observed is not None and observed.state is WorkerState.STOPPED:
+        stands_still = observed is not None and observed.state is WorkerState.STOPPED
+        if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and stands_still:
             means = means_of(world, situation, world.ledger.operations, folder / f"begun-{number}")
             found[name] = replace(one, review=begun_change(situation, one.operation, means).review())
     return found

@@ -79,6 +79,9 @@ class MemoryJournal:
             return review_unfinished(operation, self.unfinished[operation.name], live, shape_of(CONFIG))
         return review(operation, live, shape_of(CONFIG), self.max_skip)
 
+    def are_too_many(self, operation: Operation) -> bool:
+        return False
+
     @contextmanager
     def large(self, operation: Operation) -> Iterator[LargeChange]:
         assert operation.is_large

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from gitops_connect.apply.attempt import Ending
@@ -9,7 +10,14 @@ from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.large_offsets import change_large_offsets
 from gitops_connect.apply.offsets import change_offsets, leftovers
 from gitops_connect.apply.terms import Terms
+from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.plans import Action, Step
+
+
+def _sized(operation: Operation, terms: Terms) -> Operation:
+    """A deletion is planned without a look at the offsets that go with it: now it is seen whether they can be held."""
+    is_large = operation.kind is OperationKind.CLEAR and terms.journal.are_too_many(operation)
+    return replace(operation, is_large=True) if is_large else operation
 
 
 def carry_out(step: Step, terms: Terms) -> Ending | str:
@@ -20,8 +28,9 @@ def carry_out(step: Step, terms: Terms) -> Ending | str:
     if step.action is Action.CREATE:
         return _create(step, terms)
     if step.operation is not None:
-        change = change_large_offsets if step.operation.is_large else change_offsets
-        return change(step.operation, terms)
+        operation = _sized(step.operation, terms)
+        change = change_large_offsets if operation.is_large else change_offsets
+        return change(operation, terms)
     _send(step, terms.cluster)
     return ""
 

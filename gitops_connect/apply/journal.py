@@ -100,6 +100,9 @@ class Journal(Protocol):
     def review(self, operation: Operation, live: Offsets) -> Review:
         """What it would do to these offsets, and whether it may."""
 
+    def are_too_many(self, operation: Operation) -> bool:
+        """Whether the offsets that stand for its connector are too many to be held; False where that is not known."""
+
     def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
         """The same for a large one. Leaving the context removes the files that it was made of."""
 
@@ -126,6 +129,9 @@ class NoJournal:
         raise _unexpected(operation)
 
     def review(self, operation: Operation, live: Offsets) -> Review:
+        raise _unexpected(operation)
+
+    def are_too_many(self, operation: Operation) -> bool:
         raise _unexpected(operation)
 
     def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:

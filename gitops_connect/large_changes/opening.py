@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.apply.journal import LargeChange
-from gitops_connect.errors import SourceRefused
+from gitops_connect.errors import GitopsConnectError, SourceRefused
 from gitops_connect.large_changes.asking import Spark
 from gitops_connect.large_changes.change import BegunChange, Means, NewChange
 from gitops_connect.large_changes.supply import Supply
@@ -17,8 +17,10 @@ from gitops_connect.large_changes.workspace import workspace
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.manifest_contexts import context_of, read_own_schemas
 from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.operations import Operation, OperationState
+from gitops_connect.model.operations import Operation, OperationKind, OperationState
+from gitops_connect.observed import MAX_HELD
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.standing import declared_operations
 from gitops_connect.source.checkout import Checkout
@@ -40,10 +42,20 @@ class LargeChanges:
         with workspace(self.world.spark.folder) as folder:
             means = means_of(self.world, self.situation, self.operations, folder)
             record = self.situation.offsets.records.get(operation.name)
-            if record is not None and record.state is OperationState.OPEN:
+            if operation.kind is OperationKind.CLEAR:  # what was begun of a deletion is done again, whatever stands
+                yield NewChange(operation, means, None, self.situation.policy.max_skip)
+            elif record is not None and record.state is OperationState.OPEN:
                 yield begun_change(self.situation, operation, means)
             else:
                 yield self._new(operation, means)
+
+    def are_too_many(self, operation: Operation) -> bool:
+        """See `apply.journal.Journal.are_too_many`."""
+        client = self.world.clients[self.situation.desired.cluster]
+        with workspace(self.world.spark.folder) as folder, suppress(GitopsConnectError):
+            found = client.save_offsets(operation.connector, folder / "standing.jsonl", MAX_HELD)
+            return isinstance(found, SavedOffsets)
+        return False
 
     def _new(self, operation: Operation, means: Means) -> NewChange:
         declared = declared_operations(self.situation, operation.connector)

@@ -18,8 +18,8 @@ __all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
 
 _Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
 
-MAX_ENTRIES = 500_000
-"""The smallest entry of a real connector has some 40 bytes: 16 MiB hold fewer of them."""
+MAX_ENTRIES = 200_000
+"""From about there on Spark is quicker, its start included; and so many take 250 MB here (docs/performance.md)."""
 
 
 def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
