@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gitops_connect.large_changes.asking import Spark
 from gitops_connect.large_changes.opening import begun_change, means_of
-from gitops_connect.large_changes.supply import Supply
+from gitops_connect.large_changes.supply import Supply, staged_in
 from gitops_connect.large_changes.verdicts import Verdicts
 from gitops_connect.large_changes.workspace import workspace
 from gitops_connect.ledger.operations import Operations
@@ -31,6 +31,7 @@ from gitops_connect.observed import has_exactly_once, observe_offsets
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.plan.standing import due, history_unknown
 from gitops_connect.source.checkout import Checkout
+from gitops_connect.staging.store import remove_unused
 from gitops_connect.world import World
 
 
@@ -50,6 +51,7 @@ def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situ
     if not concerned:
         return situation, Diagnostics()
     own = read_own_schemas(checkout)
+    remove_unused(staged_in(spark))
     with workspace(spark.sessions.folder) as folder:
         situation = _look(world, situation, concerned, own.schemas, folder)
         verdicts = Verdicts(Supply(checkout, spark))

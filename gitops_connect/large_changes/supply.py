@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from gitops_connect.desired import manifests
 from gitops_connect.large_changes.asking import Spark
@@ -50,13 +51,13 @@ class Supply:
         return None if any(fault.rule == _TOO_LARGE for fault in read.faults) else read
 
     def _staged(self, named: ManifestFile) -> tuple[LargeFile, ...]:
-        with store.opened(self.spark.sessions.folder / "manifests") as kept:
+        with store.opened(staged_in(self.spark)) as kept:
             return tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in named.entries)
 
     def _fetched(self, named: ManifestUri, connector: ConnectorName) -> Supplied | Diagnostic:
         if not any(fnmatchcase(plain_uri(named), pattern) for pattern in self.spark.sessions.settings.uris):
             return _not_allowed(named, connector)
-        with store.opened(self.spark.sessions.folder / "manifests") as kept:
+        with store.opened(staged_in(self.spark)) as kept:
             found = stage_uri(kept, named, connector, self.spark.copy)
         if isinstance(found, Diagnostic):
             return found
@@ -68,3 +69,8 @@ def _not_allowed(named: ManifestUri, connector: ConnectorName) -> Diagnostic:
     summary = f"the settings do not allow to read {named.uri}"
     hint = 'whoever runs this program allows it by [spark] uris = ["…"], patterns of URIs'
     return Diagnostic(Severity.ERROR, UNREAD, summary, named.location, hint, connector)
+
+
+def staged_in(spark: Spark) -> Path:
+    """The folder of what is staged."""
+    return spark.sessions.folder / "manifests"

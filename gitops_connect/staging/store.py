@@ -7,7 +7,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from gitops_connect.model.large_manifests import LargeFile, LineFault
 from gitops_connect.model.unreadable import Unreadable
 from gitops_connect.staging.files import secure, stage
 
+KEPT_FOR = 7 * 24 * 3600.0
+"""Seconds since the last use."""
 _LISTING = "listing.json"
 _LOCK = "lock"
 
@@ -29,8 +32,8 @@ def opened(folder: Path) -> Iterator[Store]:
         yield Store(folder)
 
 
-def remove_unused(folder: Path, used: Collection[str]) -> None:
-    """Remove everything but what has these keys; nothing where somebody uses the store just now. Raises OSError.
+def remove_unused(folder: Path) -> None:
+    """Remove what nobody has used for a week; nothing where somebody uses the store just now. Raises OSError.
 
     Not while this process has it `opened`: it would wait for itself, and so removes nothing.
     """
@@ -39,7 +42,7 @@ def remove_unused(folder: Path, used: Collection[str]) -> None:
     try:
         with _lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
             for kept in folder.iterdir():
-                if kept.is_dir() and kept.name not in used:
+                if kept.is_dir() and time.time() - kept.stat().st_mtime > KEPT_FOR:
                     shutil.rmtree(kept)
     except BlockingIOError:
         return
@@ -74,6 +77,7 @@ class Store:
             listing = json.loads((self._folder / key / _LISTING).read_text())
         except FileNotFoundError:
             return ()
+        os.utime(self._folder / key)
         shown = names if names is not None else [one["name"] for one in listing]
         return tuple(self._file(key, name, one) for name, one in zip(shown, listing, strict=True))
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitops_connect.model.entries import Entry
-from gitops_connect.staging.store import blob_key, opened, remove_unused
+from gitops_connect.staging.store import KEPT_FOR, blob_key, opened, remove_unused
 
 ENTRY = Entry("offsets/a.json", "ab12", 6)
 
@@ -51,17 +53,20 @@ def test_what_does_not_come_to_its_end_is_not_kept(tmp_path: Path) -> None:
         assert store.blob(ENTRY, [b"[1]"]).faults == ()
 
 
-def test_what_is_no_longer_used_is_removed(tmp_path: Path) -> None:
+def test_what_was_not_used_for_long_is_removed(tmp_path: Path) -> None:
     other = Entry("b.csv.gz", "cd34", 1)
     with opened(tmp_path) as store:
         store.blob(ENTRY, [b"[1]"])
         store.blob(other, [b""])
-        remove_unused(tmp_path, set())
-        assert names(tmp_path) == [blob_key(ENTRY), blob_key(other)]
-    (tmp_path / "left.partial").mkdir()
-    remove_unused(tmp_path, {blob_key(other)})
+        (tmp_path / "left.partial").mkdir()
+        for name in names(tmp_path):
+            os.utime(tmp_path / name, (0, time.time() - KEPT_FOR - 60))
+        remove_unused(tmp_path)
+        assert len(names(tmp_path)) == 3
+        assert store.kept(blob_key(other))
+    remove_unused(tmp_path)
     assert names(tmp_path) == [blob_key(other)]
-    remove_unused(tmp_path / "never made", set())
+    remove_unused(tmp_path / "never made")
 
 
 def test_two_that_stage_the_same_at_the_same_time_have_the_same(tmp_path: Path) -> None:
