@@ -51,8 +51,8 @@ def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situ
     if not concerned:
         return situation, Diagnostics()
     own = read_own_schemas(checkout)
-    remove_unused(staged_in(spark))
     with workspace(spark.sessions.folder) as folder:
+        remove_unused(staged_in(spark))
         situation = _look(world, situation, concerned, own.schemas, folder)
         verdicts = Verdicts(Supply(checkout, spark))
         pending = [one for one in wanted if history_unknown(situation, one) is None]

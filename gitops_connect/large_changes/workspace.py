@@ -10,16 +10,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gitops_connect.errors import SparkUnusable
+
 _PREFIX = "work"
 
 
 @contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
-    """A folder inside this one, for whoever needs it to make it; it is removed with all that is in it."""
-    _clear(folder)
+    """A folder inside this one, for whoever needs it to make it; it is removed with all that is in it.
+
+    An OSError that is raised inside becomes SparkUnusable: the disk is full, or the folder is not to be written to.
+    """
     made = folder / f"{_PREFIX}-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
     try:
+        _clear(folder)
         yield made
+    except OSError as error:
+        raise SparkUnusable(f"files for Spark cannot be kept in {folder}: {error}; see [spark] folder") from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

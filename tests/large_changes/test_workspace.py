@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from gitops_connect.errors import SparkUnusable
 from gitops_connect.large_changes.workspace import workspace
 
 PROGRAM = """
@@ -33,3 +36,10 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
     assert [one.name for folder in tmp_path.iterdir() for one in folder.iterdir()] == ["live.jsonl"]
     with workspace(tmp_path):
         assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SparkUnusable, match=r"cannot be kept in .*file.*see \[spark\] folder"):
+        with workspace(tmp_path / "file") as folder:
+            folder.mkdir()
