@@ -11,11 +11,16 @@ RUN python3 -m venv /opt/pip
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
+# Extras of pyproject.toml, with blanks between them: spark where large manifests are checked, spark-connect on a server.
+ARG EXTRAS=""
+
 # The dependencies first and by themselves: they are nearly the whole image, and change least often.
 RUN python3 -m venv --without-pip /opt/gitops-connect
 WORKDIR /src
 COPY pyproject.toml requirements.txt ./
-RUN python3 -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
+RUN EXTRAS="${EXTRAS}" python3 -c 'import os, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+        print(*project["dependencies"], sep="\n"); \
+        [print(*project["optional-dependencies"][one], sep="\n") for one in os.environ["EXTRAS"].split()]' \
         > dependencies.txt \
     && /opt/pip/bin/pip --python /opt/gitops-connect/bin/python install \
         --constraint requirements.txt --requirement dependencies.txt
@@ -30,7 +35,7 @@ RUN /opt/pip/bin/pip wheel --no-deps --wheel-dir /dist . \
 
 FROM ${BASE}
 
-# The name of a Debian package with a Java runtime, as in default-jre-headless; only checks on Spark need one.
+# The name of a Debian package with a Java runtime, as in default-jre-headless; Spark needs one, but on a Connect server.
 ARG JAVA=""
 
 # Versions are not pinned: Debian removes those that had a security hole, and a build should get the mended ones.
