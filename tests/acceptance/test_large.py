@@ -1,0 +1,271 @@
+"""Offset changes too large for one process, as their users live them, on a real worker and on Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from acceptance.large_place import FROM, MANY, LargePlace, line, lines, quiet_worker, text_of
+from acceptance.workplace import Ran
+from gitops_connect.sandbox.cluster import Sandbox
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+
+HALF = MANY // 2
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with quiet_worker(tmp_path_factory.mktemp("quiet") / "sandbox") as started:
+        yield started
+
+
+@pytest.fixture
+def at(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
+    place = LargePlace(tmp_path, worker.worker_urls, bootstrap=worker.bootstrap)
+    yield place
+    place.clean()
+
+
+@pytest.fixture
+def no_java(tmp_path: Path) -> dict[str, str]:
+    """An environment in which each start of Java leaves the file `asked` behind, and fails."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f'#!/bin/sh\ntouch "{tmp_path}/asked"\nexit 1\n')
+    java.chmod(0o755)
+    return {"JAVA_HOME": str(tmp_path), "PATH": f"{java.parent}:/usr/local/bin:/usr/bin:/bin"}
+
+
+def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace, no_java: dict[str, str]) -> None:
+    at.commit("many.yaml", at.runner())
+    at.apply()
+    at.manifest("offsets/first.jsonl", lines(1_000))
+    at.commit("first.yaml", at.change("1-first", FROM.format("offsets/first.jsonl")))
+    planned = at.apart("plan", "--detailed-exitcode")
+    assert planned.code == 2, planned
+    assert f"          {MANY:,} new\n" in planned.out
+    assert '+ {"cluster":"source","partition":0,"topic":"topic-00000000"}: (none) -> {"offset":1000}' in planned.out
+    assert f"worker heap: {MANY:,} partitions of 99 bytes" in planned.out
+    assert not at.stands()
+
+    _require_chunks(at.applied())
+    assert at.states() == {"many": "RUNNING"}
+    saved = at.folder / "saved.jsonl"
+    assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
+    assert sorted(saved.read_text().splitlines()) == lines(1_000)
+    again = at.apart("apply", "--yes", environment=no_java)
+    assert again.code == 0, again
+    assert "No changes." in again.out
+    assert not (at.folder / "asked").exists()
+
+    _refuse_a_rewind(at)
+    at.commit("back.yaml", at.change("2-back", f"{FROM.format('offsets/back.jsonl')}\nacknowledge: [rewind]"))
+    at.applied()
+    assert at.stands() == [line(0, 1), *lines(999, range(1, MANY))]
+
+    _undo(at, "2-back")
+    assert at.stands() == lines(1_000)
+    assert at.states() == {"many": "RUNNING"}
+    for name in ("1-first", "2-back", "undo-2-back"):
+        record = at.record(name)
+        assert (record["state"], record["entries"], record["sent"]) == ("settled", MANY, MANY)
+    assert not list(at.spark.glob("work-*")), "nothing is left behind"
+
+
+def _require_chunks(ran: Ran) -> None:
+    sent = [int(one.split()[1].replace(",", "")) for one in ran.err.splitlines() if one.startswith("1-first: ")]
+    assert sent == sorted(sent)
+    assert (sent[0], sent[-1], len(sent) > 3) == (0, MANY, True)
+
+
+def _undo(at: LargePlace, change: str) -> None:
+    undone = at.apart("offsets", "undo", change, "--out", str(at.repository / "undo.yaml"))
+    assert undone.code == 0, undone
+    at.commit("undone.txt", "by now")
+    at.applied()
+
+
+def _refuse_a_rewind(at: LargePlace) -> None:
+    at.manifest("offsets/back.jsonl", [line(0, 1), *lines(999, range(1, MANY))])
+    at.commit("back.yaml", at.change("2-back", FROM.format("offsets/back.jsonl")))
+    refused = at.apart("apply", "--yes")
+    assert refused.code == 4, refused
+    assert "back.yaml:" in refused.err
+    assert "acknowledge: [rewind]" in refused.err
+    assert f"{MANY:,} rewind ({MANY - 1 + 999:,} records come again)" in refused.out
+    largest = '< {"cluster":"source","partition":0,"topic":"topic-00000000"}: {"offset":1000} -> {"offset":1}'
+    moves = [one.strip() for one in refused.out.splitlines() if one.strip().startswith("<")]
+    assert moves[0].startswith(largest)
+    assert at.states() == {"many": "RUNNING"}
+    assert "stop" not in refused.err
+    assert at.stands() == lines(1_000)
+
+
+def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> None:
+    """Two cycles, with a change of two connectors in each."""
+    content, outside = lines(7), at.folder / "outside.jsonl"
+    _write_in_all_formats(content, at.repository / "offsets")
+    outside.write_bytes(text_of(content))
+    stems = ("parquet", "folder", "seed", "elsewhere")
+    at.commit("connectors.yaml", *(at.runner(one, "state: stopped") for one in stems if one != "seed"))
+    at.apply()
+    at.commit(
+        "changes.yaml",
+        at.change("parquet", FROM.format("offsets/all.parquet"), "parquet"),
+        at.change("folder", FROM.format("offsets/parts/"), "folder"),
+        at.change("elsewhere", _from_uri(outside, "0" * 64), "elsewhere"),
+    )
+    ran = at.apart("apply", "--yes")
+    assert ran.code == 4, ran
+    digest = hashlib.sha256(outside.read_bytes()).hexdigest()
+    assert "offsets/sha256" in ran.err
+    assert digest in ran.err
+    assert "0" * 64 in ran.err
+    assert at.stands("parquet") == at.stands("folder") == content
+    assert not at.stands("elsewhere")
+
+    at.commit("seed.yaml", at.runner("seed", 'initialOffsets: {manifest: {path: "offsets/glob-*.jsonl"}}'))
+    at.commit("changes.yaml", at.change("elsewhere", _from_uri(outside, digest), "elsewhere"))
+    planned = at.apart("plan")
+    assert planned.code == 0, planned
+    assert "create (stopped)" in planned.out
+    at.applied()
+    assert at.stands("seed") == at.stands("elsewhere") == content
+    assert at.states() == {"parquet": "STOPPED", "folder": "STOPPED", "elsewhere": "STOPPED", "seed": "RUNNING"}
+    assert at.record("elsewhere", "elsewhere")["state"] == "settled"
+
+
+def _write_in_all_formats(content: list[str], folder: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - only where a JVM is wanted
+    from pyarrow import parquet  # noqa: PLC0415 - likewise
+
+    (folder / "parts").mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist([json.loads(one) for one in content]), folder / "all.parquet")
+    for name, part in (("a", content[:HALF]), ("b", content[HALF:])):
+        (folder / "parts" / f"{name}.jsonl.zst").write_bytes(zstandard.compress(text_of(part)))
+        (folder / f"glob-{name}.jsonl").write_bytes(text_of(part))
+
+
+def _from_uri(file: Path, digest: str) -> str:
+    return f'operation: alter\nmanifest: {{uri: "file:{file}", sha256: "{digest}"}}'
+
+
+def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: LargePlace) -> None:
+    stems = ("half", "none", "gone")
+    at.commit("connectors.yaml", *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in stems))
+    at.apply()
+    at.await_states(**dict.fromkeys(stems, "STOPPED"))
+    for stem in stems:
+        at.fill(stem, lines(5))
+    kept = lines(5, range(0, MANY, 2))
+    at.manifest("offsets/half.jsonl", kept)
+    at.commit(
+        "connectors.yaml",
+        *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in ("half", "none")),
+        at.runner("gone", "state: absent\nonDelete: {offsets: reset}"),
+    )
+    replaced = "operation: replace\nmanifest: {path: offsets/half.jsonl}\nacknowledge: [tombstone]"
+    at.commit(
+        "changes.yaml",
+        at.change("half", replaced, "half"),
+        at.change("none", "operation: reset\nacknowledge: [reset]", "none"),
+    )
+    planned = at.apart("plan")
+    assert f"{HALF:,} removed, {HALF:,} same" in planned.out
+    assert f"{MANY:,} removed" in planned.out
+    at.applied()
+    assert at.stands("half") == kept
+    assert not at.stands("none")
+    assert at.states() == {"half": "STOPPED", "none": "STOPPED"}
+    at.commit("connectors.yaml", at.runner("gone", "state: stopped"))
+    assert "earlier connector" not in at.applied().err
+    assert not at.stands("gone")
+
+
+def test_errors_have_file_and_line_and_hold_up_nobody_else(at: LargePlace) -> None:
+    at.commit("many.yaml", at.runner())
+    at.apply()
+    content = lines(9)
+    content[122], content[170_000] = line(122, -1), '{"partition": '
+    at.manifest("offsets/bad.jsonl", [*content, line(5, 10)])
+    at.commit("bad.yaml", at.change("bad", FROM.format("offsets/bad.jsonl")))
+    at.commit("other.yaml", at.source("other"))
+    ran = at.apart("apply", "--yes")
+    assert ran.code == 4, ran
+    assert "offsets/bad.jsonl:123:1: error: offset.offset is -1, expected 0 or more" in ran.err
+    assert "offsets/bad.jsonl:170001:" in ran.err
+    assert f"offsets/bad.jsonl:{MANY + 1}:1: error: lines 6 and {MANY + 1} have the same partition" in ran.err
+    assert "its offsets have errors" in ran.out
+    assert at.states() == {"many": "RUNNING", "other": "RUNNING"}
+    assert not at.stands()
+    validated = at.apart("validate")
+    assert validated.code == 4, validated
+    assert "offsets/bad.jsonl:123:1: error" in validated.out + validated.err
+
+
+def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: LargePlace) -> None:
+    at.commit("many.yaml", at.runner())
+    at.apply()
+    at.settings('worker_heap = "256MiB"')
+    at.manifest("offsets/first.jsonl", lines(1))
+    at.commit("first.yaml", at.change("first", FROM.format("offsets/first.jsonl")))
+    ran = at.apart("apply", "--yes")
+    assert ran.code == 4, ran
+    assert "worker_heap is 256 MiB" in ran.err
+    assert f"{MANY:,} x (480 + 2 x 99) = " in ran.err
+    assert "-Xmx512m" in ran.err
+    assert at.states() == {"many": "RUNNING"}
+    assert not at.stands()
+    at.settings('worker_heap = "0"')
+    lifted = at.apart("plan", "--detailed-exitcode")
+    assert lifted.code == 2, lifted
+    assert "1 to apply" in lifted.out
+
+
+def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, str]) -> None:
+    at.commit("many.yaml", at.runner())
+    at.apply()
+    small = lines(3, range(5_000))
+    at.manifest("offsets/small.jsonl", small)
+    at.commit("small.yaml", at.change("small", FROM.format("offsets/small.jsonl")))
+    for arguments in (["plan"], ["apply", "--yes"]):
+        assert not _imported(at, arguments, no_java) & {"pyspark", "py4j", "numpy", "pandas", "pyarrow"}
+        assert not (at.folder / "asked").exists()
+    assert at.stands() == small
+    at.manifest("offsets/large.jsonl", lines(4))
+    at.commit("small.yaml", at.change("large", FROM.format("offsets/large.jsonl")))
+    ran = at.apart("apply", "--yes", environment=no_java)
+    assert ran.code != 0
+    assert "Java 17 or newer is needed" in ran.err
+    assert (at.folder / "asked").exists()
+    assert at.states() == {"many": "RUNNING"}
+    assert at.stands() == small
+
+
+def _imported(at: LargePlace, arguments: Sequence[str], environment: dict[str, str]) -> set[str]:
+    """The packages that a process knows once it has run that, which must go well."""
+    program = "import sys; from gitops_connect.cli.main import run_command; code = run_command(sys.argv[1:])"
+    program += "; print('imported', *{name.partition('.')[0] for name in sys.modules}); sys.exit(code)"
+    ran = at.apart(*arguments, program=program, environment=environment)
+    assert ran.code == 0, ran
+    head, *names = ran.out.splitlines()[-1].split()
+    assert head == "imported"
+    return set(names)
+
+
+def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
+    at.manifest("offsets/first.jsonl", lines(11))
+    at.commit("many.yaml", at.runner(spec="initialOffsets: {manifest: {path: offsets/first.jsonl}}"))
+    ran = at.apart("run", "--once")
+    assert ran.code == 0, ran
+    logged = [json.loads(one) for one in ran.err.splitlines()]
+    sent = [one["done"] for one in logged if one["event"] == "sending"]
+    assert (sent[0], sent[-1], len(sent) > 3) == (0, MANY, True)
+    assert at.stands() == lines(11)
+    assert at.states() == {"many": "RUNNING"}
