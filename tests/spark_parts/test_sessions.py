@@ -30,6 +30,9 @@ class Started:
     def close(self) -> None:
         self.closed += 1
 
+    def leave(self) -> None:
+        self.closed += 1
+
 
 @dataclass
 class Starts:

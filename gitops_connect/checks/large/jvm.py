@@ -46,6 +46,14 @@ class Jvm:
         causes = _CAUSE.findall(_tail(self.log))
         return causes[-1].strip() if causes else ""
 
+    def leave(self, spark: SparkSession) -> None:
+        """Have the process end by itself, and do not wait for it, which takes a second: for whoever ends, too."""
+        server = spark.sparkContext._accumulatorServer  # noqa: SLF001 - stopped below
+        with contextlib.suppress(OSError):
+            self.gateway.proc.stdin.close()  # it ends where its parent does, and cleans up (`PythonGatewayServer`)
+        _forget(server)
+        self.log.close()
+
     def end(self, spark: SparkSession | None) -> None:
         """Give back what the session holds, and end the process; nothing is left of either, whatever state they are in.
 

@@ -80,6 +80,14 @@ class Session:
             return f"the server {self.master.shown} does not answer any more"
         return None
 
+    def leave(self) -> None:
+        """As `close`, for a process that ends: what is here and of our own ends by itself, and is not waited for."""
+        if self.jvm is None or self.master.kind is not Kind.LOCAL or not self.jvm.is_alive:
+            self.close()
+            return
+        self.jvm.leave(self.spark)
+        self._archive()
+
     def close(self) -> None:
         """Give back what it holds, and end the Java process that was started for it. One that is lost closes, too."""
         if self.shipped is not None:
@@ -90,6 +98,9 @@ class Session:
         if not answers(self.master):
             self.jvm.kill()  # it would wait for its master
         self.jvm.end(self.spark)
+        self._archive()
+
+    def _archive(self) -> None:
         if self.archive is not None and not self.archive.exists():
             archive.make_in_background(self.archive)
 

@@ -83,10 +83,12 @@ class Sessions:
             self._changed.release()
 
     def close(self) -> None:
-        """End it, once nobody uses it any more; a later use would start another."""
+        """Leave it, once nobody uses it any more: this process ends."""
         with self._changed:
             self._changed.wait_for(lambda: not self._users)
-            self._end()
+            session, self._session = self._session, None
+            if session is not None:
+                session.leave()
 
     def _taken(self, say: Say) -> Session:
         with self._changed:
