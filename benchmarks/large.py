@@ -7,6 +7,7 @@ that makes Spark start quicker is made beforehand, as a first use would have mad
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -21,11 +22,22 @@ from pyarrow.json import read_json
 from pyarrow.parquet import ParquetWriter
 
 from benchmarks.figures import Figure, NotMeasured, median
+from benchmarks.planning import PROGRAM
+from benchmarks.spark_engine import CONFIG
+from gitops_connect.checks import small
+from gitops_connect.desired.manifests import parse
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.operations import OperationKind
 
 TITLE = "Large manifests: the complete verdict"
 FEW, MANY, STANDING, SAMPLE = 1_000_000, 10_000_000, 1_000_000, 200_000
 RUNS = {FEW: 3, MANY: 2}
+SMALL = 5_000
 COLD, WARM, SLOWER, COMMAND, QUICKER, PARQUET = 1.5, 1.1, 2.0, 6.0, 1 / 30, 0.5
+READY, ELSEWHERE, AT_ONCE = 1.9, 2.0, 0.5
+TESTS = Path(__file__).parents[1] / "tests"
 SCHEMA = {
     "type": "object",
     "required": ["partition", "offset"],
@@ -61,8 +73,7 @@ def measure(folder: Path) -> Iterator[Figure]:
         duck, spark = _side_by_side(folder, manifest, live, RUNS[count])
         words = f"{count:,} entries"
         yield median(Figure(f"DuckDB, {words}", 0, "s"), [one["seconds"] for one in duck])
-        limit = COMMAND if count == FEW else None
-        yield median(Figure(f"Spark, its start included, {words}", 0, "s", limit), [one["cold"] for one in spark])
+        yield median(Figure(f"Spark, its start included, {words}", 0, "s"), [one["cold"] for one in spark])
         yield median(Figure(f"Spark, on a session that is up, {words}", 0, "s"), [one["warm"] for one in spark])
         pairs = list(zip(spark, duck, strict=True))
         limits = (COLD, WARM) if count == MANY else (None, None)
@@ -73,6 +84,9 @@ def measure(folder: Path) -> Iterator[Figure]:
         yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", QUICKER), share)
         warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
     yield Figure("memory of the process itself, 10,000,000 against 1,000,000", memory[MANY] / memory[FEW], "times", 1.1)
+    yield from _commands(folder)
+    yield from _ready(folder, live)
+    yield from _elsewhere(folder, live)
     for form, words in _FORMS.items():
         manifest = _written(folder / f"{form}.jsonl", MANY, form)
         slower = _run("spark_engine", str(manifest), str(live), str(folder / "cache"))["warm"] / warm[MANY]
@@ -81,6 +95,87 @@ def measure(folder: Path) -> Iterator[Figure]:
     columns = _columns(folder / f"{MANY}.parquet", folder / f"{MANY}.jsonl")
     share = _run("spark_engine", str(columns), str(live), str(folder / "cache"))["warm"] / warm[MANY]
     yield Figure(f"from Parquet, against JSON Lines, {MANY:,}", share, "times", PARQUET, "1 run against the best")
+
+
+def _commands(folder: Path) -> Iterator[Figure]:
+    """`gitops-connect offsets check`, from the start of its process to its end."""
+    (folder / "repo").mkdir()
+    (folder / "repo" / "mirror.yaml").write_text(_DOCUMENT)
+    (folder / "gitops-connect.toml").write_text('[clusters.local]\nurl = ["http://127.0.0.1:1"]\n')
+    few = _written(folder / "small.jsonl", SMALL, "live")
+    for path, limit, words in (
+        (folder / f"{FEW}.jsonl", COMMAND, f"the command, cold, {FEW:,} entries"),
+        (few, None, f"the command, {SMALL:,} entries"),
+    ):
+        seconds = [_command(folder, path) for _ in range(RUNS[FEW])]
+        yield median(Figure(words, 0, "s", limit), seconds)
+    seconds = [_decided(few) for _ in range(RUNS[FEW])]
+    yield median(Figure(f"of that, deciding on {SMALL:,} entries in this process", 0, "s", AT_ONCE), seconds)
+
+
+def _decided(path: Path) -> float:
+    """Reading and checking it: the time of one processor."""
+    context = ManifestContext(ConnectorName("orders"), CONFIG)
+    begun = time.perf_counter()
+    verdict = small.check(parse(Blob(path.name, "", path.read_bytes())), context, OperationKind.ALTER)
+    if verdict.offsets is None or "pyspark" in sys.modules:
+        raise NotMeasured("it was not decided, or not in this process")
+    return time.perf_counter() - begun
+
+
+_DOCUMENT = """\
+apiVersion: gitops-connect/v1
+kind: Connector
+metadata: {name: orders, cluster: local}
+spec:
+  class: org.apache.kafka.connect.mirror.MirrorSourceConnector
+  state: stopped
+  config: {source.cluster.alias: source, topics: orders.*}
+"""
+
+
+def _command(folder: Path, path: Path) -> float:
+    arguments = ("offsets", "check", str(path), "--connector", "orders", "--offline")
+    environment = {
+        **os.environ,
+        "GITOPS_CONNECT_CACHE": str(folder / "cache"),
+        "GITOPS_CONNECT_CONFIG": str(folder / "gitops-connect.toml"),
+        "GITOPS_CONNECT_REPOSITORY__URL": str(folder / "repo"),
+    }
+    begun = time.perf_counter()
+    done = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - begun
+    if done.returncode not in (0, 4):
+        raise NotMeasured(f"offsets check failed: {done.stderr.strip().splitlines()[-1:]}")
+    return seconds
+
+
+def _ready(folder: Path, live: Path) -> Iterator[Figure]:
+    """Of a manifest without faults: only of such a one anything is sent."""
+    manifest = _written(folder / "sound.jsonl", MANY, "sound")
+    duck = _run("duckdb_engine", str(manifest), str(live), "2")["seconds"]
+    spark = _run("spark_engine", str(manifest), str(live), str(folder / "cache"), "local[*]", "ready")
+    if spark["sent"] != MANY:
+        raise NotMeasured(f"{spark['sent']:,} entries would be sent")
+    words = f"the verdict and what is to be sent, session up, against DuckDB's verdict, {MANY:,}"
+    yield Figure(words, spark["ready"] / duck, "times", READY, "1 run")
+    manifest.unlink()
+
+
+def _elsewhere(folder: Path, live: Path) -> Iterator[Figure]:
+    """The same work where the tests have their masters, beside local, each on a session that is up."""
+    sys.path.insert(0, str(TESTS))
+    from spark_parts.services import connect_server, running, standalone  # noqa: PLC0415 - of the tests
+
+    manifest, cache = folder / f"{FEW}.jsonl", str(folder / "cache")
+    here = _run("spark_engine", str(manifest), str(live), cache)
+    for words, place in (
+        ("a standalone master with two workers", standalone(folder / "standalone", Path(sys.executable))),
+        ("Spark Connect", connect_server(folder / "connect", Path(sys.executable))),
+    ):
+        with running(place):
+            there = _run("spark_engine", str(manifest), str(live), cache, place.master)
+        yield Figure(f"on {words}, against local, {FEW:,}", there["warm"] / here["warm"], "times", ELSEWHERE, "1 run")
 
 
 def _columns(path: Path, lines: Path) -> Path:
@@ -117,7 +212,8 @@ _REPEATS = ("manifest/duplicate", "manifest/conflict")
 
 def _run(module: str, *arguments: str) -> Any:
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NotMeasured(f"{module} failed: {done.stderr.strip().splitlines()[-1:]}")
     return json.loads(done.stdout)
@@ -150,6 +246,8 @@ def _line(number: int, form: str) -> str:
     offset = number * 7919 % 100_000_000
     if form == "live":
         offset += number % 3 - 1 if offset else 0
+    elif form == "sound":
+        pass
     elif form == "half":
         number -= number % 2
     elif number % 10_000 == 9_999:

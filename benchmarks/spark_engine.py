@@ -1,6 +1,7 @@
-"""What the large engine takes: a program of its own, told the manifest, what stands, and a cache folder.
+"""What the large engine takes: a program of its own, told the manifest, what stands, a cache folder, and a master.
 
-It checks twice: once from its own start, once on the session that is then up.
+It asks as a cycle does, twice: once from its own start, once on the session that is then up. With `ready` it asks a
+third time, for what is to be sent as well.
 """
 
 from __future__ import annotations
@@ -10,50 +11,49 @@ import os
 import resource
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 START = time.perf_counter()
 
-from gitops_connect.checks.large.session import start  # noqa: E402 - importing is part of what is measured
+from gitops_connect.checks.large.sessions import Sessions  # noqa: E402 - importing is part of what is measured
+from gitops_connect.large_changes.asking import Spark  # noqa: E402 - likewise
+from gitops_connect.large_changes.questions import Question  # noqa: E402 - likewise
+from gitops_connect.large_changes.workspace import workspace  # noqa: E402 - likewise
+from gitops_connect.model.diagnostics import Location  # noqa: E402 - likewise
+from gitops_connect.model.large_manifests import LargeFile, SavedOffsets  # noqa: E402 - likewise
+from gitops_connect.model.manifests import ManifestContext  # noqa: E402 - likewise
+from gitops_connect.model.names import ConnectorName, Digest  # noqa: E402 - likewise
+from gitops_connect.model.operations import OperationKind  # noqa: E402 - likewise
+from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - likewise
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 
 
-def main(manifest: str, live: str, cache: str) -> None:
+def main(manifest: str, live: str, cache: str, master: str = "local[*]", ready: str = "") -> None:
     """Print what was found and how long it took, as JSON."""
-    with ThreadPoolExecutor(1) as pool:
-        starting = pool.submit(start, "local[*]", os.environ, lambda _: None, Path(cache))
-        from gitops_connect.checks.large.check import check  # noqa: PLC0415 - while the JVM starts
-        from gitops_connect.checks.large.reading import Reader  # noqa: PLC0415 - likewise
-        from gitops_connect.desired.manifests import pieces  # noqa: PLC0415 - likewise
-        from gitops_connect.model.diagnostics import Location  # noqa: PLC0415 - likewise
-        from gitops_connect.model.large_manifests import LargeFile, LargeManifest  # noqa: PLC0415 - likewise
-        from gitops_connect.model.manifests import ManifestContext  # noqa: PLC0415 - likewise
-        from gitops_connect.model.names import ConnectorName  # noqa: PLC0415 - likewise
-        from gitops_connect.model.operations import OperationKind  # noqa: PLC0415 - likewise
-
-        session = starting.result()
     context = ManifestContext(ConnectorName("orders"), CONFIG)
+    standing = SavedOffsets(live, 0, 0, Digest(""))
     files = (LargeFile(manifest, manifest),)
-    large = LargeManifest(Location(manifest), files, context, OperationKind.ALTER, LargeFile(live, live))
-    reader = Reader(pieces.read_lines, pieces.refuse, pieces.unpack)
-    up = time.perf_counter() - START
+    question = Question(Location(manifest), files, context, OperationKind.ALTER, standing)
     seconds = []
-    for begins in ("cold", "warm"):
-        begun = START if begins == "cold" else time.perf_counter()
-        (verdict,) = check(session, [large], reader)
-        seconds.append(time.perf_counter() - begun)
+    with closing(Sessions(SparkSettings(master), os.environ, Path(cache))) as sessions:
+        spark = Spark(sessions, lambda _: None)
+        for asked in ("cold", "warm", *([ready] if ready else [])):
+            begun = START if asked == "cold" else time.perf_counter()
+            with workspace(sessions.folder) as folder:
+                (verdict,) = spark.ask([question], folder, ready=asked == "ready")
+                seconds.append(time.perf_counter() - begun)
     moves = verdict.difference.counts if verdict.difference is not None else {}
     found = {
         "rules": dict(verdict.counts),
         "difference": sorted([direction.value, count] for direction, count in moves.items() if count),
-        "up": up,
         "cold": seconds[0],
         "warm": seconds[1],
+        "ready": seconds[2] if ready else None,
+        "sent": verdict.patch.entries if verdict.patch is not None else 0,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
-    session.close()
     sys.stdout.write(json.dumps(found) + "\n")
 
 
