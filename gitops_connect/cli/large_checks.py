@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,6 @@ class SparkDesk:
         self._sessions = sessions
         self._say = say
         self._starter = ThreadPoolExecutor(1, "spark")
-        self._started: Future[None] | None = None
         self.folder = folder
 
     @property
@@ -43,15 +42,12 @@ class SparkDesk:
 
     def start(self) -> None:
         """Begin to start a session, and do not wait for it. What is wrong with that is raised by `ask`."""
-        self._started = self._starter.submit(self._start)
+        self._starter.submit(self._start)
 
     def ask(self, questions: Sequence[Question], *, offenders: Path | None = None) -> list[LargeVerdict]:
         """See `asking.Spark.ask`; `offenders` is a file for everything that is wrong."""
         from gitops_connect.large_changes.asking import Spark
 
-        _import_engine()
-        if self._started is not None:
-            self._started.result()
         beside = self.folder / "offenders" if offenders is not None else None
         if beside is not None:
             beside.mkdir(parents=True)
@@ -109,14 +105,6 @@ def opened(settings: Settings) -> Iterator[SparkDesk]:
         closing(SparkDesk(sessions, folder, say)) as desk,
     ):
         yield desk
-
-
-def _import_engine() -> None:
-    """While the session starts, which mostly waits for Java. Where it is not installed, `ask` says so."""
-    try:
-        import gitops_connect.large_changes.checking  # noqa: F401
-    except ModuleNotFoundError:
-        return
 
 
 def _is_read_as_it_is(name: str) -> bool:
