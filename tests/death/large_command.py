@@ -1,0 +1,98 @@
+"""A command line that comes to grief at the `nth` call of a method: it dies before it, or Spark's Java does within it.
+
+What is to happen is said in JSON, before the arguments of the command line. Each chunk that the ledger is told of is
+told on stderr, too: what is shown as progress may leave some out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from gitops_connect.cli.main import run_command
+from gitops_connect.large_changes.asking import Spark
+from gitops_connect.ledger.operations import Operations
+
+_AT_WORK = 5
+"""Ticks of a processor: some 50 ms."""
+_LOOK = 0.005
+
+
+def main(told: dict[str, Any], arguments: list[str]) -> int:
+    _watch(Operations, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
+    if told:
+        owner, happen = (Operations, _die) if told["who"] == "self" else (Spark, _kill_java_at_work)
+        numbers = count(1)
+        _watch(owner, told["method"], lambda *_: happen() if next(numbers) == told["nth"] else None)
+    return run_command(arguments)
+
+
+def _watch(owner: type, method: str, before: Callable[..., Any]) -> None:
+    real = getattr(owner, method)
+
+    def watched(*arguments: Any, **more: Any) -> Any:
+        before(*arguments)
+        return real(*arguments, **more)
+
+    setattr(owner, method, watched)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _kill_java_at_work() -> None:
+    """As soon as its executors have worked for a while from now on."""
+    before = {pid: _ticks(pid) for java in javas(os.getpid()) for pid in _below(java)}
+
+    def look() -> None:
+        while True:
+            for java in javas(os.getpid()):
+                if any(_ticks(pid) - before.get(pid, 0) >= _AT_WORK for pid in _below(java)):
+                    os.kill(java, signal.SIGKILL)
+                    return
+            time.sleep(_LOOK)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+def javas(parent: int) -> list[int]:
+    """The Java processes that this process has started."""
+    return [pid for pid in _children(parent) if _stat(pid)[0] == "java"]
+
+
+def _below(java: int) -> Iterator[int]:
+    """The processes that run Python for it: its children are what forks them."""
+    for daemon in _children(java):
+        yield from _children(daemon)
+
+
+def _children(parent: int) -> list[int]:
+    found = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
+    return [pid for pid in found if _stat(pid)[1] == parent]
+
+
+def _ticks(pid: int) -> int:
+    return _stat(pid)[2]
+
+
+def _stat(pid: int) -> tuple[str, int, int]:
+    """Name, parent and ticks of work of a process; of one that has gone, nothing."""
+    try:
+        before, _, after = (Path("/proc") / f"{pid}" / "stat").read_text().rpartition(")")
+    except (FileNotFoundError, ProcessLookupError):
+        return "", 0, 0
+    fields = after.split()
+    return before.partition("(")[2], int(fields[1]), int(fields[11]) + int(fields[12])
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,143 @@
+"""A large change on a real worker whose process is killed, or whose Spark is: it goes on, and ends exactly right."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance.large_place import FROM, MANY, PATIENCE, LargePlace, lines, quiet_worker
+from acceptance.workplace import Ran
+
+from death.large_command import javas
+from gitops_connect.sandbox.cluster import Sandbox
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+
+KILLED = -9
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with quiet_worker(tmp_path_factory.mktemp("quiet") / "sandbox") as started:
+        yield started
+
+
+@pytest.fixture
+def at(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
+    """A connector that runs, and a change `first` of it that is not yet applied."""
+    place = LargePlace(tmp_path, worker.worker_urls, bootstrap=worker.bootstrap)
+    place.commit("many.yaml", place.runner())
+    place.apply()
+    place.manifest("first.jsonl", lines(1))
+    place.commit("first.yaml", place.change("first", FROM.format("first.jsonl")))
+    yield place
+    place.clean()
+
+
+def apply(at: LargePlace, **fate: Any) -> Ran:
+    """What comes of an apply to which that happens."""
+    settings = str(at.folder / "gitops-connect.toml")
+    done = subprocess.run(
+        [sys.executable, "-m", "death.large_command", json.dumps(fate), "--config", settings, "apply", "--yes"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def test_killed_anywhere_it_goes_on_from_where_it_was(at: LargePlace) -> None:
+    assert apply(at, who="self", method="begin_large", nth=1).code == KILLED
+    assert at.record("first") is None
+    assert not at.stands()
+    assert at.states() == {"many": "STOPPED"}
+
+    killed = _killed_while_it_sends(at)
+    record = at.record("first")
+    assert record["state"] == "open"
+    assert killed <= record["sent"] < MANY
+    assert record["sent"] <= len(at.stands())
+
+    ran = apply(at, who="self", method="settle", nth=1)
+    assert ran.code == KILLED
+    assert "begun before" in ran.out
+    marked = _marked(ran)
+    assert marked == sorted(marked)
+    assert record["sent"] < marked[0] < marked[-1] == MANY
+    assert at.record("first")["state"] == "open"
+    assert at.states() == {"many": "STOPPED"}
+
+    ended = apply(at)
+    assert ended.code == 0, ended
+    assert "begun before" in ended.out
+    assert not _marked(ended), "all of it was accepted before"
+    _require_done(at)
+
+
+def _killed_while_it_sends(at: LargePlace) -> int:
+    """How many were accepted for sure when it died."""
+    with at.begun("apply", "--yes") as process:
+        assert process.stderr is not None
+        sent = next(found for one in process.stderr if (found := _sent(one)))
+        (java,) = javas(process.pid)
+        process.kill()
+        assert process.wait() == KILLED
+    at.await_that(lambda: Path(f"/proc/{java}").exists(), lambda there: not there)
+    return sent
+
+
+def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlace) -> None:
+    lost = apply(at, who="java", method="ask", nth=1)
+    _require_named(lost)
+    assert at.states() == {"many": "RUNNING"}
+    assert not at.stands()
+    assert at.record("first") is None
+
+    unseen = apply(at, who="java", method="ask", nth=4)
+    _require_named(unseen)
+    assert f"{MANY:,} of {MANY:,} are there: the connector stays stopped, and the next cycle goes on" in unseen.err
+    assert at.states() == {"many": "STOPPED"}
+    assert at.record("first")["state"] == "open"
+    ended = apply(at)
+    assert ended.code == 0, ended
+    assert not _marked(ended)
+    _require_done(at)
+
+    at.manifest("second.jsonl", lines(2))
+    at.commit("second.yaml", at.change("second", f"{FROM.format('second.jsonl')}\nacknowledge: [skip]"))
+    stopped = apply(at, who="java", method="ask", nth=3)
+    _require_named(stopped)
+    assert at.stands() == lines(1)
+    assert at.states() == {"many": "RUNNING"}
+    assert at.record("second")["state"] == "failed"
+
+
+def _require_named(ran: Ran) -> None:
+    assert ran.code == 1, ran
+    assert "as Spark failed: its Java process has ended" in ran.err
+
+
+def _require_done(at: LargePlace) -> None:
+    record = at.record("first")
+    assert (record["state"], record["entries"], record["sent"]) == ("settled", MANY, MANY)
+    assert at.stands() == lines(1)
+    assert at.states() == {"many": "RUNNING"}
+    assert "No changes." in at.applied().out
+
+
+def _marked(ran: Ran) -> list[int]:
+    """How many were accepted after each chunk of that process."""
+    return [int(one.removeprefix("marked ")) for one in ran.err.splitlines() if one.startswith("marked ")]
+
+
+def _sent(told: str) -> int | None:
+    found = re.match(r"first: ([\d,]+) of [\d,]+ offsets sent", told)
+    return int(found[1].replace(",", "")) if found else None
