@@ -6,10 +6,12 @@ the offsets of its connector are read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
+from gitops_connect.checks.large.looks import Look
+from gitops_connect.checks.own_schemas import OwnSchemas
 from gitops_connect.large_changes.asking import Spark
 from gitops_connect.large_changes.opening import begun_change, means_of
 from gitops_connect.large_changes.supply import Supply, staged_in
@@ -17,11 +19,12 @@ from gitops_connect.large_changes.verdicts import Verdicts
 from gitops_connect.large_changes.workspace import workspace
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.manifest_contexts import Schemas, context_of, read_own_schemas
+from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import OperationKind, OperationState
@@ -45,24 +48,65 @@ def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situ
     is_new = world.ledger.revisions(cluster).attempted is None
     situation = replace(situation, offsets=replace(offsets, now=world.clock.now(), is_new=is_new))
     wanted = list(due(situation))
-    concerned = {one.connector for one in wanted} | {
+    known = {one.name: look for one in wanted if (look := _known_look(world, situation, one)) is not None}
+    concerned = {one.connector for one in wanted if one.name not in known} | {
         one.operation.connector for one in situation.offsets.unfinished.values()
     }
-    if not concerned:
+    if not concerned and not known:
         return situation, Diagnostics()
-    own = read_own_schemas(checkout)
+    own = read_own_schemas(checkout) if concerned else OwnSchemas()
     with workspace(spark.sessions.folder) as folder:
         remove_unused(staged_in(spark))
         situation = _look(world, situation, concerned, own.schemas, folder)
         verdicts = Verdicts(Supply(checkout, spark))
-        pending = [one for one in wanted if history_unknown(situation, one) is None]
-        for operation in pending:
+        new = [one for one in wanted if one.name not in known and history_unknown(situation, one) is None]
+        for operation in new:
             _add(verdicts, situation, operation, own.schemas)
         verdicts.ask(spark, folder / "asked")
         unfinished = _review_begun(world, situation, folder)
+    for operation in new:
+        if operation.name in verdicts.large:
+            look = Look(verdicts.large[operation.name], _standing(situation, operation.connector))
+            world.looks.keep(_look_key(situation, operation), look, world.clock.monotonic())
     found = replace(situation.offsets, manifests=verdicts.offsets, large=verdicts.large, unfinished=unfinished)
-    found = replace(found, copies=_copies(world, situation, [one for one in wanted if one.name in verdicts.large]))
-    return replace(situation, offsets=found), own.diagnostics + verdicts.diagnostics
+    found = _with_known(found, wanted, known, concerned)
+    found = replace(found, copies=_copies(world, situation, [one for one in wanted if one.name in found.large]))
+    said = Diagnostics.of(item for look in known.values() for item in look.verdict.diagnostics)
+    return replace(situation, offsets=found), own.diagnostics + verdicts.diagnostics + said
+
+
+def _known_look(world: World, situation: Situation, operation: DesiredOperation) -> Look | None:
+    return world.looks.get(_look_key(situation, operation), world.clock.monotonic())
+
+
+def _look_key(situation: Situation, operation: DesiredOperation) -> Hashable:
+    """Everything that a verdict depends on, but for the offsets that stand."""
+    name = operation.connector
+    config = next((one.config for one in situation.desired.connectors if one.name == name), {})
+    records = [one for one in situation.offsets.records.values() if one.connector == name]
+    done = tuple((one.name, one.state, one.since) for one in records)
+    is_there = name in situation.observed.connectors
+    declared = operation.name, operation.digest, operation.acknowledged, digest(dict(config))
+    return situation.desired.cluster, situation.revision, declared, is_there, done
+
+
+def _standing(situation: Situation, name: ConnectorName) -> SavedOffsets:
+    """How much stands; the file of it is only for those who look now."""
+    large, live = situation.offsets.large_live.get(name), situation.offsets.live.get(name, {})
+    if large is not None:
+        return large
+    return SavedOffsets("", len(live), sum(len(one) + len(offset) for one, offset in live.items()), Digest(""))
+
+
+def _with_known(
+    found: OffsetSituation, wanted: Iterable[DesiredOperation], known: Mapping[OperationName, Look], seen: Set[str]
+) -> OffsetSituation:
+    """What was looked at a moment ago, for connectors that nobody looks at now."""
+    standing = {
+        one.connector: known[one.name].standing for one in wanted if one.name in known and one.connector not in seen
+    }
+    large = {name: look.verdict for name, look in known.items()}
+    return replace(found, large={**large, **found.large}, large_live={**standing, **found.large_live})
 
 
 def _copies(world: World, situation: Situation, large: Sequence[DesiredOperation]) -> Mapping[ConnectorName, int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gitops_connect.checks.large.looks import Looks
 from gitops_connect.checks.large.sessions import Say, Sessions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
@@ -49,7 +50,8 @@ def _ignore(text: str) -> None:
 class World:
     """What a cycle acts on: clusters, and the memory of what was done. Close it when done.
 
-    `say` is told of what takes long, in the thread that does it.
+    `looks` is what Spark has said lately; only speed depends on it. `say` is told of what takes long, in the thread that
+    does it.
     """
 
     settings: Settings
@@ -58,6 +60,7 @@ class World:
     environment: Mapping[str, str] = field(repr=False)
     spark: Sessions
     clock: Clock = field(default_factory=SystemClock)
+    looks: Looks = field(default_factory=Looks, repr=False)
     say: Say = _ignore
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
