@@ -50,8 +50,8 @@ def _ignore(text: str) -> None:
 class World:
     """What a cycle acts on: clusters, and the memory of what was done. Close it when done.
 
-    `looks` is what Spark has said lately; only speed depends on it. `say` is told of what takes long, in the thread that
-    does it.
+    `looks` is what Spark has said lately; only speed depends on it. `say` is told of what takes long, in the thread
+    that does it.
     """
 
     settings: Settings
