@@ -29,15 +29,20 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def at(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
-    """A connector that runs, and a change `first` of it that is not yet applied."""
+def place(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
     place = LargePlace(tmp_path, worker.worker_urls, bootstrap=worker.bootstrap)
+    yield place
+    place.clean()
+
+
+@pytest.fixture
+def at(place: LargePlace) -> LargePlace:
+    """A connector that runs, and a change `first` of it that is not yet applied."""
     place.commit("many.yaml", place.runner())
     place.apply()
     place.manifest("first.jsonl", lines(1))
     place.commit("first.yaml", place.change("first", FROM.format("first.jsonl")))
-    yield place
-    place.clean()
+    return place
 
 
 def apply(at: LargePlace, **fate: Any) -> Ran:
@@ -118,6 +123,26 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
     assert at.stands() == lines(1)
     assert at.states() == {"many": "RUNNING"}
     assert at.record("second")["state"] == "failed"
+
+
+def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> None:
+    spec = "onDelete: {offsets: reset}\nstate: "
+    place.commit("many.yaml", place.runner(spec=f"{spec}stopped"))
+    place.apply()
+    place.await_states(many="STOPPED")
+    place.fill("many", lines(1))
+    place.commit("many.yaml", place.runner(spec=f"{spec}absent"))
+    assert apply(place, who="self", method="reset_offsets", nth=1).code == KILLED
+    assert place.stands() == lines(1)
+    record = place.record(f"onDelete/{place.name('many')}")
+    assert (record["state"], record["entries"]) == ("open", 0), "saved in pieces, as all of a large one"
+    assert apply(place, who="self", method="delete", nth=1).code == KILLED
+    assert not place.stands()
+    assert place.states() == {"many": "STOPPED"}
+    assert "begun before" in place.applied().out
+    assert place.states() == {}
+    place.commit("many.yaml", place.runner(spec=f"{spec}stopped"))
+    assert "earlier connector" not in place.applied().err
 
 
 def _require_named(ran: Ran) -> None:
