@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ class LargePlace(Workplace):
         for name in self.rest("GET", "/connectors"):
             if name.endswith(self.suffix):
                 self.rest("PUT", f"/connectors/{name}/stop")
-                self.await_that(lambda one=name: self._state(one), lambda state: state == "STOPPED")
+                self.await_that(partial(self._state, name), lambda state: state == "STOPPED")
                 self.rest("DELETE", f"/connectors/{name}/offsets")
         super().clean()
 

@@ -106,7 +106,7 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
     assert not at.stands()
     assert at.record("first") is None
 
-    unseen = apply(at, who="java", method="ask", nth=4)
+    unseen = apply(at, who="java", method="difference", nth=1)
     _require_named(unseen)
     assert f"{MANY:,} of {MANY:,} are there: the connector stays stopped, and the next cycle goes on" in unseen.err
     assert at.states() == {"many": "STOPPED"}
@@ -118,7 +118,7 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
 
     at.manifest("second.jsonl", lines(2))
     at.commit("second.yaml", at.change("second", f"{FROM.format('second.jsonl')}\nacknowledge: [skip]"))
-    stopped = apply(at, who="java", method="ask", nth=3)
+    stopped = apply(at, who="java", method="review", nth=1)
     _require_named(stopped)
     assert at.stands() == lines(1)
     assert at.states() == {"many": "RUNNING"}
