@@ -153,9 +153,11 @@ class _Change:
     def _send_chunk(self) -> None:
         """The next entries; where it is not accepted, the same will be tried again after a while."""
         chunk = self._change.chunk(self._done, self._size.size)
-        began = self._terms.clock.monotonic()
         try:
-            warning = self._terms.cluster.alter_offsets_with(self._operation.connector, chunk.body)
+            with self._terms.turn:
+                began = self._terms.clock.monotonic()
+                warning = self._terms.cluster.alter_offsets_with(self._operation.connector, chunk.body)
+                seconds = self._terms.clock.monotonic() - began
         except (ConnectRefused, Waiting) as error:
             if isinstance(error, OutcomeUnknown) or (
                 isinstance(error, ConnectUnavailable) and not self._patience.failures
@@ -163,7 +165,7 @@ class _Change:
                 self._size = self._size.failed(len(chunk.body))
             self._refused(error)
             return
-        self._size = self._size.accepted(len(chunk.body), self._terms.clock.monotonic() - began)
+        self._size = self._size.accepted(len(chunk.body), seconds)
         self._warning = warning or self._warning
         self._touched = True
         self._done += chunk.entries

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from gitops_connect.apply.attempt import Ending
 from gitops_connect.apply.cluster import Cluster
@@ -30,7 +31,8 @@ class Terms:
 
     `patience`: seconds until an offset change is given up for this time; of a large one, without any progress.
     `tells_offsets`: the workers are new enough to be asked for offsets. `interrupted`: True once nothing more is to be
-    begun, not even the next chunk. `progress` is told after each chunk, in the thread that sends it.
+    begun, not even the next chunk. `progress` is told after each chunk, in the thread that sends it. Who has the `turn`
+    sends a chunk: a worker's heap has room for one, however many large changes there are.
     """
 
     cluster: Cluster
@@ -40,6 +42,7 @@ class Terms:
     tells_offsets: bool
     interrupted: Callable[[], bool] = _never
     progress: Callable[[SendingProgress], None] = _ignore
+    turn: Lock = field(default_factory=Lock, repr=False)
 
 
 class Failed(Exception):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
-from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, refusal
@@ -45,18 +45,29 @@ def _heap(situation: Situation, operation: Operation, difference: Difference) ->
     observed = situation.observed.connectors.get(operation.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
         return None
-    count, size = _standing(situation, operation.connector)
-    added = verdict.size * new // max(1, verdict.entries)
+    parts = [*_standing(situation), *_added(situation, operation)]
     copies = situation.offsets.copies.get(operation.connector, 1)
-    return estimate(count + new, size + added, min(LARGEST_CHUNK, verdict.size), copies)
+    count, size = sum(count for count, _ in parts), sum(size for _, size in parts)
+    return estimate(count, size, min(LARGEST_CHUNK, verdict.size), copies)
 
 
-def _standing(situation: Situation, name: ConnectorName) -> tuple[int, int]:
-    """How many offsets stand, and about how many bytes they have as lines."""
-    large, live = situation.offsets.large_live.get(name), situation.offsets.live.get(name, {})
-    if large is not None:
-        return large.entries, large.size
-    return len(live), sum(len(partition) + len(offset) + _FRAME for partition, offset in live.items())
+def _standing(situation: Situation) -> Iterator[tuple[int, int]]:
+    """How many offsets stand, as far as they were looked at, and about how many bytes they have as lines.
+
+    Of all connectors: each worker holds those of its whole cluster.
+    """
+    for large in situation.offsets.large_live.values():
+        yield large.entries, large.size
+    for live in situation.offsets.live.values():
+        yield len(live), sum(len(partition) + len(offset) + _FRAME for partition, offset in live.items())
+
+
+def _added(situation: Situation, operation: Operation) -> Iterator[tuple[int, int]]:
+    """What comes to them by this one, and by those that have their names before it: where not all fit, some do."""
+    for name, verdict in situation.offsets.large.items():
+        new = 0 if verdict.difference is None else verdict.difference.counts.get(Direction.NEW, 0)
+        if name <= operation.name:
+            yield new, verdict.size * new // max(1, verdict.entries)
 
 
 def _difference(situation: Situation, operation: Operation) -> Difference | None:

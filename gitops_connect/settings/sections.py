@@ -122,15 +122,15 @@ class SparkSettings:
 
     master: str = "local[*]"
     """`local[*]`, `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark Connect."""
-    uris: tuple[str, ...] = ()
-    """URIs (glob patterns) that `manifest.uri` of a document may name. Nothing, unless it is allowed here: who can
-    write to the repository could otherwise have any file read."""
     folder: Path | None = None
     """A folder that this process and all executors share; on this machine, by default one in the user's cache."""
     options: Mapping[str, Credential] = field(default_factory=dict)
     """Further configuration of Spark: texts, or where a secret is. Names have dots and so are quoted."""
     idle: Duration = Duration(300)
     """After that long without use Spark is ended; it starts anew when it is needed."""
+    uris: tuple[str, ...] = ()
+    """URIs (glob patterns) that `manifest.uri` of a document may name. Nothing, unless it is allowed here: who can
+    write to the repository could otherwise have any file read."""
 
 
 class LogFormat(Enum):

@@ -578,3 +578,41 @@ def _die_at(stage: Stage, patch: pytest.MonkeyPatch, count: int, *, after: bool)
     for name in ("begin", "mark", "settle", "difference", "review"):
         patch.setattr(MemoryChange, name, dying(getattr(MemoryChange, name)))
     patch.setattr(MemoryCluster, "alter_offsets", dying(MemoryCluster.alter_offsets))
+
+
+class OneAtATime(MemoryCluster):
+    """Tells how many chunks are under way at once; each waits a moment for another."""
+
+    def __init__(self, clock: ManualClock, *present: Any) -> None:
+        super().__init__(clock, *present)
+        self.at_once: list[int] = []
+        self._under_way = 0
+        self._another = threading.Condition()
+
+    def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
+        with self._another:
+            self._under_way += 1
+            self.at_once.append(self._under_way)
+            self._another.notify_all()
+            self._another.wait_for(lambda: self._under_way > 1, timeout=0.02)
+        try:
+            return super().alter_offsets_with(name, body)
+        finally:
+            with self._another:
+                self._under_way -= 1
+
+
+def test_of_two_changes_at_once_one_chunk_is_under_way() -> None:
+    """However many connectors go side by side, a worker's heap has room for one."""
+    cluster = OneAtATime(ManualClock(), *(connector(name, STOPPED, CONFIG) for name in "ab"))
+    journal = MemoryJournal(cluster=cluster)
+    steps = []
+    for name in "ab":
+        cluster.stored[ConnectorName(name)] = BEFORE
+        one = replace(large(), name=OperationName(f"change-{name}"), connector=ConnectorName(name))
+        journal.manifests[one.name] = WANTED
+        steps.append(Step(one.connector, Action.ALTER, "", operation=one))
+    outcomes = execute(plan(*steps), cluster, ExecuteOptions(clock=cluster.clock, settle_timeout=30, journal=journal))
+    assert [outcome.result for outcome in outcomes] == [APPLIED] * 2
+    assert len(cluster.at_once) == 8
+    assert set(cluster.at_once) == {1}

@@ -201,6 +201,22 @@ class TestWorkersMemory:
         same = about(large={"c": again}, **known)
         assert actions(planned(change("c", "a"), offsets=same, policy=Policy(worker_heap=GIB)))
 
+    def test_several_at_once_have_to_fit_together_and_the_first_of_them_goes(self) -> None:
+        two = {"c": sized(1_000_000), "d": sized(1_000_000)}
+        made = plan(
+            situation(
+                [wanted("a"), wanted("b")],
+                [seen("a"), seen("b")],
+                owned=["a", "b"],
+                changes=[change("c", "a"), change("d", "b")],
+                offsets=about(large=two),
+                policy=Policy(worker_heap=2 * GIB),
+            )
+        )
+        assert standings(made) == {"c": Standing.PLANNED, "d": Standing.WAITING}
+        (told,) = made.diagnostics
+        assert "2,000,000 partitions" in told.summary
+
     def test_each_copy_counts(self) -> None:
         found = about(large={"c": sized(1_000_000)}, copies={"a": 3})
         made = planned(change("c", "a"), offsets=found, policy=Policy(worker_heap=2 * GIB))
