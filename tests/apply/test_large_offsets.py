@@ -390,6 +390,7 @@ class TestReset:
 
 
 class TestInterrupts:
+    @pytest.mark.slow
     def test_the_lease_is_kept_alive_while_a_chunk_takes_long(self) -> None:
         stage = Stage()
         checked = threading.Event()

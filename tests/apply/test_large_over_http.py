@@ -18,6 +18,7 @@ from gitops_connect.model.outcomes import Result
 from gitops_connect.settings.sections import ClusterSettings
 from gitops_connect.world import SystemClock
 
+pytestmark = pytest.mark.slow
 APPLIED, BAD = Result.APPLIED, Result.FAILED
 MANY, FEW = 20_000, 2_000
 

@@ -176,6 +176,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert full_disk.exists()
 
 
+@pytest.mark.slow
 def test_memory_is_flat(tmp_path: Path) -> None:
     """Four times as many entries need no more of it."""
 

@@ -74,6 +74,7 @@ def _blob(text: str) -> Blob:
     return Blob("x.json", "", text.encode())
 
 
+@pytest.mark.slow
 def test_a_large_one_is_files(tmp_path: Path) -> None:
     content = b"".join(json.dumps(ENTRIES[0]).encode() + b"\n" for _ in range(300_000))
     (tmp_path / "x.jsonl").write_bytes(content)
@@ -108,6 +109,7 @@ def test_another_content_than_the_reviewed_one_is_refused(tmp_path: Path) -> Non
     assert hashlib.sha256(b"{}").hexdigest() in found.summary
 
 
+@pytest.mark.slow
 def test_files_of_the_repository_are_read_or_staged_by_their_size(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()

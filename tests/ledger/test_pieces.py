@@ -306,6 +306,7 @@ def test_others_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: 
     assert ledger.operations.records(LOCAL)[SKIP.name].entries == 120_000
 
 
+@pytest.mark.slow
 class TestExport:
     @pytest.fixture
     def full(self, ledger: Ledger) -> Ledger:
