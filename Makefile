@@ -26,7 +26,7 @@ test: setup      ## all checks and all tests, with every service that they need
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest -m 'slow or e2e' --durations=10
 
-check: setup     ## style, types, architecture and the tests that need no service: half a minute
+check: setup     ## style, types, architecture and the tests that need no service: a minute
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
