@@ -64,13 +64,15 @@ def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situ
             _add(verdicts, situation, operation, own.schemas)
         verdicts.ask(spark, folder / "asked")
         unfinished = _review_begun(world, situation, folder)
-    for operation in new:
-        if operation.name in verdicts.large:
-            look = Look(verdicts.large[operation.name], _standing(situation, operation.connector))
+    large = [one for one in new if one.name in verdicts.large]
+    copies = _copies(world, situation, large)
+    for operation in large:
+        if operation.connector not in situation.offsets.unread:
+            standing = _standing(situation, operation.connector)
+            look = Look(verdicts.large[operation.name], standing, copies[operation.connector])
             world.looks.keep(_look_key(situation, operation), look, world.clock.monotonic())
     found = replace(situation.offsets, manifests=verdicts.offsets, large=verdicts.large, unfinished=unfinished)
-    found = _with_known(found, wanted, known, concerned)
-    found = replace(found, copies=_copies(world, situation, [one for one in wanted if one.name in found.large]))
+    found = _with_known(replace(found, copies=copies), wanted, known, concerned)
     said = Diagnostics.of(item for look in known.values() for item in look.verdict.diagnostics)
     return replace(situation, offsets=found), own.diagnostics + verdicts.diagnostics + said
 
@@ -105,8 +107,16 @@ def _with_known(
     standing = {
         one.connector: known[one.name].standing for one in wanted if one.name in known and one.connector not in seen
     }
-    large = {name: look.verdict for name, look in known.items()}
-    return replace(found, large={**large, **found.large}, large_live={**standing, **found.large_live})
+    copies = {one.connector: known[one.name].copies for one in wanted if one.name in known}
+    none: dict[ConnectorName, Offsets] = {name: {} for name, stood in standing.items() if not stood.entries}
+    many = {name: stood for name, stood in standing.items() if stood.entries}
+    return replace(
+        found,
+        large={**{name: look.verdict for name, look in known.items()}, **found.large},
+        live={**none, **found.live},
+        large_live={**many, **found.large_live},
+        copies={**copies, **found.copies},
+    )
 
 
 def _copies(world: World, situation: Situation, large: Sequence[DesiredOperation]) -> Mapping[ConnectorName, int]:

@@ -17,10 +17,11 @@ KEPT_FOR = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A verdict, and how many offsets stood then; their file is gone."""
+    """A verdict, how many offsets stood then (their file is gone), and how often a worker would hold them all."""
 
     verdict: LargeVerdict
     standing: SavedOffsets
+    copies: int = 1
 
 
 @dataclass(slots=True)
