@@ -37,7 +37,7 @@ class Supply:
         match operation.manifest:
             case ManifestFile() as named:
                 read = self._read(named)
-                return read if read is not None else self._staged(named)
+                return read if read is not None else _as_small(self._staged(named))
             case ManifestUri() as named:
                 return self._fetched(named, operation.connector)
             case Manifest() | None as inline:
@@ -59,10 +59,13 @@ class Supply:
             return _not_allowed(named, connector)
         with store.opened(staged_in(self.spark)) as kept:
             found = stage_uri(kept, named, connector, self.spark.copy)
-        if isinstance(found, Diagnostic):
-            return found
-        read = read_staged(found)
-        return read if read is not None else found
+        return found if isinstance(found, Diagnostic) else _as_small(found)
+
+
+def _as_small(files: tuple[LargeFile, ...]) -> Supplied:
+    """A file may be large for its blanks, or for what cannot be read of it."""
+    read = read_staged(files)
+    return read if read is not None else files
 
 
 def _not_allowed(named: ManifestUri, connector: ConnectorName) -> Diagnostic:

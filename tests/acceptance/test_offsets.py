@@ -394,8 +394,8 @@ class TestBadInput:
             for _ in range(1024):
                 file.write(b"{" * 1024 * 1024)
         said = self.refused(at, lines, "operation: alter\nmanifest: {path: braces.json}")
-        assert "braces.json:1:1: error" in said
-        assert "manifest/too-large" in said
+        assert "braces.json:1:2: error" in said
+        assert "manifest/syntax" in said
 
     def test_a_manifest_for_a_connector_that_is_not_there(self, at: Workplace, lines: Lines) -> None:
         said = self.refused(at, lines, f"operation: alter\n{lines.offsets(4)}", connector=f"{at.name('lines')}x")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PATIENCE = 20.0
+_LEFT: list[Any] = []
+"""Processes that end by themselves: Python would warn of one that it forgets while it runs."""
 _TAIL = 64 * 1024
 _CAUSE = re.compile(r"(?:Caused by: |Exception in thread \S+ )?(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b.*")
 
@@ -53,6 +55,7 @@ class Jvm:
             self.gateway.proc.stdin.close()  # it ends where its parent does, and cleans up (`PythonGatewayServer`)
         _forget(server)
         self.log.close()
+        _LEFT.append(self.gateway.proc)
 
     def end(self, spark: SparkSession | None) -> None:
         """Give back what the session holds, and end the process; nothing is left of either, whatever state they are in.
