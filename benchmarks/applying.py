@@ -21,7 +21,6 @@ from pathlib import Path
 
 import requests
 
-from benchmarks.documents import PLUGIN
 from benchmarks.figures import Figure, NotMeasured, median
 from benchmarks.planning import PROGRAM
 from gitops_connect.errors import SandboxFailed
@@ -38,17 +37,18 @@ REFUSED_FOR = "worker_heap"
 _PATIENCE = 300
 _NAME = "large"
 _NOT_YET = (400, 409)
+_MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+"""Its offsets may be of any topics; each entry of a class with one file of its own would be a finding."""
 _DOCUMENT = f"""\
 apiVersion: gitops-connect/v1
 kind: Connector
 metadata: {{name: {_NAME}}}
 spec:
-  class: {PLUGIN}
+  class: {_MIRROR}
   state: stopped
-  config: {{file: /dev/null, topic: lines}}
+  config: {{source.cluster.alias: a, target.cluster.alias: b, topics: lines}}
   initialOffsets:
     manifest: {{path: offsets.jsonl}}
-    acknowledge: [unread]
 """
 
 
@@ -86,11 +86,11 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def written(path: Path, count: int = COUNT) -> Path:
-    """Entries of 89 bytes, one a line."""
+    """Entries of some 94 bytes, one a line."""
     with path.open("w", encoding="ascii") as stream:
         for number in range(count):
-            file, position = f"/data/incoming/file-{number:09}", number + 10_000_000
-            stream.write(f'{{"partition":{{"filename":"{file}"}},"offset":{{"position":{position}}}}}\n')
+            partition = f'{{"cluster":"a","partition":0,"topic":"t-{number:09}"}}'
+            stream.write(f'{{"partition":{partition},"offset":{{"offset":{number + 10_000_000}}}}}\n')
     return path
 
 
@@ -132,7 +132,8 @@ def in_chunks(entries: int) -> Apply:
 
     def apply(sandbox: Sandbox, lines: Path) -> Applied:
         url = f"{sandbox.worker_urls[0]}/connectors"
-        config = {"connector.class": PLUGIN, "tasks.max": "1", "file": "/dev/null", "topic": "lines"}
+        aliases = {"source.cluster.alias": "a", "target.cluster.alias": "b"}
+        config = {"connector.class": _MIRROR, "tasks.max": "1", "topics": "lines", **aliases}
         body = {"name": _NAME, "config": config, "initial_state": "STOPPED"}
         began = time.monotonic()
         try:
