@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitops_connect.checks import small
+from gitops_connect.errors import SparkUnusable, UsageError
 from gitops_connect.large_changes.asking import Spark
 from gitops_connect.large_changes.questions import Question
 from gitops_connect.large_changes.supply import Supplied, Supply
 from gitops_connect.model.desired import DesiredOperation
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import Manifest, ManifestContext
 from gitops_connect.model.names import OperationName
@@ -53,12 +54,26 @@ class Verdicts:
             self._questions[operation.name] = question(operation, given, context, stands)
 
     def ask(self, spark: Spark, folder: Path) -> None:
-        """All large ones at once; `folder` is for the files of this. Raises SparkFailed, SparkUnusable, OSError."""
+        """All large ones at once; `folder` is for the files of this.
+
+        Where Spark lacks what it needs, that is said of each of them, and holds up nothing else. Raises SparkFailed and
+        OSError.
+        """
         if not self._questions:
             return
-        verdicts = spark.ask(list(self._questions.values()), folder)
+        try:
+            verdicts = spark.ask(list(self._questions.values()), folder)
+        except (SparkUnusable, UsageError) as error:
+            self._cannot(str(error))
+            return
         self.large = dict(zip(self._questions, verdicts, strict=True))
         self.diagnostics += Diagnostics.of(one for verdict in verdicts for one in verdict.diagnostics)
+
+    def _cannot(self, why: str) -> None:
+        for name, one in self._questions.items():
+            self.offsets[name] = None
+            problem = Diagnostic(Severity.ERROR, "offsets/spark", why, one.location, "", one.context.connector)
+            self.diagnostics += Diagnostics.of([problem])
 
 
 def question(

@@ -44,6 +44,7 @@ _EXPLANATIONS = {
     "offsets/no-file": "The manifest that a document names is in the repository.",
     "offsets/uri": "The manifest that a URI names is there, and can be read.",
     "offsets/sha256": "The manifest that a URI names is the one that was reviewed.",
+    "offsets/spark": "Spark has what it needs, where a manifest is too large for one process.",
     "offsets/same-name": "Each offset change has a name of its own.",
     "offsets/unacknowledged": "An offset change acknowledges what it rewinds, skips, or takes away.",
     "offsets/rewritten": "An offset change that was applied stays as it was.",

@@ -27,7 +27,7 @@ from gitops_connect.offset_changes import _look_key
 from gitops_connect.plan.situation import Situation
 from gitops_connect.reconcile import Declared, Memory, declare, propose
 from gitops_connect.settings.durations import Duration
-from gitops_connect.settings.sections import ClusterSettings, Settings
+from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.world import World
 
@@ -105,6 +105,18 @@ def test_what_was_wrong_is_said_again(world: World, declared: Declared, cluster:
     plan = planned_by(world, declared, cluster, Look(broken, SavedOffsets("gone", 0, 0, Digest(""))))
     (shown,) = plan.operations
     assert (shown.standing, shown.message) == (Standing.WAITING, "its offsets have errors")
+
+
+def test_a_spark_that_lacks_something_holds_up_nobody_else(
+    world: World, declared: Declared, cluster: Numbers, tmp_path: Path
+) -> None:
+    """It is an error at the document, and the plan goes on."""
+    elsewhere = replace(world, spark=Sessions(SparkSettings("yarn"), {}, tmp_path / "cache"))
+    proposal = propose(elsewhere, declared, LOCAL)
+    (told,) = proposal.diagnostics.errors
+    assert told.rule == "offsets/spark"
+    assert "[spark] folder" in told.summary
+    assert {one.name: one.standing for one in proposal.plan.operations} == {"c": Standing.WAITING}
 
 
 def test_it_is_looked_at_again_after_some_minutes(world: World, declared: Declared, cluster: Numbers) -> None:
