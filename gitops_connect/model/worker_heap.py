@@ -94,19 +94,6 @@ def refusal(estimated: HeapEstimate, limit: int) -> str | None:
     )
 
 
-def largest_chunk(partitions: int, size: int, limit: int, copies: int = 1) -> int | None:
-    """The bytes of lines that one request may have where so many partitions stand in the end; 0: there is no room.
-
-    None: `limit` is 0, and any chunk may be sent. The arguments are those of `estimate`.
-    """
-    if not limit:
-        return None
-    line = _line(partitions, size)
-    standing = partitions * (_STANDING + _STANDING_TEXTS * line) * copies
-    room = limit * _COLLECTOR // (_COLLECTOR + 1) - standing - _WORKER
-    return max(0, room // _sent(line)) * line
-
-
 def size_text(size: int) -> str:
     """Bytes as people read them, rounded up to three digits: `1.35 GiB`, `96 MiB`, `700 bytes`."""
     for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):

@@ -11,7 +11,6 @@ from gitops_connect.model.worker_heap import (
     HeapEstimate,
     count_copies,
     estimate,
-    largest_chunk,
     refusal,
     size_text,
 )
@@ -83,25 +82,8 @@ def test_the_heap_that_a_refusal_asks_for_is_enough(limit: int, copies: int) -> 
     assert words is None or refusal(estimated, int(asked * GIB)) is None
 
 
-def test_without_a_limit_nothing_is_refused_and_any_chunk_may_be_sent() -> None:
+def test_without_a_limit_nothing_is_refused() -> None:
     assert refusal(of_a_million(MILLION, copies=9), 0) is None
-    assert largest_chunk(MILLION, MILLION * LINE, 0) is None
-
-
-@pytest.mark.parametrize("copies", [1, 2])
-@pytest.mark.parametrize("limit", [GIB, 2 * GIB, 4 * GIB])
-def test_the_largest_chunk_is_what_there_is_room_for_and_no_more(limit: int, copies: int) -> None:
-    half = MILLION // 2
-    chunk = largest_chunk(half, half * LINE, limit, copies)
-    assert chunk is not None
-    assert chunk % LINE == 0
-    assert chunk > 10 * MIB
-    assert refusal(estimate(half, half * LINE, chunk, copies), limit) is None
-    assert refusal(estimate(half, half * LINE, chunk + 100 * LINE, copies), limit) is not None
-
-
-def test_there_is_no_room_for_a_chunk_where_the_partitions_fill_the_heap() -> None:
-    assert largest_chunk(10 * MILLION, 10 * MILLION * LINE, 2 * GIB) == 0
 
 
 def test_few_partitions_need_little_more_than_the_worker() -> None:
