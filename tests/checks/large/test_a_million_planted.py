@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from large_engine import READER, said_by_large
 from manifests import UNREAD
-from planted import REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, make, told_in
+from planted import Planted, held_to_plants, told_in
 from planted_connectors import FAMILIES
+from planted_lines import REPEATS, UNKEPT_LINES, Plan
+from planting import make
 
 from gitops_connect.checks.large.check import check
 from gitops_connect.model.operations import OperationKind

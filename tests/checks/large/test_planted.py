@@ -16,9 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_engine import in_process, said_by_large
 from manifests import UNREAD
-from planted import NOT_PLANTED, REPEATS, UNKEPT_LINES, Plan, Planted, held_to_plants, is_fine, make, place, told_in
+from planted import NOT_PLANTED, Planted, held_to_plants, place, told_in
 from planted_connectors import FAMILIES
 from planted_families import ODD_LINES
+from planted_lines import REPEATS, UNKEPT_LINES, Plan, is_fine
+from planting import make
 
 from gitops_connect.checks.large.reading import UNIT
 from gitops_connect.checks.rules import RULES

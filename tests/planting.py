@@ -1,0 +1,130 @@
+"""Manifests made with planted faults, in as many files and forms as a plan says."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from large_engine import PACK
+from manifests import ORDERS
+from planted import Expected, Planted
+from planted_answers import answers_to, changed_by
+from planted_families import ODD_ENTRIES, ODD_LINES, Family, Plant
+from planted_lines import REPEATS, UNKEPT_LINES, Line, Plan, kept_key, key_of, written
+
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+
+_UNDECLARED = 900_000
+"""Numbers from here on are of partitions that stand and are not declared."""
+
+
+def make(plan: Plan, chosen: Sequence[Sequence[str]], rnd: random.Random) -> Planted:
+    """A line for each of `chosen`: the names of what is planted there, none for a well one."""
+    lines: list[Line] = []
+    taken: set[str] = set()
+    for number, names in enumerate(chosen, 1):
+        lines.append(_line(plan, number, names, (lines, taken, rnd)))
+        if lines[-1].key is not None:
+            taken.add(lines[-1].key)
+    live = _standing(plan, lines, rnd)
+    ends = [*sorted(rnd.sample(range(1, len(lines)), min(len(plan.names), len(lines)) - 1)), len(lines)]
+    files, expected, unread, start = [], [], 0, 0
+    for at, end in enumerate(ends):
+        texts: list[bytes] = []
+        for line in lines[start:end]:
+            texts += [b""] * (rnd.random() < 0.05)
+            texts.append(written(line, rnd.choice(plan.styles)))
+            said, needs = answers_to(plan, line, live)
+            unread += needs
+            expected += [Expected(at, len(texts), rule, severity) for rule, severity in said]
+        content = b"\n".join(texts) + b"\n" * rnd.randrange(2)
+        name = plan.names[at]
+        files.append((name, _packed(name, content)))
+        start = end
+    family = plan.family
+    context = ManifestContext(ORDERS, family.config, live, family.schema, plan.acknowledged)
+    made = Planted(tuple(files), context, plan.kind, tuple(expected), unread)
+    return made if live is None or made.errors else replace(made, **changed_by(plan, lines, live))
+
+
+def _packed(name: str, content: bytes) -> bytes:
+    return PACK.get(Path(name).suffix, bytes)(content)
+
+
+def _line(plan: Plan, number: int, names: Sequence[str], so_far: tuple[list[Line], set[str], random.Random]) -> Line:
+    """The line with the plants of these names that do not touch the same; a well one where the partition is taken."""
+    lines, taken, rnd = so_far
+    family = plan.family
+    for name in names:
+        if name in ODD_LINES:
+            return Line(number, text=rnd.choice(ODD_LINES[name]) % number, said=(name,))
+        if name in UNKEPT_LINES:
+            return Line(number, ODD_ENTRIES[name.removeprefix("entry: ")], said=("entry",))
+        if name in REPEATS and (again := _repeat(family, number, name, (lines, rnd))) is not None:
+            return again
+    wanted = [family.plants[name] for name in names if name in family.plants]
+    for tried in (wanted, [*wanted, *_spare(family)], _spare(family)):
+        line = Line(number, family.well(number), _apart(tried))
+        for plant in line.plants:
+            plant.change(line.value, number)
+        line.key = kept_key(family, line)
+        if line.key not in taken:
+            return line
+    raise AssertionError(f"{family.name}: line {number} has no partition of its own")
+
+
+def _spare(family: Family) -> list[Plant]:
+    return [family.plants[family.spare]] if family.spare else []
+
+
+def _apart(wanted: Iterable[Plant]) -> tuple[Plant, ...]:
+    found: list[Plant] = []
+    for one in wanted:
+        if not any(one.touches[: len(other.touches)] == other.touches[: len(one.touches)] for other in found):
+            found.append(one)
+    return tuple(found)
+
+
+def _repeat(family: Family, number: int, name: str, so_far: tuple[list[Line], random.Random]) -> Line | None:
+    """An earlier partition once more."""
+    lines, rnd = so_far
+    earlier = [one for one in lines if one.key is not None and not one.said and (name == "duplicate" or not one.plants)]
+    if not earlier:
+        return None
+    first = rnd.choice(earlier)
+    again = Line(number, copy.deepcopy(first.value), first.plants, said=(name,), key=first.key)
+    if name == "conflict":
+        again.value["offset"] = other = family.well(first.number + 2)["offset"]
+        if other == first.value["offset"]:
+            again.value["offset"] = None
+    return again
+
+
+def _standing(plan: Plan, lines: Sequence[Line], rnd: random.Random) -> Offsets | None:
+    """Some of the partitions that are declared, and a few others."""
+    family = plan.family
+    share = 1.0 if family.all_stand else plan.live
+    if share is None:
+        return None
+    live = {}
+    for line in lines:
+        wanted = family.all_stand or rnd.random() < share
+        spoiled = [
+            plant for plant in line.plants if plant.touches[0] == "partition" and (plant.says or family.all_stand)
+        ]
+        if line.key is None or line.said or not wanted:
+            continue
+        if family.keeps_all and not family.all_stand and line.may_stand_so and not line.is_null:
+            live[key_of(family, line)] = offset_text(line.value["offset"])
+        elif not spoiled or line.is_eased:
+            number = line.number if family.all_stand else line.number + rnd.choice([-2, 0, 2])
+            live[key_of(family, line)] = offset_text(family.well(abs(number))["offset"])
+    if share:
+        for number in range(_UNDECLARED, _UNDECLARED + 4):
+            other = family.well(number)
+            live.setdefault(partition_text(other["partition"]), offset_text(other["offset"]))
+    return live
