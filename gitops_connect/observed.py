@@ -1,4 +1,4 @@
-"""One Connect cluster's answers -> `ObservedState`, in at most three calls however many connectors there are.
+"""One Connect cluster's answers -> `ObservedState`, in at most five calls however many connectors there are.
 
 For up to half a second after a new config, and while the group rebalances, a connector is UNASSIGNED or has no status,
 and what Kafka has stored as its target state cannot be told. A look that meets such a one is taken again for a while.
@@ -47,14 +47,17 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
     """Look once at every connector of the cluster.
 
     `expected` are the names that somebody will ask for: declared or ours. One of them that the expanded list lacks is
-    either absent, or has no status yet and was left out (`ConnectorsResource.listConnectors`); only where there is such
-    a one, the plain list is fetched to tell. Raises what `ConnectClient` raises: what cannot be read is never absent.
+    absent; or it has no status yet and was left out (`ConnectorsResource.listConnectors`); or the worker is starting,
+    and all that it shows may be half of it. Only where there is such a one, more is asked to tell. Raises what
+    `ConnectClient` raises: what cannot be read is never absent.
     """
     info = client.info()
     connectors, unknown = client.connectors()
     missing = frozenset(expected) - connectors.keys() - unknown
     if missing:
-        unknown |= missing & client.names()
+        absent = client.absent(missing)
+        connectors, unknown = client.connectors()
+        unknown |= missing - absent - connectors.keys()
     return ObservedState(client.cluster, info.version, connectors, unknown)
 
 

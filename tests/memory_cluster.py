@@ -59,6 +59,7 @@ class MemoryCluster:
         self.calls: list[tuple[str, str]] = []
         self.looks = 0
         self.name_looks = 0
+        self.waits_for_herder = 0
         self.most_at_once = 0
         self.on_call: Callable[[str, str], None] = lambda verb, name: None
         self._at_once = 0
@@ -74,11 +75,16 @@ class MemoryCluster:
             seen = {name: one for name, one in self.present.items() if name not in self.unreadable}
             return seen, frozenset(self.unreadable & self.present.keys())
 
-    def names(self) -> frozenset[ConnectorName]:
+    def await_herder(self) -> None:
         with self._lock:
-            self.name_looks += 1
+            self.waits_for_herder += 1
             self._catch_up()
-            return frozenset(self.listed)
+
+    def absent(self, names: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
+        with self._lock:
+            self.name_looks += bool(names)
+            self._catch_up()
+            return names - self.listed
 
     def create(
         self,

@@ -1,6 +1,8 @@
-"""Unknown is never absent, and three calls are enough."""
+"""Unknown is never absent, and two calls are enough where nothing is missing."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from manual_clock import ManualClock
@@ -40,7 +42,35 @@ def test_what_has_no_status_yet_is_unknown_and_what_is_not_there_is_absent(
     state = observe(client, [A, B, C])
     assert state.connectors.keys() == {A}
     assert state.unknown == {B}
-    assert standin.count() == 3
+    assert standin.count() == 5
+
+
+def test_a_worker_that_still_reads_the_config_topic_is_not_an_empty_cluster(
+    standin: StandIn, client: ConnectClient
+) -> None:
+    client.create(A, CONFIG)
+    client.create(B, CONFIG)
+    standin.cluster.is_reading = True
+    assert client.connectors() == ({}, frozenset())
+    state = observe(client, [A, C])
+    assert (state.connectors.keys(), state.unknown) == ({A, B}, frozenset())
+
+
+def test_a_connector_that_was_seen_of_half_a_config_topic_is_looked_at_again(
+    standin: StandIn, client: ConnectClient
+) -> None:
+    """What a starting worker shows beside what it does not know yet may be as stale."""
+    client.create(A, CONFIG)
+    standin.answer("GET", r"/connectors\?.*", 200, _expanded(standin, {A: {**CONFIG, "topic": "stale"}}))
+    state = observe(client, [A, C])
+    assert state.connectors[A].config["topic"] == "t"
+
+
+def _expanded(standin: StandIn, configs: dict[ConnectorName, dict[str, str]]) -> dict[str, Any]:
+    return {
+        name: {"status": standin.cluster.status(name), "info": {"name": name, "config": config, "type": "source"}}
+        for name, config in configs.items()
+    }
 
 
 def test_what_cannot_be_read_is_unknown_even_where_nobody_asked_for_it(standin: StandIn, client: ConnectClient) -> None:

@@ -21,8 +21,11 @@ class Cluster(Protocol):
     def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
         """All connectors that have a status, and the names of those that could not be read, in one request."""
 
-    def names(self) -> frozenset[ConnectorName]:
-        """Every connector there is, with a status or without."""
+    def await_herder(self) -> None:
+        """Return when the cluster knows all its connectors, and takes requests."""
+
+    def absent(self, names: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
+        """Those of them that are certainly not there, with a status or without."""
 
     def create(
         self,

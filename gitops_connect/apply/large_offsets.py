@@ -199,8 +199,7 @@ class _Change:
             if self._operation.kind not in _ALL:
                 self._change.mark(self._done)  # whether the cluster still is ours to change
             try:
-                # It answers only after the requests that it has taken before, or not at all where it has died.
-                self._terms.cluster.names()
+                self._terms.cluster.await_herder()  # a worker that was started anew may still be reading
             except Waiting as another:
                 error = another
             else:

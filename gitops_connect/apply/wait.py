@@ -37,12 +37,12 @@ class Look:
 
 
 def look(cluster: Cluster, clock: Clock, number: int, deleted: frozenset[ConnectorName]) -> Look:
-    """One request for all connectors, and one more where some of `deleted` seem to be gone."""
+    """One request for all connectors, and two more where some of `deleted` seem to be gone."""
     began = clock.monotonic()
     try:
         connectors, unknown = cluster.connectors()
         missing = deleted - connectors.keys() - unknown
-        gone = missing - cluster.names() if missing else frozenset()
+        gone = cluster.absent(missing)
     except GitopsConnectError as error:
         return Look(number, clock.monotonic() - began, error=str(error))
     return Look(number, clock.monotonic() - began, connectors, unknown, gone)

@@ -81,11 +81,12 @@ def sight(clients: Clients, name: ConnectorName) -> Sighting:
     for cluster, client in clients.items():
         try:
             names = client.names()
+            is_there = name in names or not client.absent(frozenset({name}))
         except GitopsConnectError as error:
             found.failures.append(error)
             continue
         found.names |= names
-        found.there += [cluster] if name in names else []
+        found.there += [cluster] if is_there else []
     return found
 
 

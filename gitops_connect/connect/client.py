@@ -25,6 +25,8 @@ from gitops_connect.model.validation import ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")
+_ANYBODY = ConnectorName("gitops-connect")
+"""The herder is asked for it; whether there is such a connector does not matter."""
 
 
 class ConnectClient:
@@ -57,8 +59,26 @@ class ConnectClient:
         return self._read(wire.parse_info, Request("GET", "/"))
 
     def names(self) -> frozenset[ConnectorName]:
-        """`GET /connectors`: every connector that the config topic holds."""
+        """`GET /connectors`: every connector that the worker has found in the config topic so far; see `absent`."""
         return self._read(wire.parse_names, Request("GET", "/connectors"))
+
+    def await_herder(self) -> None:
+        """Return when the worker's herder answers: it has read the whole config topic and joined the group.
+
+        `GET /connectors/X/config` waits for that (`DistributedHerder.tick`), whatever X is, and so do all writes. The
+        lists of connectors do not: while a worker starts, they show what it has read so far, which is nothing at first.
+        """
+        try:
+            self._read(lambda _: None, Request("GET", _path(_ANYBODY, "/config")))
+        except NotFound:
+            return
+
+    def absent(self, names: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
+        """Those of `names` that are certainly not there, by two requests; by none where there are no names."""
+        if not names:
+            return names
+        self.await_herder()
+        return names - self.names()
 
     def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
         """`GET /connectors?expand=status&expand=info`: state and config of all, and the names that cannot be read.
@@ -161,7 +181,7 @@ class ConnectClient:
         return self._change_offsets(name, "DELETE")
 
     def delete(self, name: ConnectorName) -> None:
-        """`DELETE /connectors/X`. That it is not there is what was wanted; whether it is gone is seen in `names`."""
+        """`DELETE /connectors/X`. That it is not there is what was wanted; whether it is gone is seen in `absent`."""
         try:
             self._write("DELETE", _path(name))
         except NotFound:

@@ -30,11 +30,15 @@ def broker_answers(port: int) -> bool:
 
 
 def worker_answers(port: int) -> bool:
-    """Whether GET /connectors is answered 200: the herder answers it, and only after it has joined the group."""
+    """Whether the herder answers for a connector that is not there, which it does when it has read the config topic.
+
+    The list of connectors is there before that, and empty at first; before all, Jetty answers 404 to everything.
+    """
     connection = http.client.HTTPConnection(HOST, port, timeout=_PATIENCE)
     try:
-        connection.request("GET", "/connectors")
-        return connection.getresponse().status == 200
+        connection.request("GET", "/connectors/sandbox/config")
+        answer = connection.getresponse()
+        return answer.status in (200, 404) and "json" in answer.getheader("Content-Type", "")
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -53,7 +53,10 @@ class Connector:
 
 
 class Cluster:
-    """The connectors of one group; may have several workers before it."""
+    """The connectors of one group; may have several workers before it.
+
+    `is_reading`: its workers were just started. Lists show nothing yet, and who asks the herder waits for it.
+    """
 
     def __init__(self, version: str = "4.3.1", *, lag: int = 0, masks_passwords: bool = False) -> None:
         self.version = version
@@ -61,6 +64,7 @@ class Cluster:
         self.masks_passwords = masks_passwords
         self.connectors: dict[str, Connector] = {}
         self.stored = Stored()
+        self.is_reading = False
         self.lock = RLock()
 
     @property
@@ -70,7 +74,10 @@ class Cluster:
         return int(major), int(minor)
 
     def names(self) -> list[str]:
-        return list(self.connectors)
+        return [] if self.is_reading else list(self.connectors)
+
+    def await_herder(self) -> None:
+        self.is_reading = False
 
     def create(self, name: str, config: dict[str, str], initial_state: str | None) -> dict[str, Any]:
         config = self._named(name, config)

@@ -119,6 +119,14 @@ class StandIn:
             case "GET", ["connectors"]:
                 found = self.cluster.expanded(query["expand"]) if "expand" in query else self.cluster.names()
                 return Reply(200, found)
+            case "GET", ["connectors", name, "status"]:
+                return Reply(200, self.cluster.status(name))
+            case _, ["connectors", *_]:
+                self.cluster.await_herder()
+        return self._of_herder(call, segments)
+
+    def _of_herder(self, call: Call, segments: list[str]) -> Reply:
+        match call.method, [unquote(segment) for segment in segments]:
             case "POST", ["connectors"]:
                 return self._create(call.body)
             case _, ["connectors", name, "offsets"] if self.cluster.since >= (3, 5):
@@ -147,8 +155,6 @@ class StandIn:
                 return Reply(200, self.cluster.info(name))
             case "GET", "config":
                 return Reply(200, self.cluster.info(name)["config"])
-            case "GET", "status":
-                return Reply(200, self.cluster.status(name))
             case "PUT", "config":
                 created, info = self.cluster.configure(name, call.body)
                 return Reply(201 if created else 200, info)

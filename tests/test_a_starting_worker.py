@@ -1,0 +1,63 @@
+"""A worker that starts is no empty cluster: whatever can be read of it, no connector is absent that is there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text
+from gitops_connect.observed import observe
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.world import SystemClock
+
+pytestmark = pytest.mark.e2e
+_MANY = 100_000
+"""Offsets, which a worker reads before it reads the configs: so long does it list no connector."""
+_CONFIG = {
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+    "source.cluster.alias": "a",
+    "target.cluster.alias": "b",
+}
+
+
+class _Restless(SystemClock):
+    """Whoever pauses for long between two tries may miss the moment."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(min(seconds, 0.01))
+
+
+def _offsets() -> OffsetPatch:
+    fixed = {"cluster": "a", "partition": 0}
+    return {partition_text({**fixed, "topic": f"t{number}"}): offset_text({"offset": 1}) for number in range(_MANY)}
+
+
+def test_no_connector_is_absent_while_its_worker_starts(sandbox: Sandbox, connector_name: Callable[[str], str]) -> None:
+    name, absent = ConnectorName(connector_name("there")), ConnectorName(connector_name("absent"))
+    with ConnectClient(ClusterSettings(ClusterName("local"), tuple(sandbox.worker_urls)), _Restless()) as client:
+        client.create(name, _CONFIG, TargetState.STOPPED)
+        client.alter_offsets(name, _offsets())
+        try:
+            sandbox.kill_worker(1)
+            starting = threading.Thread(target=Sandbox.up, args=(SandboxOptions(folder=sandbox.folder),))
+            starting.start()
+            is_up, seen = False, 0
+            while not is_up:
+                is_up = not starting.is_alive()
+                try:
+                    state = observe(client, [name, absent])
+                except GitopsConnectError:
+                    continue
+                assert name in state.connectors.keys() | state.unknown
+                assert absent not in state.connectors.keys() | state.unknown
+                seen += 1
+            assert seen
+        finally:
+            client.reset_offsets(name)
