@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import sys
@@ -67,6 +68,7 @@ def main() -> None:
     code = run_command(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         _let_go(stream)
+    gc.freeze()  # the end comes 0.3 s sooner where nobody looks through all that Spark's libraries have made
     sys.exit(code)
 
 

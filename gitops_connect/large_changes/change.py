@@ -112,6 +112,7 @@ class _Change(ABC):
     def _look(self) -> SavedOffsets:
         """What stands now. The file of the look before is removed, unless it is what stood before all."""
         self._looks += 1
+        self._means.spark.say(f"reading the offsets of {self._operation.connector}")
         file = self._means.folder / f"live-{self._looks}.jsonl"
         found = self._means.client.save_offsets(self._operation.connector, file, 0)
         if not isinstance(found, SavedOffsets):

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ def _forget(server: Any) -> None:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - likewise
 
     if SparkContext._active_spark_context is not None and server is not None:  # noqa: SLF001 - there is no other way
-        server.shutdown()
+        threading.Thread(target=server.shutdown, daemon=True).start()  # it looks up twice a second
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001 - likewise
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - likewise
 
