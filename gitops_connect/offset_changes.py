@@ -162,7 +162,8 @@ def _review_begun(world: World, situation: Situation, folder: Path) -> Mapping[O
         stands_still = observed is not None and observed.state is WorkerState.STOPPED
         if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and stands_still:
             means = means_of(world, situation, world.ledger.operations, folder / f"begun-{number}")
-            found[name] = replace(one, review=begun_change(situation, one.operation, means).review())
+            seen = situation.offsets.large_live.get(one.operation.connector)
+            found[name] = replace(one, review=begun_change(situation, one.operation, means, seen).review())
     return found
 
 

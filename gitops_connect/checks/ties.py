@@ -13,6 +13,9 @@ from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.shape_fields import Shape, Tie, Tied
 
 _RULES = {Tie.ALIAS: "manifest/alias", Tie.FILE: "manifest/file", Tie.SERVER: "manifest/server"}
+_TOPIC_RULE = "manifest/topic"
+RULES = frozenset({*_RULES.values(), _TOPIC_RULE})
+"""Of all these findings: each is of a text that is there, and is another one than it should be, and of nothing else."""
 _TOPIC = "kafka_topic"
 
 
@@ -50,7 +53,7 @@ class Ties:
         topic = partition.get(_TOPIC)
         if self.topics is not None and isinstance(topic, str) and not self.topics.reads(topic):
             words = {"found": show(topic), "key": self.topics.key, "expected": show(self.topics.value)}
-            yield Finding("manifest/topic", f"partition.{_TOPIC}", words, unread=True)
+            yield Finding(_TOPIC_RULE, f"partition.{_TOPIC}", words, unread=True)
 
 
 def ties_of(shape: Shape | None, config: Mapping[str, str] | None) -> Ties:

@@ -175,13 +175,19 @@ class NewChange(_Change):
 
 
 class BegunChange(_Change):
-    """One that an earlier cycle has begun: finished from what the ledger saved. `sent`: so many were accepted."""
+    """One that an earlier cycle has begun: finished from what the ledger saved. `sent`: so many were accepted.
+
+    `seen` are the offsets that stand, if somebody has looked just now: a worker takes long to list very many.
+    """
 
     is_begun = True
 
-    def __init__(self, operation: Operation, means: Means, context: ManifestContext, sent: int) -> None:
+    def __init__(
+        self, operation: Operation, means: Means, context: ManifestContext, sent: int, seen: SavedOffsets | None = None
+    ) -> None:
         super().__init__(operation, means, context)
         self._sent = sent
+        self._seen = seen
 
     @property
     def sent(self) -> int:
@@ -193,7 +199,7 @@ class BegunChange(_Change):
         Of what changed since it was begun, all has to be what it sends. What it sends and stands now is what has
         changed, and what stood like that before it.
         """
-        live, before = self._look(), self._before()
+        live, before = self._seen or self._look(), self._before()
         changed = self._since(before, live)
         if self._takes_all:
             (since,) = self._ask(changed)

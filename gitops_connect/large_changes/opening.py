@@ -78,8 +78,10 @@ def means_of(world: World, situation: Situation, operations: Operations, folder:
     return Means(cluster, world.clients[cluster], operations, Spark(world.spark, world.say), world.clock, folder)
 
 
-def begun_change(situation: Situation, operation: Operation, means: Means) -> BegunChange:
-    """One that the ledger has as open."""
+def begun_change(
+    situation: Situation, operation: Operation, means: Means, seen: SavedOffsets | None = None
+) -> BegunChange:
+    """One that the ledger has as open; see there for `seen`."""
     configs = {one.name: one.config for one in situation.desired.connectors}
     context = ManifestContext(operation.connector, configs.get(operation.connector))
-    return BegunChange(operation, means, context, situation.offsets.records[operation.name].sent or 0)
+    return BegunChange(operation, means, context, situation.offsets.records[operation.name].sent or 0, seen)

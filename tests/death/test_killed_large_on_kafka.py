@@ -15,7 +15,7 @@ from acceptance.large_place import FROM, MANY, PATIENCE, LargePlace, lines, quie
 from acceptance.workplace import Ran
 
 from death.large_command import javas
-from gitops_connect.sandbox.cluster import Sandbox
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -123,6 +123,19 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
     assert at.stands() == lines(1)
     assert at.states() == {"many": "RUNNING"}
     assert at.record("second")["state"] == "failed"
+
+
+def test_a_worker_that_is_killed_amid_the_chunks_gets_the_rest_when_it_is_back(worker: Sandbox, at: LargePlace) -> None:
+    with at.begun("apply", "--yes") as process:
+        assert process.stderr is not None
+        sent = next(found for one in process.stderr if (found := _sent(one)))
+        worker.kill_worker(1)
+        assert sent < MANY
+        Sandbox.up(SandboxOptions(folder=worker.folder))
+        said = process.stderr.read()
+        assert process.wait() == 0, said
+    assert f"first: {MANY:,} of {MANY:,} offsets sent" in said
+    _require_done(at)
 
 
 def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> None:

@@ -23,8 +23,9 @@ _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
 class Certain(NamedTuple):
-    """Rows that are well, by their numbers, with what they are. Neither `offset` nor `numbers`: it is null."""
+    """Rows of a form, by their numbers, with what they are. Neither `offset` nor `numbers`: it is null."""
 
+    form: LineForm
     rows: NDArray[np.intp]
     partition: Sequence[Values]
     offset: Texts | None = None
@@ -44,8 +45,8 @@ class Certified(NamedTuple):
         partition = [_values(lines, field) for field in form.fields if field.half == "partition"]
         if form.number is not None:
             starts, ends = lines.places(form.number)
-            return Certain(rows, partition, numbers=numbers_of(lines.buffer, ends + PAD, ends - starts))
-        return Certain(rows, partition, lines.texts(form.offset) if form.offset else None)
+            return Certain(form, rows, partition, numbers=numbers_of(lines.buffer, ends + PAD, ends - starts))
+        return Certain(form, rows, partition, lines.texts(form.offset) if form.offset else None)
 
 
 def _values(lines: Formed, field: Field) -> Values:

@@ -16,10 +16,10 @@ from gitops_connect.checks.large.job import FOUND, Job, Subject
 from gitops_connect.checks.large.leaving import save_lines
 from gitops_connect.checks.large.meeting import Indexes, Meeting, furthest, meet, smallest
 from gitops_connect.checks.large.moves import TIES, Far, Moves
-from gitops_connect.checks.large.offenders import Offenders, Places, offenders_in
+from gitops_connect.checks.large.offenders import Offenders, offenders_in
 from gitops_connect.checks.large.parsing import number_in
-from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
-from gitops_connect.checks.large.tally import Shown, Spot, Tally, dumped
+from gitops_connect.checks.large.rows import LINE, Form, Rows, joined, without_marks
+from gitops_connect.checks.large.tally import Places, Shown, Spot, Tally, dumped
 from gitops_connect.checks.large.templates import counted_field
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.small import SHOWN
@@ -79,7 +79,7 @@ class _Bucket:
         self._ends = np.cumsum(lengths)
         self._manifests = np.array([job.units[unit].manifest for unit, _, _ in parts])
         live = sum(len(rows.h1) for unit, _, rows in parts if job.units[unit].is_live)
-        self._rows = joined([rows for _, _, rows in parts])
+        self._rows, self.marks = without_marks(joined([rows for _, _, rows in parts]))
         self._met = meet(self._rows.h1, self._rows.h2, live)
 
     def results(self) -> Iterator[tuple[int, list[Any]]]:
@@ -150,7 +150,7 @@ class _Compared:
         self.counted = counted_field(self.subject.shape)
         self.moves.partitions = len(self.met.new) + len(self.met.moved)
         if self.subject.examples is not None:
-            self._find_tombstones()
+            self._find_unmet()
             self._judge_deferred()
             self._find_moves()
         self._find_repeats()
@@ -164,14 +164,18 @@ class _Compared:
             rows += [*self.same, self.met.left]
         return np.sort(np.concatenate(rows))
 
-    def _find_tombstones(self) -> None:
-        """A null for a partition that does not stand; those that were looked at one by one are judged, as all is."""
-        unmet = np.concatenate((self.met.new, self.met.repeated[self.met.below < 0]))
-        unmet = unmet[self.rows.form[unmet] == Form.NONE]
-        finding = Finding("manifest/nothing-to-remove", "partition", {})
-        first = [Shown(self.bucket.spot(row), finding) for row in smallest(unmet, SHOWN).tolist()]
-        self.tally.add_many(len(unmet), first)
-        self._tell(finding, unmet, None)
+    def _find_unmet(self) -> None:
+        """What is wrong where a partition does not stand: a null for it, and that nothing reads it.
+
+        What was looked at one by one is judged, as all is.
+        """
+        unmet = np.sort(np.concatenate((self.met.new, self.met.repeated[self.met.below < 0])))
+        nulls = unmet[self.rows.form[unmet] == Form.NONE]
+        self.tally.add_alike([Finding("manifest/nothing-to-remove", "partition", {})], self.bucket.places(nulls))
+        marks = self.bucket.marks[unmet]
+        for number in np.unique(marks[marks > 0]).tolist():
+            findings = self.subject.template.forms[number - 1].findings if self.subject.template else ()
+            self.tally.add_alike(findings, self.bucket.places(unmet[marks == number]))
 
     def _judge_deferred(self) -> None:
         """Now it is known what stands for them."""

@@ -10,7 +10,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys import PAD, Positions, padded
 from gitops_connect.checks.large.texts import Texts, assembled
+from gitops_connect.checks.rules import Finding
 from gitops_connect.model.shape_fields import FieldType
 
 _BLANK = re.compile(r"[ \t]*")
@@ -61,7 +62,8 @@ class LineForm:
 
     `partition` and `offset` are the pieces of their canonical texts: bytes that do not vary, and parts of the line. No
     `offset`: it is null. `number` is the one number of the offset that decides all, `topic` the text of a sink's topic.
-    `is_canonical`: the line is as it would be sent. `fields` are those of all such lines.
+    `is_canonical`: the line is as it would be sent. `fields` are those of all such lines. `findings` are what is wrong
+    with each of them where its partition does not stand, in the very same words; nothing is where it stands.
     """
 
     pattern: str
@@ -72,6 +74,7 @@ class LineForm:
     topic: Span | None = None
     is_canonical: bool = False
     fields: tuple[Field, ...] = ()
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
 
 
 class Member(NamedTuple):

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gitops_connect.checks.large.keys import Positions
 from gitops_connect.checks.large.leaving import Folders, whole
-from gitops_connect.checks.large.tally import Shown
+from gitops_connect.checks.large.tally import Places, Shown
 from gitops_connect.checks.rules import Finding, diagnose
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.operations import Acknowledgement
@@ -92,10 +91,6 @@ class Offenders:
             stream = self._files.enter_context(whole(self._path))
             self._writer = self._files.enter_context(parquet.ParquetWriter(stream, PART))
         self._writer.write_table(table)
-
-
-Places = tuple[Positions, Positions]
-"""Units and lines."""
 
 
 def _said(finding: Finding, acknowledged: Acknowledged) -> tuple[str, str, Sequence[str | None]]:

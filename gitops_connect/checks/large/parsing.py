@@ -16,9 +16,9 @@ from gitops_connect.checks.field_types import LONG
 from gitops_connect.checks.large.certifying import Certain, certify
 from gitops_connect.checks.large.field_keys import hash_fields, hash_partitions
 from gitops_connect.checks.large.keys import Secret
-from gitops_connect.checks.large.layouts import Lines
+from gitops_connect.checks.large.layouts import LineForm, Lines
 from gitops_connect.checks.large.reading import Piece, Reader
-from gitops_connect.checks.large.rows import LINE, Form, Rows, joined
+from gitops_connect.checks.large.rows import LINE, MARK, Form, Rows, joined
 from gitops_connect.checks.large.standing import Examples
 from gitops_connect.checks.large.tables import certify_table
 from gitops_connect.checks.large.tally import Shown, Spot, Tally
@@ -66,6 +66,9 @@ class Parser:
         count, certain, others = self._certain(piece)
         parts = [self._rows(one) for one in certain]
         tally.entries += sum(len(rows.h1) for rows in parts)
+        for one in certain:
+            if one.form.findings and not self.defers:
+                tally.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
         if len(others[0]):
             parts.append(self._one_by_one(*others, Spot(unit, piece.base), tally))
         return _in_order(parts), tally, count
@@ -99,9 +102,14 @@ class Parser:
             form, value = Form.NUMBER, certain.numbers
         elif certain.offset is not None:
             form, value, texts = Form.TEXT, np.arange(count), certain.offset.listed()
+        marked = form | self._mark(certain.form) << MARK
         return Rows(
-            h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, form, np.uint8), texts
+            h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, marked, np.uint8), texts
         )
+
+    def _mark(self, form: LineForm) -> int:
+        """Where it is known what stands, somebody else tells what was found."""
+        return self.template.forms.index(form) + 1 if self.template and form.findings and self.defers else 0
 
     def _one_by_one(self, slow: NDArray[np.intp], lines: bytes, first: Spot, tally: Tally) -> Rows:
         """The lines that the strict reader and the rule function decide on; `slow` are their numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -28,9 +28,18 @@ class Form(IntEnum):
     """Likewise; the text is the entry itself, to be judged once it is known what stands for its partition."""
 
 
+MARK: Final = 2
+"""Bits of a `Form`. What stands above them marks a row whose partition nothing reads, unless it stands: the number of
+the form of its line, from 1, whose findings then are its own."""
+_KIND: Final = (1 << MARK) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Columns of equal length: two halves of a hash of the partition, the offset, the line within the piece, from 0."""
+    """Columns of equal length: two halves of a hash of the partition, the offset, the line within the piece, from 0.
+
+    `form` is a `Form`, with a mark above it.
+    """
 
     h1: Numbers
     h2: Numbers
@@ -52,17 +61,22 @@ class Rows:
         value, form = self.value[rows], self.form[rows]
         texts: list[Any] = []
         if self.texts:
-            has_text = form >= Form.TEXT
+            has_text = form & _KIND >= Form.TEXT
             texts = [self.texts[number] for number in value[has_text].tolist()]
             value[has_text] = np.arange(len(texts))
         return Rows(self.h1[rows], self.h2[rows], value, self.line[rows], form, texts)
+
+
+def without_marks(rows: Rows) -> tuple[Rows, NDArray[np.uint8]]:
+    """The same rows, and the mark of each."""
+    return replace(rows, form=rows.form & np.uint8(_KIND)), rows.form >> np.uint8(MARK)
 
 
 def joined(parts: list[Rows]) -> Rows:
     """All rows, one part behind the other."""
     counts = np.cumsum([0, *(len(one.texts) for one in parts[:-1])])
     values = [
-        np.where(one.form >= Form.TEXT, one.value + before, one.value) if before else one.value
+        np.where(one.form & _KIND >= Form.TEXT, one.value + before, one.value) if before else one.value
         for one, before in zip(parts, counts, strict=True)
     ]
     return Rows(

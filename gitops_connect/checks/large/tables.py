@@ -193,8 +193,8 @@ def _certain(table: Table, form: LineForm, rows: Rows) -> Certain:
     if form.number is not None:
         (field,) = (one for one in form.fields if one.half == "offset")
         numbers = table.columns["offset", field.name].to_numpy(zero_copy_only=False)[rows]
-        return Certain(rows, partition, numbers=numbers.astype(np.int64))
-    return Certain(rows, partition, _offsets(table, form, rows) if form.offset else None)
+        return Certain(form, rows, partition, numbers=numbers.astype(np.int64))
+    return Certain(form, rows, partition, _offsets(table, form, rows) if form.offset else None)
 
 
 def _values(table: Table, field: Field, rows: Rows) -> Values:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from gitops_connect.checks.large.keys import Positions
 from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.diagnostics import Severity
@@ -25,6 +26,10 @@ class Spot(NamedTuple):
     column: int = 1
 
 
+Places = tuple[Positions, Positions]
+"""Units and lines, as a `Spot` has them."""
+
+
 class Shown(NamedTuple):
     """A finding that is put into words; `other` is the place that it speaks of besides."""
 
@@ -38,6 +43,11 @@ class Sink(Protocol):
 
     def add(self, shown: Shown, acknowledged: frozenset[Acknowledgement]) -> None:
         """One finding of a manifest whose document acknowledges that."""
+
+    def add_alike(
+        self, finding: Finding, acknowledged: frozenset[Acknowledgement], places: Places, firsts: Places | None
+    ) -> None:
+        """The same finding at many places, each at the first column; `firsts` are those that it speaks of besides."""
 
 
 @dataclass(slots=True)
@@ -85,6 +95,17 @@ class Tally:
             self.add(Shown(spot, finding))
             unread = unread or finding.unread
         self.unread += unread
+
+    def add_alike(self, findings: Iterable[Finding], places: Places) -> None:
+        """The same findings of each entry at these places, which ascend."""
+        first = [Spot(*one) for one in zip(*(part[:SHOWN].tolist() for part in places), strict=True)]
+        unread = False
+        for finding in findings:
+            self.add_many(len(places[0]), (Shown(spot, finding) for spot in first))
+            if self.offenders is not None:
+                self.offenders.add_alike(finding, self.acknowledged, places, None)
+            unread = unread or finding.unread
+        self.unread += len(places[0]) if unread else 0
 
     def add_many(self, number: int, first: Iterable[Shown]) -> None:
         """So many findings of one rule, of which these are the first. Whoever knows the others tells `offenders`."""

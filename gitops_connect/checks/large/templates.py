@@ -1,6 +1,7 @@
 """The exact forms that nearly all lines of a file have, learnt from its first ones, as regular expressions.
 
-A line of such a form is certain to be well, and it is certain which part of it makes which part of its canonical text.
+A line of such a form is certain to be well; or only to belong to another alias, file, server or topic than the
+connector's, which may be on purpose. It is certain, too, which part of it makes which part of its canonical text.
 Whatever has another form is not wrong for it: the strict reader and the rule function say what it is.
 """
 
@@ -10,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,8 @@ import pyarrow.compute as pc
 
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.large.layouts import Anchors, Field, Layout, LineForm, Member, Span, layout_of
-from gitops_connect.checks.ties import ties_of
+from gitops_connect.checks.rules import Finding
+from gitops_connect.checks.ties import RULES, ties_of
 from gitops_connect.checks.topics import TopicFilter
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import offset_text, partition_text
@@ -104,13 +107,24 @@ def known_of(context: ManifestContext) -> Known | None:
     return Known(types, shape.offset.types, texts, filtered, counted_field(shape))
 
 
-def is_well(judge: EntryJudge, value: Any) -> bool:
-    """True where there is nothing to find but what depends on what stands for its partition."""
-    return all(one.rule == "manifest/nothing-to-remove" for one in judge.judge(value).findings)
+def _certain(judge: EntryJudge, known: Known, value: Any) -> tuple[Finding, ...] | None:
+    """What is wrong with each line that has the same texts in the fields that the config fixes; None: not certain.
+
+    A null for what does not stand is found where it is known what stands.
+    """
+    fixed = {f"partition.{name}" for name in known.texts}
+    found = [one for one in judge.judge(value).findings if one.rule != "manifest/nothing-to-remove"]
+    return tuple(found) if all(one.rule in RULES and one.field in fixed for one in found) else None
+
+
+def _pinned(known: Known, value: Mapping[str, Any], findings: Iterable[Finding]) -> Known:
+    """The fields of which something was found have exactly these texts."""
+    names = [one.field.removeprefix("partition.") for one in findings]
+    return replace(known, texts={**known.texts, **{name: frozenset({value["partition"][name]}) for name in names}})
 
 
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> Template | None:
-    """From the lines that are well; None where there is none of a form, or where each line needs its own look.
+    """From the lines of which all is certain; None where there is none of a form, or where each needs its own look.
 
     `context.live` are offsets that tell the types of all that stand.
     """
@@ -118,7 +132,7 @@ def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind)
     if known is None:
         return None
     judge = EntryJudge(context, kind)
-    forms = _learnt(lines, known, lambda value: is_well(judge, value), tombstones=kind is OperationKind.ALTER)
+    forms = _learnt(lines, known, partial(_certain, judge, known), tombstones=kind is OperationKind.ALTER)
     return Template(forms, known.topics) if forms else None
 
 
@@ -126,19 +140,22 @@ def learn_live(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool 
     """For the offsets that stand: by what is there, whether it is as it should be or not."""
     counted = counted_field(shape)
     known = Known(offset={counted: FieldType.NUMBER} if counted else {}, counted=counted)
-    forms = _learnt(lines, known, lambda value: value["offset"] is not None, tombstones=tombstones)
+    forms = _learnt(lines, known, lambda value: None if value["offset"] is None else (), tombstones=tombstones)
     return Template(forms) if forms else None
 
 
 def _learnt(
-    lines: Iterable[bytes], known: Known, is_certain: Callable[[Any], bool], *, tombstones: bool
+    lines: Iterable[bytes], known: Known, certain: Callable[[Any], tuple[Finding, ...] | None], *, tombstones: bool
 ) -> tuple[LineForm, ...]:
     """The line that no form holds for gives the next one, until there are enough."""
     left = pa.array([text for line in lines if (text := _decoded(line)) is not None], pa.string())
     found: list[tuple[int, list[LineForm]]] = []
     while len(left) and len(found) < MAX_FORMS:
         layout = layout_of(left[0].as_py()[:-1])
-        forms = [] if layout is None or not is_certain(layout.value) else _forms(layout, known, tombstones=tombstones)
+        findings = None if layout is None else certain(layout.value)
+        forms = []
+        if layout is not None and findings is not None:
+            forms = _forms(layout, _pinned(known, layout.value, findings), findings, tombstones=tombstones)
         others = left[1:]
         for form in forms:
             others = others.filter(pc.invert(pc.match_substring_regex(others, form.pattern)))
@@ -158,14 +175,15 @@ def _decoded(line: bytes) -> str | None:
         return None
 
 
-def _forms(layout: Layout, known: Known, *, tombstones: bool) -> list[LineForm]:
-    """That of the line, and the same with a null for its offset."""
+def _forms(layout: Layout, known: Known, findings: tuple[Finding, ...], *, tombstones: bool) -> list[LineForm]:
+    """That of the line, and the same with a null for its offset: whoever takes it away may mean any partition."""
     try:
         form = _form(layout, known)
     except ValueError:  # half of a surrogate pair
         return []
     if form is None or len(form.pattern) > _LONGEST or not layout.line.startswith(b"{"):
         return []  # a line that begins with blanks has its entry in another column
+    form = replace(form, findings=findings)
     half = layout.halves["offset"]
     if half.value is None or not tombstones:
         return [form]

@@ -1,0 +1,83 @@
+"""A manifest whose every line belongs to another alias, file, server or topic: told as quickly as a well one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from large_engine import Case, InProcess, by_small, filed, jsonl, said_by_large
+from manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
+from pyarrow import parquet
+
+from gitops_connect.checks.large.check import carry_out
+from gitops_connect.checks.large.leaving import folders_in
+from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.checks.large.reading import Reader
+from gitops_connect.desired.manifests import pieces
+from gitops_connect.model.large_manifests import LinesRead
+from gitops_connect.model.operations import OperationKind
+
+pytestmark = pytest.mark.slow
+
+Make = Callable[[int, int], dict[str, Any]]
+MANY = 60
+DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
+MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
+    "alias": (MIRROR, lambda n, at: mirrored(n, at, cluster="elsewhere"), "manifest/alias"),
+    "file": (FILE_SOURCE, lambda n, at: read("/data/others.txt", at), "manifest/file"),
+    "server": (DEBEZIUM, lambda n, at: entry({"server": "b"}, {"lsn": at, "ts_usec": 5}), "manifest/server"),
+    "topic": (SINK, lambda n, at: sunk("others", n, at), "manifest/topic"),
+}
+ONE_PARTITION = ("file", "server")
+UNIT = 300
+"""Bytes: several units, and so several pieces."""
+
+
+def _refuse(text: str) -> LinesRead:
+    raise AssertionError(f"looked at one by one: {text[:200]}")
+
+
+HURRIED = Reader(_refuse, pieces.refuse, pieces.unpack)
+
+
+def _lines(name: str) -> Iterable[dict[str, Any]]:
+    return (MADE[name][1](number, number + 5) for number in range(1 if name in ONE_PARTITION else MANY))
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
+@pytest.mark.parametrize("standing", [None, 0, 2, 1], ids=["not known", "nothing", "half", "all"])
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+def test_no_line_is_looked_at_alone(
+    name: str, acknowledged: Any, standing: int | None, kind: OperationKind, tmp_path: Path
+) -> None:
+    config, make, rule = MADE[name]
+    numbers = range(0, MANY if standing else 0, standing or 1)
+    live = None if standing is None else offsets(*(make(number, number) for number in numbers))
+    case = Case(jsonl(_lines(name)), config, live, kind, acknowledged)
+    manifest = filed(case, tmp_path / "m")
+    job = replace(prepare([manifest], HURRIED, 3, UNIT), folders=folders_in(None, tmp_path / "offenders"))
+    (verdict,) = carry_out([manifest], job, InProcess())
+    expected, found = by_small(case), said_by_large(verdict)
+    assert list(found.diagnostics) == list(expected.diagnostics)
+    assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
+    assert (found.moves, found.distances) == (expected.moves, expected.distances)
+    told = parquet.read_table(tmp_path / "offenders" / "offenders.parquet").to_pylist() if expected.counts else []
+    assert [row["rule"] for row in told] == [rule] * expected.counts.get(rule, 0)
+    if name not in ONE_PARTITION and standing == 2:
+        assert expected.counts[rule] == MANY // 2, "what stands may be set again"
+
+
+def test_repeats_and_nulls_among_them_are_told_as_ever(tmp_path: Path) -> None:
+    several = [*_lines("alias")]
+    nulls = [{**one, "offset": None} for one in several[:9]]
+    case = Case(jsonl([*several[9:], *nulls, several[20], mirrored(3)]), MIRROR, offsets(*several[:3]))
+    manifest = filed(case, tmp_path / "m")
+    (verdict,) = carry_out([manifest], prepare([manifest], HURRIED, 3), InProcess())
+    expected, found = by_small(case), said_by_large(verdict)
+    assert list(found.diagnostics) == list(expected.diagnostics)
+    assert found.counts == expected.counts
+    assert expected.counts == {"manifest/alias": MANY - 9 + 1, "manifest/nothing-to-remove": 6, "manifest/duplicate": 1}
