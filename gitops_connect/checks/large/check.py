@@ -27,7 +27,6 @@ _PACKED = 10
 """Times that a compressed manifest grows, or a little more."""
 _TASKS = 4
 """For each processor: the last ones to end do not keep the others waiting for long."""
-_TYPES = {"int32": "int", "int64": "long", "binary": "binary"}
 
 
 class Engine(Protocol):
@@ -104,21 +103,24 @@ class _OnSpark:
 
     def compare(self, job: Job) -> Iterator[bytes]:
         with self.session.working():
-            rows = self._units(len(job.units)).mapInArrow(job.read, _ddl(ROWS))
-            met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _ddl(FOUND))
+            rows = self._units(len(job.units)).mapInArrow(job.read, _types(ROWS))
+            met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _types(FOUND))
             return (bytes(row.found) for row in met.collect())
 
     def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
         with self.session.working():
-            rows = self._units(len(writing.units)).mapInArrow(writing.write, _ddl(WRITTEN)).collect()
+            rows = self._units(len(writing.units)).mapInArrow(writing.write, _types(WRITTEN)).collect()
             return [tuple(row) for row in rows]
 
     def _units(self, count: int) -> Any:
         return self.session.spark.range(0, count, 1, min(count, self.session.parallelism * _TASKS))
 
 
-def _ddl(schema: Any) -> str:
-    return ", ".join(f"{field.name} {_TYPES[str(field.type)]}" for field in schema)
+def _types(schema: Any) -> Any:
+    """A text would do, but to parse one Spark loads half a second's worth of its SQL parser first."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - nothing of Spark before the first use
+
+    return from_arrow_schema(schema)
 
 
 def _buckets(manifests: Sequence[LargeManifest], parallelism: int) -> int:

@@ -26,6 +26,7 @@ _HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """The work is done in Python: the JVM's better compiler and collector would cost more than they give."""
+_LOCAL = {"spark.python.daemon.module": "gitops_connect.checks.large.forking"}
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
 
@@ -46,7 +47,7 @@ def _configuration(master: Master, options: Mapping[str, str], saved: Path | Non
         **EVERYWHERE,
         **_OWN,
         **(_HERE if master.is_here else {}),
-        **({} if master.kind is Kind.LOCAL else {"spark.executor.extraJavaOptions": executors}),
+        **(_LOCAL if master.kind is Kind.LOCAL else {"spark.executor.extraJavaOptions": executors}),
         **options,
         "spark.master": master.shown,
         _JAVA_OPTIONS: f"{java_options} {options.get(_JAVA_OPTIONS, '')}".strip(),

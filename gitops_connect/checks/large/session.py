@@ -174,9 +174,15 @@ def _looked_at(session: Session, folder: Path | None) -> Session:
 
 def warm_up(session: Session) -> None:
     """A job of the same kind as the real one, over nothing."""
-    rows = session.spark.range(0, 2, 1, 2).selectExpr("cast(id as int) id").mapInArrow(_same, "id int")
-    rows.repartitionById(2, "id").mapInArrow(_same, "id int").collect()
+    from pyspark.sql.types import IntegerType, StructField, StructType  # noqa: PLC0415 - see `_errors`
+
+    schema = StructType([StructField("number", IntegerType())])
+    rows = session.spark.range(0, 2, 1, 2).mapInArrow(_numbers, schema)
+    rows.repartitionById(2, "number").mapInArrow(_numbers, schema).collect()
 
 
-def _same(batches: Iterable[Any]) -> Iterator[Any]:
-    yield from batches
+def _numbers(batches: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow as pa  # noqa: PLC0415 - it runs where executors are
+
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([batch.column(0).cast(pa.int32())], ["number"])
