@@ -76,12 +76,12 @@ def measure(folder: Path) -> Iterator[Figure]:
         yield median(Figure(f"Spark, its start included, {words}", 0, "s"), [one["cold"] for one in spark])
         yield median(Figure(f"Spark, on a session that is up, {words}", 0, "s"), [one["warm"] for one in spark])
         pairs = list(zip(spark, duck, strict=True))
-        limits = (COLD, WARM) if count == MANY else (None, None)
+        limits = (COLD, WARM, QUICKER) if count == MANY else (None, None, None)
         against = [[one[key] / other["seconds"] for one, other in pairs] for key in ("cold", "warm")]
         yield median(Figure(f"start included, against DuckDB, {words}", 0, "times", limits[0]), against[0])
         yield median(Figure(f"session up, against DuckDB, {words}", 0, "times", limits[1]), against[1])
         share = [one["cold"] / (count * rate) for one in spark]
-        yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", QUICKER), share)
+        yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", limits[2]), share)
         warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
     yield Figure("memory of the process itself, 10,000,000 against 1,000,000", memory[MANY] / memory[FEW], "times", 1.1)
     yield from _commands(folder)
