@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from acceptance.workplace import MIRROR, Ran, Workplace
 from gitops_connect.desired.manifests import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -37,13 +39,6 @@ def lines(offset: int, numbers: Iterable[int] = range(MANY)) -> list[str]:
 
 def text_of(content: Iterable[str]) -> bytes:
     return "".join(f"{one}\n" for one in content).encode()
-
-
-@contextmanager
-def quiet_worker(folder: Path) -> Iterator[Sandbox]:
-    """A worker without exactly-once support, which would read its offsets topic anew for each request."""
-    with Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=2048, exactly_once=False, tied=True)) as started:
-        yield started
 
 
 @dataclass
@@ -151,3 +146,18 @@ class LargePlace(Workplace):
 def _canonical(entry: Any) -> str:
     partition = json.dumps(entry["partition"], sort_keys=True, separators=(",", ":"))
     return f'{{"partition":{partition},"offset":{json.dumps(entry["offset"], separators=(",", ":"))}}}'
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """One without exactly-once support, which would read its offsets topic anew for each request."""
+    folder = tmp_path_factory.mktemp("quiet") / "sandbox"
+    with Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=2048, exactly_once=False, tied=True)) as started:
+        yield started
+
+
+@pytest.fixture
+def place(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
+    made = LargePlace(tmp_path, worker.worker_urls, bootstrap=worker.bootstrap)
+    yield made
+    made.clean()

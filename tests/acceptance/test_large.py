@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from acceptance.large_place import FROM, MANY, LargePlace, line, lines, quiet_worker, text_of
+from acceptance.large_place import FROM, MANY, LargePlace, line, lines, place, text_of, worker
 from acceptance.workplace import Ran
-from gitops_connect.sandbox.cluster import Sandbox
+
+__all__ = ["place", "worker"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 HALF = MANY // 2
 
 
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with quiet_worker(tmp_path_factory.mktemp("quiet") / "sandbox") as started:
-        yield started
-
-
 @pytest.fixture
-def at(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
-    place = LargePlace(tmp_path, worker.worker_urls, bootstrap=worker.bootstrap)
-    yield place
-    place.clean()
+def at(place: LargePlace) -> LargePlace:
+    return place
 
 
 @pytest.fixture

@@ -6,33 +6,21 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance.large_place import FROM, MANY, PATIENCE, LargePlace, lines, quiet_worker
+from acceptance.large_place import FROM, MANY, PATIENCE, LargePlace, lines, place, worker
 from acceptance.workplace import Ran
 
 from death.large_command import javas
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
+__all__ = ["place", "worker"]
+
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 KILLED = -9
-
-
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    with quiet_worker(tmp_path_factory.mktemp("quiet") / "sandbox") as started:
-        yield started
-
-
-@pytest.fixture
-def place(worker: Sandbox, tmp_path: Path) -> Iterator[LargePlace]:
-    place = LargePlace(tmp_path, worker.worker_urls, bootstrap=worker.bootstrap)
-    yield place
-    place.clean()
 
 
 @pytest.fixture
