@@ -4,10 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 
-.PHONY: help setup demo test check format docs bench lock clean
+.PHONY: help setup demo test test-thorough databases check format docs bench lock clean
 
 help:            ## what there is
-	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops-connect)
 
@@ -22,16 +22,24 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 demo: setup      ## a real Kafka and Connect, planned and applied to, in a few minutes
 	$(BIN)/python examples/demo.py
 
-test: setup      ## all checks and all tests, with every service that they need
+test: setup      ## all checks, and all tests but those that only a release needs
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest -m 'slow or e2e' --durations=10
+	$(MAKE) --no-print-directory databases
+	$(BIN)/pytest -m '(slow or e2e) and not thorough' --durations=10
+
+test-thorough: test ## test, and what only a release needs: connectors over real databases, hostile inputs, fuzzers
+	$(BIN)/pytest -m thorough --durations=10
+	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
+
+databases:
+	@tests/live/install-databases
 
 check: setup     ## style, types, architecture and the tests that need no service: a minute
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m 'not slow and not e2e'
+	$(BIN)/pytest -q -m 'not slow and not e2e and not thorough'
 
 format: setup    ## let ruff mend what it can
 	$(BIN)/ruff format .

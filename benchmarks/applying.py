@@ -50,7 +50,7 @@ metadata: {{name: {_NAME}}}
 spec:
   class: {_MIRROR}
   state: stopped
-  config: {{source.cluster.alias: a, target.cluster.alias: b, topics: lines}}
+  config: {{source.cluster.alias: a, target.cluster.alias: b, topics: "t-.*"}}
   initialOffsets:
     manifest: {{path: offsets.jsonl}}
 """
@@ -143,7 +143,7 @@ def in_chunks(entries: int) -> Apply:
     def apply(sandbox: Sandbox, lines: Path) -> Applied:
         url = f"{sandbox.worker_urls[0]}/connectors"
         aliases = {"source.cluster.alias": "a", "target.cluster.alias": "b"}
-        config = {"connector.class": _MIRROR, "tasks.max": "1", "topics": "lines", **aliases}
+        config = {"connector.class": _MIRROR, "tasks.max": "1", "topics": "t-.*", **aliases}
         body = {"name": _NAME, "config": config, "initial_state": "STOPPED"}
         began = time.monotonic()
         try:

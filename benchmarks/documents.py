@@ -73,7 +73,8 @@ class Workplace:
         """Write everything, and commit it."""
         self.repository.mkdir(parents=True)
         self.settings.write_text(
-            f'[repository]\nurl = "{self.repository}"\n[clusters.local]\nurl = ["{url}"]\n', encoding="utf-8"
+            f'[repository]\nurl = "{self.repository}"\n[clusters.local]\nurl = ["{url}"]\nmin_running = "0s"\n',
+            encoding="utf-8",
         )
         for start in range(0, self.count, self.layout.value):
             numbers = range(start, start + self.layout.value)

@@ -43,6 +43,11 @@ class LedgerJournal:
         """Written before the connector may run."""
         self._operations.settle(self._cluster, operation.name, after, warning, self._clock.now())
 
+    def record(self, operation: Operation) -> None:
+        """One transaction, so that a process that is killed has recorded all of it or nothing."""
+        seen = None if operation.is_large else self._situation.offsets.live[operation.connector]
+        self._operations.record(self._cluster, operation, seen, self._clock.now())
+
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:
         """Nothing was changed."""
         self._operations.fail(self._cluster, operation, message, final=final, at=self._clock.now())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gitops_connect.checks import own_schemas
 from gitops_connect.checks.own_schemas import OwnSchemas
+from gitops_connect.checks.schema_limits import MAX_BYTES
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.manifests import ManifestContext, OffsetSchema
 from gitops_connect.model.offsets import Offsets
@@ -20,7 +21,7 @@ Schemas = Mapping[str, OffsetSchema]
 def read_own_schemas(checkout: Checkout) -> OwnSchemas:
     """What the repository says of the offsets of its own connector classes."""
     entries = [entry for entry in checkout.entries if own_schemas.is_offset_schema(entry.path)]
-    return own_schemas.load((blob.path, blob.content) for blob in checkout.blobs(entries))
+    return own_schemas.load((blob.path, blob.content) for blob in checkout.blobs(entries, MAX_BYTES + 1))
 
 
 def context_of(

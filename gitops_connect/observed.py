@@ -6,7 +6,7 @@ and what Kafka has stored as its target state cannot be told. A look that meets 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,10 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.health import unhealthy
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedState, WorkerState
+from gitops_connect.model.observed import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.offsets import Offsets
 
 MAX_HELD = 16 * 1024 * 1024
@@ -24,6 +25,7 @@ MAX_HELD = 16 * 1024 * 1024
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; what is in transit for longer than that is planned for as it is."""
 _PAUSE = 0.25
+_CLASS = "connector.class"
 _NO_EXACTLY_ONCE = "does not have exactly-once source support enabled"
 _IN_TRANSIT = {WorkerState.UNASSIGNED, WorkerState.RESTARTING, WorkerState.DESTROYED}
 
@@ -105,3 +107,30 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], fol
         else:
             live[name] = found
     return ObservedOffsets(live, large, unread)
+
+
+def password_keys(
+    client: ConnectClient, connectors: Iterable[ObservedConnector]
+) -> Mapping[ConnectorName, frozenset[str]]:
+    """The config keys of type PASSWORD of each connector that has failed, as its stack traces may quote their values.
+
+    One request for each class. Every key of a connector whose class no worker can describe, as any may be one.
+    """
+    by_class: dict[str, frozenset[str] | None] = {}
+    found = {}
+    for connector in connectors:
+        if unhealthy(connector) is None:
+            continue
+        name = connector.config.get(_CLASS, "")
+        if name not in by_class:
+            by_class[name] = _password_keys(client, name)
+        keys = by_class[name]
+        found[connector.name] = keys if keys is not None else frozenset(connector.config) - {_CLASS, "tasks.max"}
+    return found
+
+
+def _password_keys(client: ConnectClient, class_name: str) -> frozenset[str] | None:
+    try:
+        return client.sensitive_keys(class_name)
+    except GitopsConnectError:  # it is not known, and so more is masked
+        return None

@@ -7,11 +7,12 @@ the offsets of its connector are read again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.checks.large.looks import Look
 from gitops_connect.checks.own_schemas import OwnSchemas
+from gitops_connect.checks.rules import as_notes
 from gitops_connect.large_changes.asking import Spark
 from gitops_connect.large_changes.opening import begun_change, means_of
 from gitops_connect.large_changes.supply import Supply, staged_in
@@ -22,6 +23,7 @@ from gitops_connect.manifest_contexts import Schemas, context_of, read_own_schem
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.history import OperationHistory, Past
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
@@ -36,6 +38,15 @@ from gitops_connect.plan.standing import due, history_unknown
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.staging.store import remove_unused
 from gitops_connect.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestsChecked:
+    """What is wrong with the manifests of one cluster; `skipped` is how many changes were applied before, and are not
+    checked again."""
+
+    diagnostics: Diagnostics
+    skipped: int = 0
 
 
 def gather(world: World, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
@@ -161,7 +172,9 @@ def _review_begun(world: World, situation: Situation, folder: Path) -> Mapping[O
         observed = situation.observed.connectors.get(one.operation.connector)
         stands_still = observed is not None and observed.state is WorkerState.STOPPED
         if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and stands_still:
-            means = means_of(world, situation, world.ledger.operations, folder / f"begun-{number}")
+            means = means_of(
+                world, situation, world.ledger.operations, (one.operation.connector, folder / f"begun-{number}")
+            )
             seen = situation.offsets.large_live.get(one.operation.connector)
             found[name] = replace(one, review=begun_change(situation, one.operation, means, seen).review())
     return found
@@ -176,25 +189,31 @@ def _shapes(situation: Situation, concerned: Set[ConnectorName], schemas: Schema
     return {name: shape for name, shape in found.items() if shape is not None}
 
 
-def check_manifests(spark: Spark, checkout: Checkout, desired: DesiredState) -> Diagnostics:
-    """What is wrong with all manifests of one cluster, as far as the repository itself can tell.
+def check_manifests(
+    spark: Spark, checkout: Checkout, desired: DesiredState, history: OperationHistory
+) -> ManifestsChecked:
+    """What is wrong with the manifests of one cluster, as far as the repository and the ledger can tell.
 
-    What the ledger has as applied is checked here, too: nothing but the ledger tells it from what is to be done.
+    A change that was applied is not checked again. One that may have been applied is held to the rules that depend on
+    its connector too, but what breaks them is only noted: the connector may have changed since.
     """
     own = read_own_schemas(checkout)
-    connectors = {one.name: one for one in desired.connectors}
-    verdicts = Verdicts(Supply(checkout, spark))
+    supply, connectors = Supply(checkout, spark), {one.name: one for one in desired.connectors}
+    verdicts = {Past.PENDING: Verdicts(supply), Past.UNKNOWN: Verdicts(supply)}
+    seeds = (one.initial_offsets for one in desired.connectors)
+    declared = [one for one in (*desired.operations, *seeds) if one is not None]
+    open_ones = [one for one in declared if history.past(one.name) is not Past.DONE]
     with workspace(spark.sessions.folder) as folder:
-        for operation in (*desired.operations, *(one.initial_offsets for one in desired.connectors)):
-            if operation is None:
-                continue
+        for operation in open_ones:
             connector = connectors.get(operation.connector)
             context = ManifestContext(operation.connector)
             if connector is not None:
                 context = context_of(connector, None, own.schemas, operation.acknowledged)
-            verdicts.add(operation, context, None)
-        verdicts.ask(spark, folder)
-    return own.diagnostics + verdicts.diagnostics
+            verdicts[history.past(operation.name)].add(operation, context, None)
+        for past, asked in verdicts.items():
+            asked.ask(spark, folder / past.value)
+    found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
+    return ManifestsChecked(found, skipped=len(declared) - len(open_ones))
 
 
 def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:

@@ -13,6 +13,7 @@ from threading import Event
 
 from gitops_connect import offset_changes, secrets
 from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, schema
 from gitops_connect.desired.connectors import build
 from gitops_connect.desired.load import ParseCache, load
@@ -23,7 +24,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.observed import observe_at_rest
+from gitops_connect.observed import observe_at_rest, password_keys
 from gitops_connect.plan import guards
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
@@ -79,13 +80,14 @@ class Conduct:
 
     `approve` sees the plan before the first effect and raises to refuse it; `listen` is told of each step as it ends;
     once `interrupted` is set, the steps in hand are finished and no other is begun. `follow` is told every now and then
-    how far a step is that sends very many offsets.
+    how far a step is that sends very many offsets. `stopped` holds the connectors that are stopped for the moment.
     """
 
     approve: Callable[[Plan], None] = _accept
     listen: Callable[[StepOutcome], None] = _ignore
     interrupted: Event = field(default_factory=Event)
     follow: Callable[[SendingProgress], None] = _ignore
+    stopped: StoppedConnectors = field(default_factory=StoppedConnectors)
 
 
 def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Memory) -> Declared:
@@ -104,7 +106,7 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
     """Look at one cluster and plan; nothing is changed anywhere."""
     client = world.clients[cluster]
     ownership = world.ledger.ownership(cluster)
-    resolved = secrets.resolve(declared.states[cluster], world.settings.secrets, world.environment)
+    resolved = secrets.resolve(declared.states[cluster], world.settings, world.environment)
     expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
     observed = observe_at_rest(client, expected, world.clock)
     situation = Situation(
@@ -114,14 +116,18 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
         world.policy(cluster),
         ownership,
         invalid=resolved.unresolved,
+        quoted=password_keys(client, observed.connectors.values()),
         key=world.ledger.key,
     )
     situation, manifests = offset_changes.gather(world, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
     proposed = plan(situation)
-    asked = unproven(situation, proposed) if world.cluster(cluster).connect_validate else []
+    settings = world.cluster(cluster)
+    asked = unproven(situation, proposed) if settings.connect_validate else []
     if asked:
-        checked = connect.validate(client, asked)
+        checked = connect.validate(
+            client, asked, connect.ValidateOptions(world.clock, settings.validate_timeout, world.say)
+        )
         situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
         diagnostics, proposed = diagnostics + checked.diagnostics, plan(situation)
     return Proposal(situation, proposed, diagnostics + proposed.diagnostics)
@@ -157,6 +163,9 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
             clock=clock,
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
+            min_running=settings.min_running,
+            before=proposal.situation.observed.connectors,
+            stopped=conduct.stopped,
             interrupted=conduct.interrupted.is_set,
             before_effect=lease.check,
             on_outcome=ended,

@@ -82,8 +82,11 @@ class Records:
         operations.release(cluster, clear_name(connector))
 
     def after(self, outcome: StepOutcome, now: datetime) -> None:
-        """Record a connector when its last step took effect."""
-        if outcome.result is not Result.APPLIED:
+        """Record a connector when its last step took effect, whether or not the connector works with it.
+
+        A config that is in place and not recorded would be sent again and again if the server masks a changed value.
+        """
+        if outcome.result is not Result.APPLIED and not outcome.took_effect:
             return
         name = outcome.step.connector
         self._left[name] -= 1

@@ -15,9 +15,12 @@ from typing import assert_never
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.settings.sections import SecretsSettings
+from gitops_connect.settings.own import own_files, own_variables
+from gitops_connect.settings.sections import Settings
 
 OWN_PREFIX = "GITOPS_CONNECT_"
+_OF_THE_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
+"""`/proc/self/environ` has every variable of this process."""
 _LARGEST_FILE = 1024 * 1024
 _values_read: set[str] = set()
 
@@ -46,8 +49,11 @@ class Resolved:
     diagnostics: Diagnostics
 
 
-def resolve(desired: DesiredState, settings: SecretsSettings, environment: Mapping[str, str]) -> Resolved:
-    """Put every secret's value into its connector's config, and name the connectors that lack one."""
+def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str, str]) -> Resolved:
+    """Put every secret's value into its connector's config, and name the connectors that lack one.
+
+    What the settings use for themselves (credentials, keys, the ledger) is never read, whatever `[secrets]` allows.
+    """
     connectors, diagnostics = [], []
     for connector in desired.connectors:
         problems, config = _config(connector, settings, environment)
@@ -58,14 +64,14 @@ def resolve(desired: DesiredState, settings: SecretsSettings, environment: Mappi
 
 
 def _config(
-    connector: DesiredConnector, settings: SecretsSettings, environment: Mapping[str, str]
+    connector: DesiredConnector, settings: Settings, environment: Mapping[str, str]
 ) -> tuple[list[Diagnostic], Mapping[str, str]]:
     if not connector.secrets or connector.state is TargetState.ABSENT:
         return [], connector.config  # what is to be deleted needs no secret for it
     problems, config = [], dict(connector.config)
     for key, reference in connector.secrets.items():
         try:
-            config[key] = _read(reference, settings, environment)
+            config[key] = read(reference, settings, environment)
         except SecretMissing as missing:
             where = connector.locate(("spec", "secrets", key))
             problems.append(
@@ -74,7 +80,8 @@ def _config(
     return problems, config
 
 
-def _read(reference: SecretReference, settings: SecretsSettings, environment: Mapping[str, str]) -> str:
+def read(reference: SecretReference, settings: Settings, environment: Mapping[str, str]) -> str:
+    """The value of one reference. Raises SecretMissing."""
     match reference.source:
         case SecretSource.ENV:
             value = _from_environment(reference.name, settings, environment)
@@ -86,25 +93,27 @@ def _read(reference: SecretReference, settings: SecretsSettings, environment: Ma
     return value
 
 
-def _from_environment(name: str, settings: SecretsSettings, environment: Mapping[str, str]) -> str:
-    if name.startswith(OWN_PREFIX):
+def _from_environment(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
+    if name.startswith(OWN_PREFIX) or name in own_variables(settings):
         raise SecretMissing(f"the variable {name} is one of gitops-connect's own, and never sent to a connector")
-    if not any(fnmatchcase(name, pattern) for pattern in settings.env):
+    if not any(fnmatchcase(name, pattern) for pattern in settings.secrets.env):
         raise SecretMissing(f'the settings do not allow the variable {name}; allow it with [secrets] env = ["{name}"]')
     if name not in environment:
         raise SecretMissing(f"the environment variable {name} is not set")
     return environment[name]
 
 
-def _from_file(path: Path, settings: SecretsSettings) -> str:
+def _from_file(path: Path, settings: Settings) -> str:
     """The file's text without its last line end. Links are followed before the folder is checked."""
     if not path.is_absolute():
         raise SecretMissing(f"{path} is not an absolute path")
     try:
         real = path.resolve()
-        if not any(real.is_relative_to(folder.resolve()) for folder in settings.files):
+        if not any(real.is_relative_to(folder.resolve()) for folder in settings.secrets.files):
             raise SecretMissing(_not_allowed(path, real))
         _require_file(path, real)
+        if any(real.is_relative_to(folder) for folder in _OF_THE_SYSTEM) or _is_own(real, settings):
+            raise SecretMissing(f"the file {path} is one of gitops-connect's or the system's own, and is never sent")
         return real.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise SecretMissing(f"the file {path} is no UTF-8 text") from error
@@ -112,6 +121,11 @@ def _from_file(path: Path, settings: SecretsSettings) -> str:
         raise SecretMissing(f"cannot read the file {path}: {error.strerror}") from error
     except (RuntimeError, ValueError) as error:  # a ring of links (until Python 3.12), or a NUL in the name
         raise SecretMissing(f"{str(path)!r} is no path that can be followed") from error
+
+
+def _is_own(real: Path, settings: Settings) -> bool:
+    """By what it is and not by its name: a hard link is another name for the same file."""
+    return any(own.exists() and own.samefile(real) for own in own_files(settings))
 
 
 def _not_allowed(path: Path, real: Path) -> str:

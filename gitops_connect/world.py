@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,10 @@ from gitops_connect.checks.large.looks import Looks
 from gitops_connect.checks.large.sessions import Say, Sessions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
+from gitops_connect.ledger.history import read_history
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_folder
@@ -75,7 +77,7 @@ class World:
             cluster.prune,
             cluster.protected,
             cluster.max_deletions,
-            cluster.max_skip,
+            cluster.max_skip.limits,
             cluster.worker_heap,
         )
 
@@ -109,6 +111,14 @@ def open_ledger(settings: Settings) -> Ledger:
     """The ledger that `[state]` names. Raises LedgerUnusable, LedgerBusy or UsageError."""
     key = settings.state.key.read().encode() if settings.state.key else None
     return Ledger.open(settings.state.url, settings.folder, key)
+
+
+def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
+    """The offset changes that the ledger knows, without its key; a ledger that is missing is not created.
+
+    Raises UsageError, LedgerUnusable or LedgerBusy.
+    """
+    return read_history(settings.state.url, settings.folder, clusters)
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
+from live.connectors import build_live_plugins, fetch_debezium
 from plugins.builder import COMPILER, build_plugins
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -93,6 +94,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
             fetch_jars(kafka(BROKER_RELEASE), find_java(os.environ), os.environ, say)
             fetch_jars(COMPILER, find_java(os.environ), os.environ, say)
+            if _has_live_tests(session):
+                fetch_debezium(os.environ, say)
+
+
+def _has_live_tests(session: pytest.Session) -> bool:
+    """Whether any test of tests/live is selected."""
+    return any(Path(__file__).with_name("live") in item.path.parents for item in session.items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line which tests were left out, and which command runs them."""
+    left_out = terminalreporter.stats.get("deselected", [])
+    thorough = sum(item.get_closest_marker("thorough") is not None for item in left_out)
+    if thorough:
+        terminalreporter.write_line(
+            f"not run: {thorough} tests that only a release needs; make test-thorough runs them"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -101,11 +119,13 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
     A test may kill and add workers (`sandbox.kill_worker(1)`, `sandbox.start_worker()`): afterwards there is one
     worker again. Names of connectors come from `connector_name`, so that no test meets another's. Beside Kafka's own
-    connectors it has those of tests/plugins.
+    connectors it has those of tests/plugins, and those of tests/live if a test of that directory is selected.
     """
-    plugins = build_plugins(tmp_path_factory.mktemp("plugins"), os.environ)
+    plugins = [build_plugins(tmp_path_factory.mktemp("plugins"), os.environ)]
+    if _has_live_tests(request.session):
+        plugins.append(build_live_plugins(tmp_path_factory.mktemp("live") / "plugins", os.environ))
     folder = tmp_path_factory.mktemp("shared") / "sandbox"
-    options = SandboxOptions(folder=folder, workers=1, heap=1024, plugin_path=(plugins,), tied=True)
+    options = SandboxOptions(folder=folder, workers=1, heap=1024, plugin_path=tuple(plugins), tied=True)
     with _said(request.config) as say, Sandbox.up(options, say) as started:
         say(f"up at {started.worker_urls[0]}", None, None)
         yield started

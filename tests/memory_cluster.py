@@ -38,6 +38,7 @@ def connector(
 
 class MemoryCluster:
     """A `Cluster`. `delay`: seconds until an effect shows. A config with `start` = fail makes its connector fail.
+    `task_fails_after`: the task of that connector fails so many seconds after it was started. `no_tasks`: has none.
 
     Offsets outlive their connector. `progress` moves those of a running one, with each look at them and when it ends
     running. `changed` are the changes of offsets that took effect: a patch, or None for a reset.
@@ -54,6 +55,8 @@ class MemoryCluster:
         self.stored: dict[ConnectorName, Offsets] = {}
         self.progress: dict[ConnectorName, Callable[[Offsets], Offsets]] = {}
         self.warnings: dict[ConnectorName, str] = {}
+        self.task_fails_after: dict[str, float] = {}
+        self.no_tasks: set[str] = set()
         self.changed: list[tuple[ConnectorName, OffsetPatch | None]] = []
         self.offset_looks: list[ConnectorName] = []
         self.calls: list[tuple[str, str]] = []
@@ -206,10 +209,13 @@ class MemoryCluster:
 
     def _put(self, one: ObservedConnector) -> None:
         if one.name in self.listed:
-            self.present[one.name] = one
+            self.present[one.name] = replace(one, tasks=()) if one.name in self.no_tasks else one
+            if one.name in self.task_fails_after and one.state is RUNNING:
+                failed = replace(one, tasks=(TaskStatus(0, FAILED, "w", TRACE),))
+                self._later(lambda: self.present.update({one.name: failed}), self.task_fails_after[one.name])
 
-    def _later(self, effect: Callable[[], None]) -> None:
-        self._pending.append((self.clock.monotonic() + self.delay, effect))
+    def _later(self, effect: Callable[[], None], delay: float | None = None) -> None:
+        self._pending.append((self.clock.monotonic() + (self.delay if delay is None else delay), effect))
 
     def _catch_up(self) -> None:
         due = [effect for at, effect in self._pending if at <= self.clock.monotonic()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.units import Unit
 from gitops_connect.plan.offsets import review, review_unfinished
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "file": "a"}
@@ -37,8 +38,16 @@ class MemoryJournal:
     hold what a ledger would. `most` is how many entries a chunk has at most, `chunks` where each began, and its size.
     """
 
-    def __init__(self, *, max_skip: int = 1000, cluster: Cluster | None = None, most: int = 10) -> None:
+    def __init__(
+        self,
+        *,
+        max_skip: int = 1000,
+        cluster: Cluster | None = None,
+        most: int = 10,
+        config: Mapping[str, str] = CONFIG,
+    ) -> None:
         self.max_skip = max_skip
+        self.shape = shape_of(config)
         self.cluster = cluster
         self.manifests: dict[OperationName, OffsetPatch] = {}
         self.large_ones: dict[OperationName, Begun] = {}
@@ -66,6 +75,9 @@ class MemoryJournal:
         self._tell("settle", operation)
         self.settled[operation.name] = (after, warning)
 
+    def record(self, operation: Operation) -> None:
+        self._tell("record", operation)
+
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:
         self._tell("fail", operation)
         self.failed[operation.name] = (message, final)
@@ -76,8 +88,8 @@ class MemoryJournal:
 
     def review(self, operation: Operation, live: Offsets) -> Review:
         if operation.name in self.unfinished:
-            return review_unfinished(operation, self.unfinished[operation.name], live, shape_of(CONFIG))
-        return review(operation, live, shape_of(CONFIG), self.max_skip)
+            return review_unfinished(operation, self.unfinished[operation.name], live, self.shape)
+        return review(operation, live, self.shape, dict.fromkeys(Unit, self.max_skip))
 
     def are_too_many(self, operation: Operation) -> bool:
         return False

@@ -9,7 +9,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revis
 from gitops_connect.model.observed import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 
-OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET))
+OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET, Action.RECORD))
 """The actions that need no operation."""
 
 

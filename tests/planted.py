@@ -32,6 +32,8 @@ NOT_PLANTED = {
     "empty": "no line has it: test_oddities.py",
     "too-large": "it takes 16 MiB: test_oddities.py",
     "value": "JSON Lines cannot say one, the reader refuses its line as encoding or number: tests/checks/test_rules.py",
+    "database": "the planted connector lists no databases: tests/checks/test_rules.py",
+    "task": "it needs offsets stored for each task: tests/checks/test_rules.py",
     "schema-broken": "it is said of a file in offset-schemas/: tests/checks/test_own_schemas.py",
 }
 """Rules that no line of a manifest can break, and why."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -42,7 +43,9 @@ from planted_faults import (
     digits,
     elsewhere,
     name_only,
+    sequence,
 )
+from planted_jdbc import OF_JDBC
 
 
 def _entry(partition: Entry, offset: Entry) -> Entry:
@@ -55,6 +58,13 @@ def _sunk(n: int) -> Entry:
 
 def _logged(n: int) -> Entry:
     return _entry({"server": f"s{n}"}, {"file": f"mysql-bin.{n:06}", "pos": n * 5})
+
+
+def _shard(n: int) -> str:
+    return json.dumps([{"keyspace": "shop", "shard": str(n), "gtid": f"MySQL56/{_UUID}:1-{n}"}])
+
+
+_UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 def _free(n: int) -> Entry:
@@ -166,9 +176,13 @@ _KNOWN: Any = [
             lacks("offset.lsn", "lsm"),
             put("offset.lsn_proc", None, name="null"),
             put("offset.lsn_proc", "5", WRONG),
+            put("offset.lsn_proc", "0/123456789", WRONG, name="no LSN"),
+            put("offset.lsn_commit", "0/1985390", name="LSN"),
             put("offset.last_snapshot_record", "true", WRONG),
             put("offset.last_snapshot_record", True),
             put("offset.messageType", None, name="null"),
+            put("offset.messageType", "UPSERT", Says("choice")),
+            put("offset.messageType", "INSERT"),
         ),
         keeps_all=True,
     ),
@@ -199,9 +213,8 @@ _KNOWN: Any = [
         plants(
             DEBEZIUM,
             name_only("databaseName"),
-            digits("offset.commit_lsn"),
+            sequence("offset.commit_lsn"),
             drop("offset.commit_lsn", Says("shape")),
-            put("offset.commit_lsn", None, WRONG, name="null"),
             put("offset.begin_lsn", None, name="null"),
         ),
         keeps_all=True,
@@ -217,6 +230,7 @@ _KNOWN: Any = [
             drop("offset.scn", Says("shape")),
             put("offset.scn", None, Says("shape"), name="null"),
             put("offset.commit_scn", "1:1:2"),
+            put("offset.commit_scn", "1:1", WRONG),
             put("offset.commit_scn", [], Says("type", unkept=True)),
             put("offset.txSeq", -1, Says("negative")),
         ),
@@ -243,8 +257,8 @@ _KNOWN: Any = [
     ),
     Family(
         "Vitess",
-        _config("Vitess", topic_prefix="shop"),
-        lambda n: _entry({"server": "shop", "task_key": f"k{n}"}, {"vgtid": f"[{n}]"}),
+        _config("Vitess", topic_prefix="shop", vitess_offset_storage_per_task="true"),
+        lambda n: _entry({"server": "shop", "task_key": f"k{n}"}, {"vgtid": _shard(n)}),
         plants(
             UNKNOWN,
             name_only(),
@@ -252,30 +266,12 @@ _KNOWN: Any = [
             elsewhere("partition.server", "server"),
             drop("partition.task_key"),
             text("offset.vgtid"),
+            put("offset.vgtid", "[1]", WRONG),
             lacks("offset.vgtid", "gtid"),
         ),
         keeps_all=True,
     ),
-    Family(
-        "JDBC",
-        _config("JdbcSourceConnector"),
-        lambda n: _entry({"protocol": "1", "table": f"db.t{n}"}, {"incrementing": n}),
-        plants(
-            UNKNOWN,
-            text("partition.table", eased=True),
-            text("partition.protocol", eased=True),
-            UNREAD_FIELD,
-            drop("partition.protocol"),
-            drop("partition.table", Says("shape", eased=True)),
-            put("offset.incrementing", -1),
-            signed("offset.incrementing"),
-            drop("offset.incrementing", Says("shape")),
-            put("offset.incrementing", None, Says("shape"), WRONG, name="null"),
-            put("offset.timestamp", -5),
-            put("offset.timestamp_nanos", -1, Says("negative")),
-        ),
-        keeps_all=True,
-    ),
+    *OF_JDBC,
     Family("a class of nobody", OTHER, _free, FREE, keeps_all=True),
     Family("a config that is not known", None, _free, FREE, keeps_all=True),
     Family(

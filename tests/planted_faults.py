@@ -66,6 +66,20 @@ def digits(path: str) -> list[Plant]:
     ]
 
 
+def sequence(path: str) -> list[Plant]:
+    """A whole number of 64 bits in quotes, or NULL."""
+    return [
+        *text(path),
+        put(path, 2**63, Says("type", unkept=True), name="2^63"),
+        put(path, "12a", WRONG),
+        put(path, "-5", WRONG),
+        put(path, str(2**63), WRONG, name="2^63 in quotes"),
+        put(path, str(2**63 - 1), name="2^63-1 in quotes"),
+        put(path, "NULL", standable=True),
+        put(path, "null"),
+    ]
+
+
 def name_only(field: str = "server") -> list[Plant]:
     """Of a partition that is only a name: Connect takes whatever is there."""
     path = f"partition.{field}"
@@ -74,7 +88,14 @@ def name_only(field: str = "server") -> list[Plant]:
 
 DEBEZIUM = [
     *UNKNOWN,
-    put("offset.snapshot", lambda n: n % 2 == 0, name="flag"),
+    put("offset.snapshot", True, name="flag"),
+    put("offset.snapshot", False, Says("choice"), name="no flag"),
+    put("offset.snapshot", 1, Says("choice")),
+    put("offset.snapshot", "INITIAL"),
+    put("offset.snapshot", "sometimes", Says("choice")),
+    put("offset.snapshot", None, name="null"),
+    put("offset.snapshot_completed", "yes", Says("choice")),
+    put("offset.snapshot_completed", False, name="flag"),
     put("offset.transaction_id", None, name="null"),
     put("offset.incremental_snapshot_x", "a"),
     put("offset.snapshot_completed", [True], Says("type", unkept=True)),

@@ -31,6 +31,7 @@ from gitops_connect.model.observed import (
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationRecord, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.units import Unit
 from gitops_connect.plan.situation import Policy, Situation
 
 CLUSTER = ClusterName("local")
@@ -58,12 +59,25 @@ def wanted(
 
 
 def seen(
-    name: str, state: str = "RUNNING", *, config: Mapping[str, str] | None = None, trace: str = ""
+    name: str,
+    state: str = "RUNNING",
+    *,
+    config: Mapping[str, str] | None = None,
+    trace: str = "",
+    tasks: Iterable[str] | None = None,
 ) -> ObservedConnector:
-    tasks = (TaskStatus(0, WorkerState.RUNNING, "127.0.0.1:8083"),) if state == "RUNNING" else ()
+    """`tasks`: RUNNING, or the trace of one that is FAILED; None: one that runs, if the connector does."""
+    if tasks is None:
+        tasks = ["RUNNING"] if state == "RUNNING" else []
     worker = "127.0.0.1:8083"
+    made = tuple(
+        TaskStatus(number, WorkerState.RUNNING, worker)
+        if task == "RUNNING"
+        else TaskStatus(number, WorkerState.FAILED, worker, task)
+        for number, task in enumerate(tasks)
+    )
     return ObservedConnector(
-        ConnectorName(name), ConnectorType.SOURCE, WorkerState(state), worker, full(config), tasks, trace
+        ConnectorName(name), ConnectorType.SOURCE, WorkerState(state), worker, full(config), made, trace
     )
 
 
@@ -137,3 +151,8 @@ def parse_version(text: str) -> ConnectVersion:
 def as_observed(desired: DesiredConnector) -> ObservedConnector:
     """The connector as a cluster would answer it once it is as desired."""
     return replace(seen(desired.name, desired.state.value.upper()), config=dict(desired.config))
+
+
+def skipping(most: int) -> Policy:
+    """So far, in every unit, offsets may be moved forward without an acknowledgement."""
+    return Policy(max_skip=dict.fromkeys(Unit, most))

@@ -25,7 +25,7 @@ def generated() -> dict[str, str]:
     return pages
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md", "errors.md", "rules.md"])
+@pytest.mark.parametrize("name", ["cli.md", "settings.md", "errors.md", "rules.md", "connectors.md"])
 def test_the_reference_is_what_the_code_says(name: str) -> None:
     assert (DOCS / "reference" / name).read_text() == generated()[name], "run `make docs`"
 

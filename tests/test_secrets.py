@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,8 @@ from standin.connect import StandIn
 from gitops_connect import secrets
 from gitops_connect.model.desired import DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.names import ClusterName
-from gitops_connect.settings.sections import SecretsSettings
+from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.sections import SecretsSettings, Settings
 
 LOCAL = ClusterName("local")
 VALUE = "correct-horse-battery"
@@ -29,7 +31,7 @@ def reading(
     """The value that reaches the config, and the problem that is told."""
     wanting = replace(wanted("orders"), secrets={"database.password": reference})
     desired = DesiredState(LOCAL, (wanting, wanted("other")))
-    resolved = secrets.resolve(desired, settings, environment or {})
+    resolved = secrets.resolve(desired, Settings(Path("/nowhere"), secrets=settings), environment or {})
     told = " ".join(problem.summary for problem in resolved.diagnostics)
     assert resolved.unresolved == ({"orders"} if told else set()), "held up alone"
     return resolved.desired.connectors[0].config.get("database.password"), told
@@ -131,9 +133,60 @@ def test_a_relative_path_and_an_unlisted_folder_are_refused(tmp_path: Path) -> N
     )
 
 
+SETTINGS = """
+[secrets]
+env = ["*"]
+files = ["/"]
+[state]
+url = "sqlite:///ledger.db"
+[repository]
+password = {env = "GIT_TOKEN"}
+ssh_key = "id_ed25519"
+[clusters.local]
+url = ["http://127.0.0.1:8083"]
+token = {file = "token"}
+headers = {"X-Key" = {env = "PROXY_KEY"}}
+client_key = "client.pem"
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ledger.db", "ledger.db.key", "ledger.db-journal", "id_ed25519", "token", "client.pem", "gitops-connect.toml"],
+)
+def test_the_files_of_the_settings_are_never_sent_whatever_is_allowed(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(VALUE)
+    (tmp_path / "gitops-connect.toml").write_text(SETTINGS)
+    settings = load_settings(tmp_path / "gitops-connect.toml", {})
+    os.link(tmp_path / name, tmp_path / "another-name")
+    (tmp_path / "link").symlink_to(name)
+    for path in (tmp_path / name, tmp_path / "another-name", tmp_path / "link"):
+        with pytest.raises(secrets.SecretMissing, match="never sent"):
+            secrets.read(file(path), settings, {})
+    (tmp_path / "other").write_text(VALUE)
+    assert secrets.read(file(tmp_path / "other"), settings, {}) == VALUE
+
+
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/self/cmdline", "/sys/kernel/uevent_seqnum"])
+def test_the_files_of_the_system_are_never_sent(path: str) -> None:
+    everything = SecretsSettings(files=(Path("/"),))
+    value, problem = reading(file(path), everything)
+    assert value is None
+    assert "never sent" in problem or "no file" in problem or "cannot read" in problem
+
+
+def test_the_variables_of_the_settings_are_never_sent_whatever_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "gitops-connect.toml").write_text(SETTINGS)
+    settings = load_settings(tmp_path / "gitops-connect.toml", {})
+    for name in ("GIT_TOKEN", "PROXY_KEY"):
+        with pytest.raises(secrets.SecretMissing, match="never sent"):
+            secrets.read(env(name), settings, {name: VALUE})
+    assert secrets.read(env("OTHER"), settings, {"OTHER": VALUE}) == VALUE
+
+
 def test_what_is_to_be_deleted_needs_no_secret() -> None:
     gone = replace(wanted("orders"), secrets={"database.password": env("GONE")}, state=TargetState.ABSENT)
-    resolved = secrets.resolve(DesiredState(LOCAL, (gone,)), SecretsSettings(), {})
+    resolved = secrets.resolve(DesiredState(LOCAL, (gone,)), Settings(Path("/nowhere")), {})
     assert (resolved.desired.connectors, resolved.unresolved, len(resolved.diagnostics)) == ((gone,), set(), 0)
 
 
@@ -210,3 +263,62 @@ def test_a_missing_secret_holds_up_its_own_connector_only(
 def test_what_was_read_is_known_to_whoever_writes_something_down() -> None:
     reading(env("ORDERS_PASSWORD"), SecretsSettings(env=("*",)), {"ORDERS_PASSWORD": "read-a-moment-ago"})
     assert "read-a-moment-ago" in secrets.values_read()
+
+
+TRACE = "org.apache.kafka.connect.errors.ConnectException: login with {0} refused\n\tat x\nCaused by: y: {1}"
+
+
+def quoting(value: str) -> str:
+    """A stack trace that quotes a secret, plain and as it is sent for Basic authentication."""
+    return TRACE.format(value, base64.b64encode(f"user:{value}".encode()).decode())
+
+
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workplace, StandIn]]:
+    """A connector with a secret under a key that does not say so, and a ledger that knows nothing of it."""
+    monkeypatch.setenv("ORDERS_PIN", VALUE)
+    with StandIn(Cluster()) as standin:
+        at = Workplace(tmp_path, (standin.url,))
+        at.settings(more='[secrets]\nenv = ["ORDERS_*"]')
+        at.commit("orders.yaml", at.source("orders", "secrets: {pin: {env: ORDERS_PIN}}"))
+        assert at.run("apply", "--yes").code == 0
+        at.session.close()
+        (tmp_path / "state.db").unlink()
+        standin.cluster.fail_task(at.name("orders"), 0, quoting(VALUE))
+        yield at, standin
+
+
+@pytest.mark.slow
+def test_a_trace_that_quotes_a_secret_is_shown_without_it_everywhere(failing: tuple[Workplace, StandIn]) -> None:
+    at, _ = failing
+    plan, name = at.folder / "plan.json", at.name("orders")
+    ran = [
+        *(at.run("describe", "connector", name, "-o", form) for form in ("table", "json", "yaml")),
+        at.run("plan", "--out", str(plan)),
+        at.run("plan", "-o", "json"),
+        at.run("plan", "-o", "markdown"),
+        at.run("status"),
+        at.run("status", "-o", "json"),
+        at.run("validate"),
+        at.run("run", "--once"),
+    ]
+    shown = json.dumps([[one.out, one.err] for one in ran]) + plan.read_text()
+    assert "login with *** refused" in shown
+    assert VALUE not in shown
+    assert base64.b64encode(f"user:{VALUE}".encode()).decode() not in shown
+
+
+@pytest.mark.slow
+def test_a_trace_that_quotes_a_value_of_type_password_is_shown_without_it(failing: tuple[Workplace, StandIn]) -> None:
+    """No config is to be sent, so Connect was not asked to validate any; and neither the key nor the ledger tells."""
+    at, standin = failing
+    document = at.document("other", "org.example.fixtures.PinSource", "", {"pin": VALUE})
+    at.commit("other.yaml", document)
+    assert at.run("apply", "--yes").code == 0
+    at.session.close()
+    (at.folder / "state.db").unlink()
+    standin.cluster.fail_task(at.name("other"), 0, quoting(VALUE))
+    ran = [at.run(*words) for name in ("plan", "status") for words in ((name,), (name, "-o", "json"))]
+    shown = json.dumps([[one.out, one.err] for one in ran])
+    assert "login with *** refused" in shown
+    assert VALUE not in shown

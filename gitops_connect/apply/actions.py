@@ -10,7 +10,9 @@ from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.large_offsets import change_large_offsets
 from gitops_connect.apply.offsets import change_offsets, leftovers
 from gitops_connect.apply.terms import Terms
+from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 
 
@@ -27,6 +29,8 @@ def carry_out(step: Step, terms: Terms) -> Ending | str:
     """
     if step.action is Action.CREATE:
         return _create(step, terms)
+    if step.operation is not None and step.action is Action.RECORD:
+        return _record(step.operation, terms)
     if step.operation is not None:
         operation = _sized(step.operation, terms)
         change = change_large_offsets if operation.is_large else change_offsets
@@ -43,6 +47,14 @@ def _create(step: Step, terms: Terms) -> str:
     return leftovers(step.connector, terms) if step.operation is None and terms.tells_offsets else ""
 
 
+def _record(operation: Operation, terms: Terms) -> Ending:
+    try:
+        terms.journal.record(operation)
+    except GitopsConnectError as error:
+        return Ending(Result.FAILED, str(error))
+    return Ending(Result.APPLIED)
+
+
 def _send(step: Step, cluster: Cluster) -> None:
     match step.action:
         case Action.CONFIGURE:
@@ -55,7 +67,7 @@ def _send(step: Step, cluster: Cluster) -> None:
             cluster.resume(step.connector)
         case Action.DELETE:
             cluster.delete(step.connector)
-        case Action.CREATE | Action.ALTER | Action.RESET:
+        case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD:
             raise AssertionError(f"{step.action.value} is carried out otherwise")
         case _:
             assert_never(step.action)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gitops_connect.apply.goals import Progress, Verdict, judge, judge_delete, wanted
 from gitops_connect.apply.wait import Look
+from gitops_connect.apply.working import Watched, judge_working, wanted_working
 from gitops_connect.errors import AlreadyExists, GitopsConnectError, NotSettled, OutcomeUnknown, Waiting
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
@@ -18,11 +19,15 @@ FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The step is over. `harmless`: it failed, and left everything as it was, so that the connector may go on."""
+    """The step is over. `harmless`: it failed, and left everything as it was, so that the connector may go on.
+
+    `took_effect`: it failed, and what it asks for is in place: the connector does not work with it.
+    """
 
     result: Result
     message: str = ""
     harmless: bool = False
+    took_effect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,11 @@ Move = Ending | SendAgain | Watch
 class Attempt:
     """Carrying out one step. Times are monotonic seconds."""
 
-    def __init__(self, step: Step, now: float, patience: float) -> None:
-        """Begin. `patience` is how long the cluster may refuse it for the moment, and then how long it may take."""
+    def __init__(self, step: Step, now: float, patience: float, watched: Watched | None = None) -> None:
+        """Begin. `patience` is how long the cluster may refuse it for the moment, and then how long it may take.
+
+        `watched`: the connector has to run for some time until the step is done.
+        """
         self.step = step
         self.begun = now
         self._patience = patience
@@ -57,9 +65,16 @@ class Attempt:
         self._sent_at = now
         self._blind_until = 0  # looks up to this number began before the request was answered
         self._looks = 0
-        self._lasting: tuple[Progress, float] | None = None
+        self._watched = watched
+        self._lasting: tuple[Verdict, float] | None = None
         self._found = ""
+        self._took_effect = False
         self._remark = ""
+
+    @property
+    def may_have_effect(self) -> bool:
+        """Whether a request was accepted, or may have been."""
+        return self._accepted or bool(self._unanswered)
 
     def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str = "") -> Move:
         """The request has ended, well or with an error; `looks` have begun before. `remark` is told with a good end."""
@@ -86,7 +101,7 @@ class Attempt:
             return Watch()
         verdict = self._judge(look)
         if verdict:
-            self._found = verdict.found
+            self._found, self._took_effect = verdict.found, verdict.took_effect
             self._looks += 1
             if self._lasts(verdict, now):
                 return self._end(verdict)
@@ -94,12 +109,12 @@ class Attempt:
                 self._resent = True
                 return SendAgain(now)
         if now >= self._deadline:
-            return Ending(Result.FAILED, str(self._not_settled()))
+            return Ending(Result.FAILED, str(self._not_settled()), took_effect=self._took_effect)
         return Watch()
 
     def abandon(self, reason: str) -> Ending:
         """The request is not to be sent again. Skipped, if it was certainly never carried out."""
-        if self._accepted or self._unanswered:
+        if self.may_have_effect:
             return Ending(Result.FAILED, f"{reason}; {self._not_settled()}")
         last = f", after the cluster had refused it for the moment: {self._last_refusal}" if self._last_refusal else ""
         return Ending(Result.SKIPPED, f"not begun: {reason}{last}")
@@ -119,15 +134,20 @@ class Attempt:
             return None
         if self.step.action is Action.DELETE and name not in look.connectors:
             return judge_delete(gone=name in look.gone)
-        return judge(self.step, look.connectors.get(name), doubtful=bool(self._unanswered))
+        seen = look.connectors.get(name)
+        doubtful = bool(self._unanswered)
+        if self._watched is None:
+            return judge(self.step, seen, doubtful=doubtful)
+        self._watched = self._watched.after(seen) if seen is not None else self._watched
+        return judge_working(self.step, seen, self._watched, doubtful=doubtful)
 
     def _lasts(self, verdict: Verdict, now: float) -> bool:
-        """True where the verdict is one, and has been the same for long enough."""
+        """True where the verdict is one, and has been the same for long enough. Another number of tasks is another."""
         if verdict.progress is Progress.PENDING:
             self._lasting = None
             return False
-        if self._lasting is None or self._lasting[0] is not verdict.progress:
-            self._lasting = (verdict.progress, now)
+        if self._lasting is None or self._lasting[0] != verdict:
+            self._lasting = (verdict, now)
         return now - self._lasting[1] >= verdict.lasting
 
     def _should_resend(self, now: float) -> bool:
@@ -137,7 +157,8 @@ class Attempt:
         return doubtful and patient and not self._resent and self._lasting is None
 
     def _not_settled(self) -> NotSettled:
-        text = f"wanted {wanted(self.step)}, found {self._found or 'nothing yet'} after {self._patience:g} s"
+        goal = wanted_working(self.step, self._watched) if self._watched else wanted(self.step)
+        text = f"wanted {goal}, found {self._found or 'nothing yet'} after {self._patience:g} s"
         if self._unanswered:
             times = "twice, the last time" if self._resent else "once,"
             text += f"; the request was sent {times} with no clear answer: {self._unanswered}"
@@ -145,5 +166,5 @@ class Attempt:
 
     def _end(self, verdict: Verdict) -> Ending:
         if verdict.progress is Progress.DONE:
-            return Ending(Result.APPLIED, self._remark)
-        return Ending(Result.FAILED, verdict.found)
+            return Ending(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
+        return Ending(Result.FAILED, verdict.found, took_effect=verdict.took_effect)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -19,12 +19,14 @@ from gitops_connect.apply.actions import carry_out
 from gitops_connect.apply.attempt import Ending, Move, SendAgain, Watch
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.journal import Journal, NoJournal
-from gitops_connect.apply.lane import Lane
-from gitops_connect.apply.terms import Terms
+from gitops_connect.apply.lane import Lane, Watching
+from gitops_connect.apply.stopped import StoppedConnectors
+from gitops_connect.apply.terms import Terms, ignore, never
 from gitops_connect.apply.wait import Look, Pace, look
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.observed import OFFSETS_SINCE
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import OFFSETS_SINCE, ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 
@@ -34,16 +36,8 @@ _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
 
 
-def _never() -> bool:
-    return False
-
-
 def _allow() -> None:
     """Nothing to check."""
-
-
-def _ignore(news: object) -> None:
-    """Nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +45,24 @@ class ExecuteOptions:
     """How to go about it. All callbacks run in the caller's thread; the journal is called from others.
 
     `clock.sleep` must really wait. `parallelism`: requests under way at once. `settle_timeout` (seconds): how long a
-    step may take to show its effect. `interrupted`: True once nothing more should be begun. `before_effect` is called
-    before each effect, and every few seconds in between so that it can keep a lease alive; an error of ours that it
-    raises also means that nothing more is begun. `on_outcome` is told of each step as it ends, `on_progress` every now
-    and then how far a large change of offsets has come.
+    step may take to show its effect. `min_running` (seconds): how long a connector has to run after its last step; 0:
+    its tasks are not looked at. `before`: what the plan was made from. `stopped` is told which connectors are stopped
+    and resumed. `interrupted`: True once nothing more should be begun. `before_effect` is called before each effect,
+    and every few seconds in between so that it can keep a lease alive; an error of ours that it raises also means that
+    nothing more is begun. `on_outcome` is told of each step as it ends, `on_progress` every now and then how far a
+    large change of offsets has come.
     """
 
     clock: Clock
     parallelism: int = 8
     settle_timeout: float = 120.0
-    interrupted: Callable[[], bool] = _never
+    min_running: float = 5.0
+    before: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
+    stopped: StoppedConnectors = field(default_factory=StoppedConnectors)
+    interrupted: Callable[[], bool] = never
     before_effect: Callable[[], None] = _allow
-    on_outcome: Callable[[StepOutcome], None] = _ignore
-    on_progress: Callable[[SendingProgress], None] = _ignore
+    on_outcome: Callable[[StepOutcome], None] = ignore
+    on_progress: Callable[[SendingProgress], None] = ignore
     journal: Journal = field(default_factory=NoJournal)
 
 
@@ -93,7 +92,8 @@ class _Run:
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        self._lanes = [Lane(one, options.settle_timeout) for one in plan.connectors if one.applicable and one.steps]
+        watching = Watching(plan.cluster, options.settle_timeout, options.min_running, options.before, options.stopped)
+        self._lanes = [Lane(one, watching) for one in plan.connectors if one.applicable and one.steps]
         self._ready = deque(self._lanes)
         self._later: list[tuple[float, int, Lane]] = []
         self._sending: dict[Future[Ending | str], Lane] = {}
@@ -234,7 +234,7 @@ class _Run:
             if isinstance(answer, Ending):
                 self._move(lane, answer)
                 return
-            self._move(lane, lane.in_hand(now).answered(error, self._looks, now, answer))
+            self._move(lane, lane.answered(error, self._looks, now, answer))
             self._pace.answered(now, alone=len(self._waiting) == 1)
         else:
             self._fail(error)

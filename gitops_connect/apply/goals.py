@@ -11,6 +11,7 @@ from enum import Enum
 from typing import assert_never
 
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.health import summary
 from gitops_connect.model.observed import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask
@@ -18,7 +19,7 @@ from gitops_connect.model.sensitivity import is_mask
 RESTART_SECONDS = 1.0
 """A running connector may not yet have begun the restart that its new config brings (DistributedHerder's tick)."""
 STALE_SECONDS = 3.0
-"""A FAILED that lasts longer belongs to this change, and not to the state before it."""
+"""A FAILED that lasts longer is taken for the state after the change, and not for the one before a restart."""
 _STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED, its tasks too", "RUNNING"
 _INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
 _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
@@ -35,11 +36,17 @@ class Progress(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one look says of a step: how far it is, what was found, and for how long (seconds) that has to last."""
+    """What one look says of a step: how far it is, what was found, and for how long (seconds) that has to last.
+
+    `took_effect`: what the step asks for is in place, whether or not the connector works with it. `warning`: what to
+    say of a step that is done.
+    """
 
     progress: Progress
     found: str
     lasting: float = 0.0
+    took_effect: bool = False
+    warning: str = ""
 
 
 def wanted(step: Step) -> str:
@@ -57,7 +64,7 @@ def wanted(step: Step) -> str:
             words = _RUNNING
         case Action.DELETE:
             words = "no such connector"
-        case Action.ALTER | Action.RESET:
+        case Action.ALTER | Action.RESET | Action.RECORD:
             words = "the declared offsets"
         case _:
             assert_never(step.action)
@@ -72,17 +79,17 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
         return Verdict(Progress.PENDING, "no such connector with a status")
     match step.action:
         case Action.CREATE:
-            verdict = _differs(step, seen, doubtful=False) or _judge_initial(step.initial_state, seen)
+            verdict = differs(step, seen, doubtful=False) or _judge_initial(step.initial_state, seen)
         case Action.CONFIGURE:
-            verdict = _differs(step, seen, doubtful=doubtful) or _judge_restart(seen)
+            verdict = differs(step, seen, doubtful=doubtful) or _judge_restart(seen)
         case Action.STOP:
             verdict = _judge_stopped(seen)
         case Action.PAUSE:
             verdict = _judge_paused(seen)
         case Action.RESUME:
             verdict = _judge_running(seen)
-        case Action.DELETE | Action.ALTER | Action.RESET:  # which no status tells of
-            verdict = Verdict(Progress.PENDING, _describe(seen))
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # which no status tells of
+            verdict = Verdict(Progress.PENDING, describe(seen))
         case _:
             assert_never(step.action)
     return verdict
@@ -126,24 +133,24 @@ def _judge_running(seen: ObservedConnector) -> Verdict:
 
 
 def _reached(seen: ObservedConnector, *, is_so: bool) -> Verdict:
-    return Verdict(Progress.DONE if is_so else Progress.PENDING, _describe(seen))
+    return Verdict(Progress.DONE if is_so else Progress.PENDING, describe(seen))
 
 
 def _judge_restart(seen: ObservedConnector) -> Verdict:
     match seen.state:
         case WorkerState.STOPPED | WorkerState.PAUSED:
-            return Verdict(Progress.DONE, _describe(seen))
+            return Verdict(Progress.DONE, describe(seen))
         case WorkerState.RUNNING:
-            return Verdict(Progress.DONE, _describe(seen), RESTART_SECONDS)
+            return Verdict(Progress.DONE, describe(seen), RESTART_SECONDS)
         case WorkerState.FAILED:
             return Verdict(Progress.FAILED, _failure(seen), STALE_SECONDS)
         case WorkerState.UNASSIGNED | WorkerState.RESTARTING | WorkerState.DESTROYED:
-            return Verdict(Progress.PENDING, _describe(seen))
+            return Verdict(Progress.PENDING, describe(seen))
         case _:
             assert_never(seen.state)
 
 
-def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> Verdict | None:
+def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> Verdict | None:
     """Pending, with the keys, while the config is not what was sent. Keys that a server adds do not count.
 
     A masked value is taken as equal, but is no evidence that a request without an answer has arrived.
@@ -161,11 +168,11 @@ def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> Verdict 
 
 
 def _failure(seen: ObservedConnector) -> str:
-    lines = seen.trace.strip().splitlines()
-    return f"it is FAILED: {lines[0] if lines else 'the worker reports no trace'}"
+    return f"it is FAILED: {summary(seen.trace)}"
 
 
-def _describe(seen: ObservedConnector) -> str:
+def describe(seen: ObservedConnector) -> str:
+    """The state of the connector and of its first tasks."""
     if not seen.tasks:
         return f"{seen.state.value} without tasks"
     tasks = ", ".join(f"{task.id} {task.state.value}" for task in seen.tasks[:5])

@@ -91,6 +91,9 @@ class Journal(Protocol):
     def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
         """It took effect and was seen to."""
 
+    def record(self, operation: Operation) -> None:
+        """The plan found every partition at the declared offset: it counts as applied, and nothing is sent."""
+
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:
         """It certainly had no effect; `final`: nor will it have."""
 
@@ -120,6 +123,9 @@ class NoJournal:
         raise _unexpected(operation)
 
     def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
+        raise _unexpected(operation)
+
+    def record(self, operation: Operation) -> None:
         raise _unexpected(operation)
 
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:

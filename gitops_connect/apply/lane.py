@@ -7,26 +7,47 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gitops_connect.apply.actions import sensitive_keys
-from gitops_connect.apply.attempt import Attempt, Ending
-from gitops_connect.connect.redaction import redact, sensitive_values
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.apply.advice import advice
+from gitops_connect.apply.attempt import Attempt, Ending, Move
+from gitops_connect.apply.stopped import StoppedConnectors
+from gitops_connect.apply.working import Watched, failed_parts, leaves_running
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.masking import mask, sensitive_values
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed import ObservedConnector
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 
 _GO_ON = (Action.RESUME, Action.PAUSE)
+_END_A_STOP = (*_GO_ON, Action.DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """What the steps of all connectors are watched with. Times are in seconds.
+
+    `patience` is that of `Attempt`; `min_running` is how long a connector has to run after its last step, if it runs
+    then. `before` is what the plan was made from. `stopped` is told which connectors are stopped and resumed.
+    """
+
+    cluster: ClusterName
+    patience: float
+    min_running: float
+    before: Mapping[ConnectorName, ObservedConnector]
+    stopped: StoppedConnectors
 
 
 @dataclass(slots=True)
 class Lane:
     """The steps of one connector, how those ended that are over, and the one in hand.
 
-    `patience` (seconds) is that of `Attempt`. `failed` is the first step that did; `harmless` is False once one has
-    failed that may have left something behind.
+    `failed` is the first step that did; `harmless` is False once one has failed that may have left something behind.
     """
 
     plan: ConnectorPlan
-    patience: float
+    watching: Watching
     outcomes: list[StepOutcome] = field(default_factory=list)
     failed: Step | None = None
     harmless: bool = True
@@ -61,13 +82,50 @@ class Lane:
     def in_hand(self, now: float) -> Attempt:
         """The step in hand; where there is none, the next one is taken in hand now (monotonic seconds)."""
         if self.attempt is None:
-            self.attempt = Attempt(self.step, now, self.patience)
+            self.attempt = Attempt(self.step, now, self.watching.patience, self._watched())
+            if self._stops() and not self._is_last:
+                self.watching.stopped.add(self.watching.cluster, self.name)
         return self.attempt
+
+    def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str) -> Move:
+        """The request of the step in hand has ended; see `Attempt.answered`."""
+        if error is None and self.step.action in _END_A_STOP:
+            self._is_not_stopped()
+        return self.in_hand(now).answered(error, looks, now, remark)
+
+    @property
+    def _is_last(self) -> bool:
+        return len(self.outcomes) + 1 == len(self.plan.steps)
+
+    def _watched(self) -> Watched | None:
+        """How the connector is watched after the next step: only after its last one, if it runs then.
+
+        A connector that was seen STOPPED without tasks has no failure from before any more: what it reports afterwards
+        is new (`AbstractHerder.onDeletion`).
+        """
+        if not (self._is_last and self.watching.min_running and leaves_running(self.step)):
+            return None
+        was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
+        seen = None if was_stopped else self.watching.before.get(self.name)
+        return Watched(self.watching.min_running, failed_parts(seen) if seen is not None else {})
+
+    def _stops(self) -> bool:
+        step = self.step
+        created = step.action is Action.CREATE and step.initial_state is TargetState.STOPPED
+        return step.action is Action.STOP or created
+
+    def _is_not_stopped(self) -> None:
+        self.watching.stopped.discard(self.watching.cluster, self.name)
 
     def end(self, ending: Ending, seconds: float, finished: datetime) -> StepOutcome:
         """The step in hand, or the next, ends like this. No secret of the connector's steps is in the message."""
-        message = redact(ending.message, self._secrets()) if ending.message else ""
-        outcome = StepOutcome(self.step, ending.result, message, seconds, finished)
+        told = advice(self.outcomes, self.step) if ending.took_effect else ""
+        message = "; ".join(filter(None, [mask(ending.message, self._secrets()), told]))
+        outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect)
+        if self._stops() and not (self.attempt is not None and self.attempt.may_have_effect):
+            self._is_not_stopped()
+        if ending.result is Result.APPLIED and self.step.action in _END_A_STOP:
+            self._is_not_stopped()
         if ending.result is Result.FAILED:
             self.failed = self.failed or self.step
             self.harmless = self.harmless and ending.harmless

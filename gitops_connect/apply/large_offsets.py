@@ -16,7 +16,7 @@ from typing import TypeVar
 from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
 from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.journal import LargeChange
-from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, write_down
+from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, warning_of, write_down
 from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
@@ -125,8 +125,8 @@ class _Change:
         self._begun = True
         self._carry_out()
         if self._operation.kind is not OperationKind.CLEAR:
-            self._change.settle(self._warning)
-        return Ending(Result.APPLIED, self._warning)
+            self._change.settle(warning_of(self._warning, review))
+        return Ending(Result.APPLIED, warning_of(self._warning, review))
 
     def _carry_out(self) -> None:
         """Send it and see it; once more where it does not stand. Raises Failed."""

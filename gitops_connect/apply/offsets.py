@@ -10,7 +10,7 @@ does what sending it once does.
 from __future__ import annotations
 
 from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
-from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, write_down
+from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, warning_of, write_down
 from gitops_connect.errors import (
     ConnectRefused,
     GitopsConnectError,
@@ -75,7 +75,7 @@ class _Change:
         after = merged(before, review.patch)
         warning, seen = "", before
         while review.patch:
-            warning = self._send(before, review) or warning
+            warning = warning_of(self._send(before, review), review) or warning
             self._touched = True
             seen = self._see(review, after)
             if self._stands(seen, review, after):

@@ -9,6 +9,7 @@ from threading import Lock
 from gitops_connect.apply.attempt import Ending
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.journal import Journal
+from gitops_connect.connect.wire import is_unchecked
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, GroupInUse
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
@@ -17,12 +18,13 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, SendingProgress
 
 
-def _never() -> bool:
+def never() -> bool:
+    """For nobody who interrupts."""
     return False
 
 
-def _ignore(progress: SendingProgress) -> None:
-    """Nobody listens."""
+def ignore(news: object) -> None:
+    """For nobody who listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class Terms:
     clock: Clock
     patience: float
     tells_offsets: bool
-    interrupted: Callable[[], bool] = _never
-    progress: Callable[[SendingProgress], None] = _ignore
+    interrupted: Callable[[], bool] = never
+    progress: Callable[[SendingProgress], None] = ignore
     turn: Lock = field(default_factory=Lock, repr=False)
 
 
@@ -76,6 +78,12 @@ def write_down(operation: Operation, terms: Terms, failed: Failed) -> Ending:
     except GitopsConnectError as error:
         return Ending(Result.FAILED, f"{failed}; and that could not be written down: {error}")
     return Ending(Result.FAILED, str(failed), harmless=failed.certain and may_run(operation))
+
+
+def warning_of(answer: str, review: Review) -> str:
+    """What Connect warned of after a change, in one line of ours if the class did not check it; empty if that means
+    nothing for the class."""
+    return review.unchecked if is_unchecked(answer) else answer
 
 
 def how_to_give_up(name: OperationName) -> str:

@@ -6,15 +6,17 @@ remote machine: where it cannot be had, that is a warning, and nothing waits for
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
+from gitops_connect.checks.config_errors import config_errors, misspelt
+from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Pointer
@@ -26,20 +28,34 @@ PATIENCE = 3
 
 _CLASS = "connector.class"
 _NO_SUCH_CLASS = "Failed to find any class"
-_MISSING = re.compile(r'Missing required configuration "(?P<key>[^"]+)"')
-_ECHO_OF_ANOTHER = re.compile(r"Invalid value null for configuration \S+: Value must be non-null")
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateOptions:
+    """`timeout`: seconds after which no further config is asked about. `say` is told how far the validation is, by any
+    thread.
+    """
+
+    clock: Clock
+    timeout: float
+    say: Callable[[str], None]
 
 
 def validate(
-    client: ConnectClient, connectors: Iterable[DesiredConnector], plugins: Sequence[Plugin] | None = None
+    client: ConnectClient,
+    connectors: Iterable[DesiredConnector],
+    options: ValidateOptions,
+    plugins: Sequence[Plugin] | None = None,
 ) -> ConnectChecks:
     """Ask Connect about each config, as many at once as the client's parallelism. Raises nothing for what it answers.
 
     `connectors` have the values of their secrets in their configs; none of these gets into a diagnostic. `plugins` are
     only for suggestions, and are fetched where they are needed and not given.
+
+    What was not asked when the time was over, or because Connect does not answer, is one warning.
     """
     asked = sorted(connectors, key=lambda connector: connector.name)
-    inquiry = _Inquiry(client)
+    inquiry = _Inquiry(client, options, len(asked), options.clock.monotonic() + options.timeout)
     with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
         verdicts = list(pool.map(inquiry.ask, asked))
     pairs = list(zip(asked, verdicts, strict=True))
@@ -55,16 +71,20 @@ def validate(
 
 @dataclass(slots=True)
 class _Inquiry:
-    """Asks, until the cluster has shown that it will not answer."""
+    """Asks, until the cluster has shown that it will not answer, or until `deadline` (monotonic seconds)."""
 
     client: ConnectClient
+    options: ValidateOptions
+    total: int
+    deadline: float
+    begun: int = 0
     failures: int = 0
     reason: str = ""
     lock: Lock = field(default_factory=Lock)
 
     def ask(self, connector: DesiredConnector) -> ConfigVerdict | GitopsConnectError | None:
         """The verdict, the error in its place, or None where it was not asked any more."""
-        if self.failures >= PATIENCE:
+        if not self._may_ask():
             return None
         config = {**connector.config, "name": connector.name}
         try:
@@ -74,8 +94,20 @@ class _Inquiry:
         except GitopsConnectError as error:
             with self.lock:
                 self.failures += PATIENCE if isinstance(error, Unauthorized) else 1
-                self.reason = str(error)
+                self.reason = f"as it does not answer: {error}"
             return error
+
+    def _may_ask(self) -> bool:
+        with self.lock:
+            if self.failures >= PATIENCE:
+                return False
+            if self.options.clock.monotonic() >= self.deadline:
+                setting = f"validate_timeout in [clusters.{self.client.cluster}]"
+                self.reason = f"as {setting} is {self.options.timeout:g}s and was over; allow more, or start with fewer"
+                return False
+            self.begun += 1
+            self.options.say(f"asking Connect about configs: {self.begun:,} of {self.total:,}")
+            return True
 
 
 @dataclass(slots=True)
@@ -101,35 +133,14 @@ def _problems(
         summary = f"the connector name {connector.name!r} is of no use: {why}"
         yield _error(connector, "connect/unusable-name", summary, ("metadata", "name"))
     if isinstance(verdict, ConfigVerdict):
-        for key, messages in verdict.errors.items():
-            yield from _config_errors(connector, verdict, key, messages)
+        yield from config_errors(connector, verdict)
+        yield from unknown_keys(connector, verdict, misspelt(connector, verdict))
     elif isinstance(verdict, Rejected) and _NO_SUCH_CLASS in str(verdict):
         yield _unknown_plugin(connector, catalogue.classes())
     elif isinstance(verdict, Rejected):
         yield _error(connector, "connect/invalid-config", str(verdict), ("spec", "config"))
     elif verdict is not None:
         yield _not_validated(connector, f"Connect could not check this config: {verdict}")
-
-
-def _config_errors(
-    connector: DesiredConnector, verdict: ConfigVerdict, key: str, messages: tuple[str, ...]
-) -> Iterator[Diagnostic]:
-    telling = [message for message in messages if not _ECHO_OF_ANOTHER.fullmatch(message)] or messages
-    for message in telling:
-        location = connector.locate(("metadata", "name")) if key == "name" else connector.locate_config(key)
-        hint = _hint(connector, verdict, message)
-        yield Diagnostic(
-            Severity.ERROR, "connect/invalid-config", f"{key}: {message}", location, hint, connector=connector.name
-        )
-
-
-def _hint(connector: DesiredConnector, verdict: ConfigVerdict, message: str) -> str:
-    """A required key that is missing is often there under another spelling."""
-    missing = _MISSING.match(message)
-    if missing is None:
-        return ""
-    spare = closest(missing["key"], sorted(connector.config.keys() - verdict.defined))
-    return f"is {spare!r} meant for it?" if spare else f"add {missing['key']!r} to spec.config"
 
 
 def _unknown_plugin(connector: DesiredConnector, classes: list[str]) -> Diagnostic:
@@ -150,8 +161,8 @@ def _aliases(class_name: str) -> tuple[str, ...]:
 
 def _unasked(connectors: list[DesiredConnector], reason: str) -> Iterator[Diagnostic]:
     if connectors:
-        summary = f"Connect was not asked about this and {len(connectors) - 1} more configs, as it does not answer"
-        yield _not_validated(connectors[0], f"{summary}: {reason}")
+        summary = f"Connect was not asked about this and {len(connectors) - 1:,} more configs"
+        yield _not_validated(connectors[0], f"{summary}, {reason}")
 
 
 def _not_validated(connector: DesiredConnector, summary: str) -> Diagnostic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gitops_connect.checks.contradictions import applicable, between, within
 from gitops_connect.checks.field_types import describe, show
 from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.part_shapes import PartShape, fits, quick_checks
@@ -14,8 +15,9 @@ from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.shape_fields import Demand
+from gitops_connect.model.shape_fields import Demand, FieldType
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.units import parse_pg_lsn
 
 if TYPE_CHECKING:
     from gitops_connect.checks.own_schemas import SchemaCheck
@@ -43,6 +45,10 @@ class EntryJudge:
         shape = shape_of(context.config or {}, context.schema)
         known = shape if shape is not None and shape.partitions else None
         self._kind = kind
+        self._shape = known
+        self._contradictions = applicable(known, context.config) if known is not None else ()
+        self._offset_types = known.offset.types if known is not None else {}
+        self._pg_lsns = [name for name, kind in self._offset_types.items() if kind is FieldType.PG_LSN]
         self._live = context.live or {}
         self._live_is_known = context.live is not None
         self._types = LiveTypes(self._live)
@@ -65,6 +71,7 @@ class EntryJudge:
                 pass
         if not isinstance(value, Mapping):
             return Judged((Finding("manifest/entry", "", {"found": describe(value)}),))
+        value = self._with_numbers(value)
         faults = [*self._faults(value)]
         if faults:
             return Judged((*_unknown_keys(value), *faults))
@@ -76,7 +83,25 @@ class EntryJudge:
             findings = [finding._replace(unread=False) for finding in findings]
         elif text is not None and name in self._live:
             findings = [*self._of_what_stands(findings, same=self._live[name] == text)]
+            if self._live[name] != text:
+                findings += between(self._contradictions, self._offset_types, self._live[name], offset)
         return Judged((*_unknown_keys(value), *findings), name, text)
+
+    def _with_numbers(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The entry with LSNs as PostgreSQL writes them replaced by the numbers that Connect keeps."""
+        offset = value.get("offset")
+        if not self._pg_lsns or not isinstance(offset, Mapping):
+            return value
+        found = {name: parse_pg_lsn(offset.get(name)) for name in self._pg_lsns}
+        numbers = {name: number for name, number in found.items() if number is not None}
+        return {**value, "offset": {**offset, **numbers}}
+
+    def needs_current(self, value: Any) -> bool:
+        """Whether the current offset of its partition can make something of the offset wrong that is well by itself."""
+        offset = value.get("offset") if self._contradictions and isinstance(value, Mapping) else None
+        if not isinstance(offset, Mapping):
+            return False
+        return any(one.changed in offset and one.kept in offset for one in self._contradictions)
 
     def _is_well(self, value: Any) -> bool:
         """The short way for the entries that are as nearly all are; True only where the long way finds nothing."""
@@ -109,6 +134,8 @@ class EntryJudge:
         yield from self._partition.findings(partition)
         yield from self._ties.findings(partition)
         yield from self._offset.findings(offset)
+        if self._shape is not None:
+            yield from within(self._shape, offset)
         if self._live:
             yield from self._types.findings("partition", self._partition.loose(partition), None)
             yield from self._types.findings("offset", self._offset.loose(offset), self._live.get(name))

@@ -8,14 +8,23 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from gitops_connect.checks.rules import Finding
-from gitops_connect.model.positions import fits_binlog, fits_digits, fits_lsn
+from gitops_connect.checks.rules import Finding, LazyWords
+from gitops_connect.model.positions import (
+    fits_binlog,
+    fits_commit_scn,
+    fits_digits,
+    fits_lsn,
+    fits_sequence,
+    fits_vgtid,
+)
 from gitops_connect.model.shape_fields import FieldType
 
 LONG = 2**63 - 1
 """Java's `Long.MAX_VALUE`: Connect refuses what is larger, or keeps something else."""
 INT = 2**31 - 1
 """Java's `Integer.MAX_VALUE`: the number of a partition."""
+NANOS = 1_000_000_000
+"""In a second."""
 _LONGEST_SHOWN = 60
 
 Accepts = Callable[[Any], bool]
@@ -57,6 +66,22 @@ def _is_digits(value: Any) -> bool:
     return fits_digits(value) if type(value) is str else _is_number(value)
 
 
+def _is_sequence(value: Any) -> bool:
+    return type(value) is str and fits_sequence(value)
+
+
+def _is_commit_scn(value: Any) -> bool:
+    return fits_commit_scn(value) if type(value) is str else _is_number(value)
+
+
+def _is_nanos(value: Any) -> bool:
+    return type(value) is int and 0 <= value < NANOS
+
+
+def _is_vgtid(value: Any) -> bool:
+    return type(value) is str and fits_vgtid(value)
+
+
 def is_plain(value: Any) -> bool:
     """True for what Connect keeps in a field (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
     if type(value) is float:
@@ -76,18 +101,46 @@ ACCEPTS: Mapping[FieldType, Accepts] = MappingProxyType(
         FieldType.BINLOG: _is_binlog,
         FieldType.GTIDS: _is_text,
         FieldType.LSN: _is_lsn,
+        FieldType.PG_LSN: _is_number,
+        FieldType.MILLISECONDS: _is_signed,
         FieldType.DIGITS: _is_digits,
+        FieldType.SEQUENCE: _is_sequence,
+        FieldType.COMMIT_SCN: _is_commit_scn,
+        FieldType.NANOS: _is_nanos,
+        FieldType.VGTID: _is_vgtid,
         FieldType.TOKEN: _is_text,
         FieldType.ANY: is_plain,
     }
 )
 """For each type, whether a value is of it."""
 
-LOOSE = frozenset({FieldType.ANY, FieldType.DIGITS})
+LOOSE = frozenset({FieldType.ANY, FieldType.DIGITS, FieldType.COMMIT_SCN})
 """Types that more than one JSON type is of: of these the offsets that stand tell more."""
 
-_NUMBERS = frozenset({FieldType.NUMBER, FieldType.SMALL, FieldType.SIGNED, FieldType.ZERO, FieldType.SERVER})
+_NUMBERS = frozenset(
+    {
+        FieldType.NUMBER,
+        FieldType.SMALL,
+        FieldType.SIGNED,
+        FieldType.ZERO,
+        FieldType.SERVER,
+        FieldType.PG_LSN,
+        FieldType.MILLISECONDS,
+        FieldType.NANOS,
+    }
+)
+_NOT_NEGATIVE = frozenset(
+    {
+        FieldType.NUMBER,
+        FieldType.SMALL,
+        FieldType.PG_LSN,
+        FieldType.DIGITS,
+        FieldType.COMMIT_SCN,
+        FieldType.NANOS,
+    }
+)
 _BOUNDS = {
+    FieldType.NANOS: f"at most {NANOS - 1}, the nanoseconds of a second",
     FieldType.SMALL: f"at most {INT} (32 bits)",
     FieldType.ZERO: "0, as the connector accepts no other",
 }
@@ -100,11 +153,11 @@ def mismatch(field: str, kind: FieldType, value: Any) -> Finding:
         return Finding("manifest/value", field, {"found": repr(value)})
     numeric = kind in _NUMBERS or kind in LOOSE
     if type(value) is int and numeric:
-        if value < 0 and kind in (FieldType.NUMBER, FieldType.SMALL, FieldType.DIGITS):
-            return Finding("manifest/negative", field, {"found": show(value)})
+        if value < 0 and kind in _NOT_NEGATIVE:
+            return Finding("manifest/negative", field, LazyWords(lambda: {"found": show(value)}))
         expected = _BOUNDS.get(kind, _LONG_BOUND)
-        return Finding("manifest/range", field, {"found": show(value), "expected": expected})
-    words = {"found": describe(value), "expected": kind.value, "hint": _hint(kind, value)}
+        return Finding("manifest/range", field, LazyWords(lambda: {"found": show(value), "expected": expected}))
+    words = LazyWords(lambda: {"found": describe(value), "expected": kind.value, "hint": _hint(kind, value)})
     return Finding("manifest/type", field, words)
 
 
@@ -113,7 +166,7 @@ def _hint(kind: FieldType, value: Any) -> str:
         return f"write {show(int(value))}, without quotes"
     if kind in _NUMBERS and isinstance(value, float) and value.is_integer():
         return f"write {show(int(value))}, without a fraction"
-    if ACCEPTS[kind] is _is_text and type(value) in (int, float, bool):
+    if (ACCEPTS[kind] is _is_text or kind is FieldType.SEQUENCE) and type(value) in (int, float, bool):
         return f'write "{show(value)}", in quotes'
     return ""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from gitops_connect.checks.field_types import describe, place_of
-from gitops_connect.checks.rules import Finding
+from gitops_connect.checks.rules import Finding, LazyWords
 from gitops_connect.model.offsets import Offsets, OffsetText
 
 _WORDS: Mapping[type, str] = {
@@ -40,7 +40,7 @@ class LiveTypes:
         for name, value in part.items():
             expected = first.get(name) or others.get(name)
             if expected and type(value) in _WORDS and type(value) not in expected:
-                words = {"found": describe(value), "expected": _list(expected)}
+                words = LazyWords(partial(_words, value, expected))
                 yield Finding("manifest/live-type", place_of(where, name), words, unread=where == "partition")
 
     def has(self, where: str, name: str) -> bool:
@@ -59,6 +59,10 @@ class LiveTypes:
         return _types(json.loads(text) for text in self.live.values())
 
 
+def _words(value: Any, expected: Iterable[type]) -> Mapping[str, str]:
+    return {"found": describe(value), "expected": _list(expected)}
+
+
 def _types(values: Iterable[Mapping[str, Any]]) -> Types:
     """Null says nothing of a type."""
     found: dict[str, set[type]] = {}
@@ -68,5 +72,5 @@ def _types(values: Iterable[Mapping[str, Any]]) -> Types:
     return {name: frozenset(types & _WORDS.keys()) for name, types in found.items()}
 
 
-def _list(types: frozenset[type]) -> str:
+def _list(types: Iterable[type]) -> str:
     return " or ".join(words for one, words in _WORDS.items() if one in types)

@@ -16,15 +16,15 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 
 from gitops_connect.checks.field_types import place_of
+from gitops_connect.checks.linear_patterns import LinearValidator, NotLinear, check_pattern
 from gitops_connect.checks.rules import Finding, diagnose
+from gitops_connect.checks.schema_limits import MAX_BYTES, Exceeded, check_limits, inner_values
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
 from gitops_connect.model.manifests import OffsetSchema
 
 FOLDER = "offset-schemas"
 _SUFFIX = ".schema.json"
 _LONGEST_MESSAGE = 200
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_DEEPEST = 64
 
 _Schema = dict[str, Any] | bool
 
@@ -61,14 +61,11 @@ class SchemaCheck:
 
     def __init__(self, schema: OffsetSchema) -> None:
         self._path = schema.path
-        self._validator = Draft202012Validator(schema.document)
+        self._validator = LinearValidator(schema.document)
 
     def findings(self, entry: Mapping[str, Any]) -> Iterator[Finding]:
         """Each failure of the entry, at its field."""
-        try:
-            found = [(_place(error) or "the entry", error.message) for error in self._validator.iter_errors(entry)]
-        except RecursionError:
-            found = [("the entry", "the schema refers to itself without end")]
+        found = [(_place(error) or "the entry", error.message) for error in self._validator.iter_errors(entry)]
         for place, message in sorted(found):
             words = {"path": self._path, "found": _shorten(message)}
             yield Finding("manifest/own-schema", place, words, unread=place.split(".")[0] == "partition")
@@ -102,6 +99,8 @@ def _read(path: str, content: bytes) -> OffsetSchema:
 
 
 def _parse(content: bytes) -> _Schema:
+    if len(content) > MAX_BYTES:
+        raise _BrokenError(f"it is larger than {MAX_BYTES // 1024} KiB", hint="a schema of an entry has a few KiB")
     try:
         document = json.loads(content.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -121,39 +120,31 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _check(document: _Schema) -> None:
     try:
+        check_limits(document)
         Draft202012Validator.check_schema(document)
+    except Exceeded as error:
+        raise _BrokenError(str(error), hint=error.hint) from error
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path)) or "the schema"
         raise _BrokenError(f"{where}: {_shorten(error.message)}", hint="see JSON Schema, draft 2020-12") from error
-    except RecursionError as error:
-        raise _BrokenError("it is nested too deeply") from error
-    _check_inside(document, document, 0)
+    _check_patterns(document)
 
 
-def _check_inside(value: Any, root: Any, depth: int) -> None:
-    """What the engine would only find when an entry brings it there, or fetch from elsewhere."""
-    if depth > _DEEPEST:
-        raise _BrokenError(f"it is nested deeper than {_DEEPEST} levels")
-    if isinstance(value, dict):
-        for key in _REFERENCES:
-            if isinstance(value.get(key), str):
-                _check_reference(value[key], root)
-        if depth and isinstance(value.get("$id"), str):
-            raise _BrokenError("a schema inside it has an $id", hint="one file is one schema")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_inside(inner, root, depth + 1)
-
-
-def _check_reference(reference: str, root: Any) -> None:
-    hint = "a schema refers to itself only, as in #/$defs/partition"
-    if not reference.startswith("#/"):
-        raise _BrokenError(f"it refers to {_shorten(reference)}", hint=hint)
-    place = root
-    for step in reference[2:].split("/"):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(place, dict) or name not in place:
-            raise _BrokenError(f"it refers to {_shorten(reference)}, which is not there", hint=hint)
-        place = place[name]
+def _check_patterns(value: Any) -> None:
+    """Only what RE2 takes is ever matched; `check_limits` has bounded the depth."""
+    keys = value if isinstance(value, dict) else {}
+    by_name = keys.get("patternProperties")
+    patterns = [*(by_name if isinstance(by_name, dict) else ()), *([keys["pattern"]] if "pattern" in keys else ())]
+    if by_name and "unevaluatedProperties" in keys:
+        raise _BrokenError("it has patternProperties beside unevaluatedProperties", hint="use additionalProperties")
+    for pattern in patterns:
+        try:
+            check_pattern(pattern) if isinstance(pattern, str) else None
+        except NotLinear as error:
+            hint = "look-around and back-references are not supported: regular expressions take linear time (RE2)"
+            raise _BrokenError(f"the pattern {_shorten(pattern)!r} cannot be used: {error}", hint=hint) from error
+    for inner in inner_values(value):
+        _check_patterns(inner)
 
 
 def _place(error: ValidationError) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, place_of, show
 from gitops_connect.checks.live_types import LiveTypes
-from gitops_connect.checks.rules import Finding
-from gitops_connect.model.shape_fields import Demand, Fields, FieldType, Shape
+from gitops_connect.checks.rules import Finding, LazyWords
+from gitops_connect.model.shape_fields import Choice, Demand, Fields, FieldType, Shape
 from gitops_connect.model.suggestions import closest
 
 _ANYTHING = Fields()
+_Names = tuple[int, tuple[str, ...], tuple[str, ...]]
+"""Identity of the fields that are expected, names that are missing, and names that are unknown."""
+_MOST_KNOWN = 1000
+"""So many combinations of names are kept with what is wrong with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class PartShape:
     alternatives: tuple[Fields, ...] = ()
     lenient: bool = False
     demand: Demand = Demand.NOTHING
+    _known: dict[_Names, tuple[Finding, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_known(self) -> bool:
@@ -43,24 +49,29 @@ class PartShape:
 
     def loose(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields whose types only the offsets that stand can tell."""
-        types = self._closest(part).types
-        return {name: value for name, value in self.kept(part).items() if types.get(name, FieldType.ANY) in LOOSE}
+        fields = self._closest(part)
+        types = fields.types
+        kept = self.kept(part).items()
+        return {
+            name: value
+            for name, value in kept
+            if types.get(name, FieldType.ANY) in LOOSE and name not in fields.choices
+        }
 
     def faults(self, part: Any) -> list[Finding]:
         """Why Connect cannot keep it, or JSON cannot say it; where there is nothing, it has a canonical form."""
         if not isinstance(part, Mapping):
-            words = {"found": describe(part), "expected": "a mapping", "hint": ""}
+            words = LazyWords(lambda: {"found": describe(part), "expected": "a mapping", "hint": ""})
             return [Finding("manifest/type", self.where, words)]
         types = self._closest(part).types
         found = []
         for name, value in self.kept(part).items():
-            field = place_of(self.where, name)
             if not _is_writable(name):
-                found.append(Finding("manifest/value", field, {"found": "a key that is no text, or half a character"}))
+                found.append(_unwritable(place_of(self.where, name), "a key that is no text, or half a character"))
             elif not is_plain(value):
-                found.append(mismatch(field, types.get(name, FieldType.ANY), value))
+                found.append(mismatch(place_of(self.where, name), types.get(name, FieldType.ANY), value))
             elif type(value) is str and not _is_writable(value):
-                found.append(Finding("manifest/value", field, {"found": "a text with half a character in it"}))
+                found.append(_unwritable(place_of(self.where, name), "a text with half a character in it"))
         return found
 
     def findings(self, part: Mapping[str, Any]) -> Iterator[Finding]:
@@ -72,15 +83,38 @@ class PartShape:
         yield from self._missing_and_unknown(fields, part)
         for name, value in part.items():
             kind = types.get(name)
-            if kind is not None and not ACCEPTS[kind](value) and not (value is None and name in fields.nullable):
+            if name in fields.choices:
+                yield from self._of_choice(name, value, fields.choices[name])
+            elif kind is not None and not ACCEPTS[kind](value) and not (value is None and name in fields.nullable):
                 yield mismatch(f"{self.where}.{name}", kind, value)._replace(unread=self._is_unread(Demand.TYPES))
+
+    def _of_choice(self, name: str, value: Any, choices: Sequence[Choice]) -> Iterator[Finding]:
+        """True is not 1, and a string is not its other case."""
+        if any(value == one and type(value) is type(one) for one in choices):
+            return
+        yield Finding("manifest/choice", place_of(self.where, name), LazyWords(partial(_of_choice, value, choices)))
 
     def _missing_and_unknown(self, fields: Fields, part: Mapping[str, Any]) -> Iterator[Finding]:
         missing = [name for name in fields.required if name not in part]
         if fields.any_of and not any(part.get(name) is not None for name in fields.any_of):
             missing.append(" or ".join(fields.any_of))
         unknown = [name for name in part if self._is_unknown(fields, name)]
-        for name in sorted(unknown):
+        if missing or unknown:
+            yield from self._named(fields, tuple(missing), tuple(sorted(unknown)))
+
+    def _named(self, fields: Fields, missing: tuple[str, ...], unknown: tuple[str, ...]) -> tuple[Finding, ...]:
+        """Computed once for the same fields, as nearly all entries of a manifest have the same mistake."""
+        key = id(fields), missing, unknown
+        found = self._known.get(key)
+        if found is None:
+            found = tuple(self._matched(fields, list(missing), unknown))
+            if len(self._known) < _MOST_KNOWN:
+                self._known[key] = found
+        return found
+
+    def _matched(self, fields: Fields, missing: list[str], unknown: Iterable[str]) -> Iterator[Finding]:
+        """A field that is nearly called as a missing one is one finding and not two."""
+        for name in unknown:
             meant = closest(name, missing)
             if meant is not None:
                 missing.remove(meant)
@@ -92,14 +126,12 @@ class PartShape:
 
     def _unknown(self, fields: Fields, name: str) -> Finding:
         if self.lenient:
-            return self._unknown_warning(name, "it is left out, as Connect would")
+            words = {"shape": self.shape, "hint": "it is left out, as Connect would"}
+            return Finding("manifest/unknown-field", place_of(self.where, name), words)
         if self.where == "partition":
             return self._broken(f"has a field {show(name)} that is not looked for", name, unread=True)
-        meant = closest(name, fields.types)
-        return self._unknown_warning(name, f"is {meant!r} meant?" if meant else "it is sent as it is")
-
-    def _unknown_warning(self, name: str, hint: str) -> Finding:
-        return Finding("manifest/unknown-field", place_of(self.where, name), {"shape": self.shape, "hint": hint})
+        hinted = LazyWords(lambda: {"shape": self.shape, "hint": _did_you_mean(name, fields.types)})
+        return Finding("manifest/unknown-field", place_of(self.where, name), hinted)
 
     def _incomplete(self, found: str, name: str) -> Finding:
         return self._broken(found, name, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
@@ -132,7 +164,7 @@ def quick_checks(shape: Shape | None) -> tuple[Mapping[str, Accepts], ...] | Non
     if shape is None or len(shape.partitions) != 1:
         return None
     parts = (shape.partitions[0], shape.offset)
-    if any(fields.optional or LOOSE & set(fields.required.values()) for fields in parts):
+    if any(fields.optional or fields.choices or LOOSE & set(fields.required.values()) for fields in parts):
         return None
     return tuple({name: ACCEPTS[kind] for name, kind in fields.required.items()} for fields in parts)
 
@@ -145,6 +177,24 @@ def fits(part: Any, checks: Mapping[str, Accepts]) -> bool:
         if not accepts(part[name]):
             return False
     return True
+
+
+def _of_choice(value: Any, choices: Sequence[Choice]) -> Mapping[str, str]:
+    meant = closest(value, [one for one in choices if isinstance(one, str)]) if isinstance(value, str) else None
+    return {
+        "found": describe(value),
+        "expected": " or ".join(filter(None, (", ".join(map(show, choices[:-1])), show(choices[-1])))),
+        "hint": f"did you mean {show(meant)}?" if meant else "",
+    }
+
+
+def _unwritable(field: str, found: str) -> Finding:
+    return Finding("manifest/value", field, {"found": found})
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    meant = closest(name, known)
+    return f"is {meant!r} meant?" if meant else "it is sent as it is"
 
 
 def _is_writable(text: Any) -> bool:

@@ -6,14 +6,16 @@ where a text stood. So those are errors here. An engine finds; the words come fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.suggestions import closest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,29 @@ class Rule:
     severity: Severity
     message: str
     hint: str = ""
+
+
+class LazyWords(Mapping[str, str]):
+    """The words of a finding, computed when the finding is explained.
+
+    A manifest may have a finding in each of 200,000 entries, of which 20 for each rule are explained.
+    """
+
+    def __init__(self, compute: Callable[[], Mapping[str, str]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        return self._compute()
+
+    def __getitem__(self, key: str) -> str:
+        return self._words[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
 
 
 class Finding(NamedTuple):
@@ -38,6 +63,10 @@ class Finding(NamedTuple):
     words: Mapping[str, str]
     unread: bool = False
 
+    def explained(self) -> Finding:
+        """The same finding with its words as a dict: for JSON and for other processes."""
+        return self._replace(words=dict(self.words))
+
 
 def _error(name: str, message: str, hint: str = "") -> Rule:
     return Rule(f"manifest/{name}", Severity.ERROR, message, hint)
@@ -46,6 +75,9 @@ def _error(name: str, message: str, hint: str = "") -> Rule:
 def _warning(name: str, message: str, hint: str = "") -> Rule:
     return Rule(f"manifest/{name}", Severity.WARNING, message, hint)
 
+
+VALUE, KNOWN = "value", "known"
+"""Words of a finding for its hint alone: the value that was found; those that are possible, a line each."""
 
 _FORM = 'write {{"partition": {{...}}, "offset": {{...}}}}'
 _NEVER_READ = "nothing would ever read this offset, though Connect takes it"
@@ -74,6 +106,8 @@ _ENTRIES = (
     ),
     _error("negative", "{field} is {found}, expected 0 or more"),
     _error("range", "{field} is {found}, expected {expected}"),
+    _error("choice", "{field} is {found}, expected {expected}", "{hint}"),
+    _error("contradiction", "{field} is {found}, but {other}: {effect}", "{hint}"),
     _error("value", "{field} cannot be written as JSON: {found}"),
     _error("tombstone", "a null offset says nothing in {kind}", "{hint}"),
     _error("duplicate", "lines {first} and {second} have the same partition, with the same offset", "keep one of them"),
@@ -85,7 +119,10 @@ _ENTRIES = (
     _error("alias", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
     _error("file", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
     _error("server", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
-    _error("topic", "{field} is {found}, which the sink does not read: its {key} is {expected}", _NEVER_READ),
+    _error("database", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
+    _error("topic", "{field} is {found}, which the connector does not read: its {key} is {expected}", _NEVER_READ),
+    _error("table", "{field} is {found}, which the connector does not read: {why}", _NEVER_READ),
+    _error("task", "{field} is {found}, which the connector does not read: its {key} is {expected}", _NEVER_READ),
     _error("own-schema", "{field} breaks {path}: {found}"),
     _warning("unknown-field", "{field} is no field of {shape}", "{hint}"),
     _warning("nothing-to-remove", "no offset stands for this partition, so there is none to take away"),
@@ -95,6 +132,26 @@ _FILES = (_error("schema-broken", "this schema of offsets is of no use: {found}"
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in (*_UNREADABLE, *_ENTRIES, *_FILES)})
 """Every rule by its id."""
 
+_OF_THE_ENTRY = frozenset(
+    f"manifest/{name}" for name in ("entry", "no-partition", "no-offset", "value", "tombstone", "duplicate", "conflict")
+)
+DEPENDENT: frozenset[str] = frozenset(rule.id for rule in _ENTRIES) - _OF_THE_ENTRY
+"""The rules that compare an entry with its connector: its class, its config, or its current offsets.
+
+A manifest that passed them when it was applied may break them later, because the connector has changed. The other
+rules depend on nothing but the manifest and the document that names it: what breaks them was never applied.
+"""
+
+
+def as_notes(diagnostics: Diagnostics) -> Diagnostics:
+    """The diagnostics of offset changes that may have been applied before: those of DEPENDENT rules become notes."""
+    return Diagnostics.of(_as_note(item) if item.rule in DEPENDENT else item for item in diagnostics)
+
+
+def _as_note(item: Diagnostic) -> Diagnostic:
+    applied = "if this change was applied before, there is nothing to do"
+    return replace(item, severity=Severity.NOTE, hint=f"{applied}; otherwise: {item.hint}" if item.hint else applied)
+
 
 def diagnose(
     finding: Finding,
@@ -103,13 +160,23 @@ def diagnose(
     acknowledged: frozenset[Acknowledgement] = frozenset(),
 ) -> Diagnostic:
     """The finding in words, at its place; the hint names the acknowledgement that would make a warning of it."""
-    rule = RULES[finding.rule]
-    words = {"field": finding.field, **finding.words}
     severity = severity_of(finding, acknowledged)
-    hint = rule.hint.format_map(words)
+    return Diagnostic(severity, finding.rule, summary_of(finding), location, _hint(finding, severity), connector)
+
+
+def summary_of(finding: Finding) -> str:
+    """What is wrong, in words."""
+    return RULES[finding.rule].message.format_map({"field": finding.field, **finding.words})
+
+
+def _hint(finding: Finding, severity: Severity) -> str:
+    parts = [RULES[finding.rule].hint.format_map({"field": finding.field, **finding.words})]
+    if finding.words.get(KNOWN):
+        meant = closest(finding.words[VALUE], finding.words[KNOWN].split("\n"))
+        parts.insert(0, f"did you mean {meant!r}?" if meant is not None else "")
     if finding.unread and severity is Severity.ERROR:
-        hint = f"{hint}; {_TO_ACKNOWLEDGE}" if hint else _TO_ACKNOWLEDGE
-    return Diagnostic(severity, rule.id, rule.message.format_map(words), location, hint, connector)
+        parts.append(_TO_ACKNOWLEDGE)
+    return "; ".join(filter(None, parts)).replace("?; ", "? ")
 
 
 def severity_of(finding: Finding, acknowledged: frozenset[Acknowledgement] = frozenset()) -> Severity:

@@ -10,7 +10,7 @@ from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.rules import Finding, diagnose, severity_of
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
+from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestEntry, ManifestVerdict
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import Acknowledgement, OperationKind
@@ -36,13 +36,13 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
     for entry in manifest.entries:
         findings, partition, offset = judge.judge(entry.value)
         if findings:
-            problems.add_all(findings, entry.location)
+            problems.add_all(findings, entry)
             unread += any(finding.unread for finding in findings)
         if partition is None:
             continue
         if partition in offsets:
             repeated = _repeated(offsets[partition], offset, places[partition], entry.location)
-            problems.add(repeated, entry.location)
+            problems.add(repeated, entry)
         else:
             offsets[partition] = offset
             places[partition] = entry.location
@@ -74,15 +74,16 @@ class _Problems:
     found: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     shown: list[Diagnostic] = field(default_factory=list)
 
-    def add(self, finding: Finding, location: Location) -> None:
+    def add(self, finding: Finding, place: Location | ManifestEntry) -> None:
         key = (finding.rule, severity_of(finding, self.acknowledged))
         self.found[key] += 1
         if self.found[key] <= SHOWN:
+            location = place if isinstance(place, Location) else place.locate(finding.field)
             self.shown.append(diagnose(finding, location, self.connector, self.acknowledged))
 
-    def add_all(self, findings: Iterable[Finding], location: Location) -> None:
+    def add_all(self, findings: Iterable[Finding], entry: ManifestEntry) -> None:
         for finding in findings:
-            self.add(finding, location)
+            self.add(finding, entry)
 
     @property
     def errors(self) -> int:

@@ -1,32 +1,50 @@
-"""What a connector's config fixes of its partitions: a mirror's aliases, a file's name, a logical name, the topics."""
+"""What a connector's config fixes of its partitions: aliases, a file's or a logical name, databases, topics, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from gitops_connect.checks import jdbc_tables
 from gitops_connect.checks.field_types import show
-from gitops_connect.checks.rules import Finding
-from gitops_connect.checks.topics import TopicFilter, topic_filter
+from gitops_connect.checks.rules import KNOWN, VALUE, Finding, LazyWords
+from gitops_connect.checks.topics import TopicFilter, mirror_topic_filter, topic_filter
 from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.shape_fields import Shape, Tie, Tied
 
-_RULES = {Tie.ALIAS: "manifest/alias", Tie.FILE: "manifest/file", Tie.SERVER: "manifest/server"}
+_RULES = {
+    Tie.ALIAS: "manifest/alias",
+    Tie.FILE: "manifest/file",
+    Tie.SERVER: "manifest/server",
+    Tie.DATABASE: "manifest/database",
+}
 _TOPIC_RULE = "manifest/topic"
+_TASK_RULE = "manifest/task"
 RULES = frozenset({*_RULES.values(), _TOPIC_RULE})
 """Of all these findings: each is of a text that is there, and is another one than it should be, and of nothing else."""
-_TOPIC = "kafka_topic"
+
+Filter = Callable[[Mapping[str, Any]], Finding | None]
+"""What is wrong with a partition that the connector certainly does not read; None: nothing that is known here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A field of the partition and the one value that it can have."""
+    """A field of the partition and the values that it can have. `value` is what the config says under `key`."""
 
     field: str
     rule: str
     key: str
     value: str
+    values: frozenset[str]
+    in_any_case: bool = False
+
+    def admits(self, found: Any) -> bool:
+        """True for one of the values."""
+        if found in self.values:
+            return True
+        return self.in_any_case and isinstance(found, str) and found.lower() in map(str.lower, self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +53,82 @@ class Ties:
 
     expectations: tuple[Expectation, ...] = ()
     topics: TopicFilter | None = None
+    filters: tuple[Filter, ...] = ()
 
     def hold(self, partition: Mapping[str, Any]) -> bool:
         """True where there is nothing to find."""
         for one in self.expectations:
-            if partition[one.field] != one.value:
+            if not one.admits(partition[one.field]):
                 return False
-        return self.topics is None or self.topics.reads(partition[_TOPIC])
+        if self.topics is not None and not self.topics.reads(partition[self.topics.field]):
+            return False
+        return all(found(partition) is None for found in self.filters)
 
     def findings(self, partition: Mapping[str, Any]) -> Iterator[Finding]:
         """The texts in the partition that are not those of the config."""
         for one in self.expectations:
             found = partition.get(one.field)
-            if isinstance(found, str) and found != one.value:
-                words = {"found": show(found), "key": one.key, "expected": show(one.value)}
-                yield Finding(one.rule, f"partition.{one.field}", words, unread=True)
-        topic = partition.get(_TOPIC)
-        if self.topics is not None and isinstance(topic, str) and not self.topics.reads(topic):
-            words = {"found": show(topic), "key": self.topics.key, "expected": show(self.topics.value)}
-            yield Finding(_TOPIC_RULE, f"partition.{_TOPIC}", words, unread=True)
+            if isinstance(found, str) and not one.admits(found):
+                words = partial(_words, found, one.key, one.value, one.values)
+                yield Finding(one.rule, f"partition.{one.field}", LazyWords(words), unread=True)
+        if self.topics is not None:
+            topic = partition.get(self.topics.field)
+            if isinstance(topic, str) and not self.topics.reads(topic):
+                yield _of_topic(self.topics, topic)
+        yield from filter(None, (found(partition) for found in self.filters))
+
+
+def _of_topic(topics: TopicFilter, topic: str) -> Finding:
+    words = partial(_words, topic, topics.key, topics.value, topics.names or ())
+    return Finding(_TOPIC_RULE, f"partition.{topics.field}", LazyWords(words), unread=True)
+
+
+def _words(found: str, key: str, value: str, known: Iterable[str]) -> Mapping[str, str]:
+    shown = {"found": show(found), "key": key, "expected": show(value)}
+    return {**shown, VALUE: found, KNOWN: "\n".join(sorted(known))}
 
 
 def ties_of(shape: Shape | None, config: Mapping[str, str] | None) -> Ties:
     """For a connector of that shape. What a worker resolves from elsewhere is not known here."""
     if shape is None or config is None:
         return Ties()
-    found = tuple(one for tied in shape.tied if (one := _expectation(tied, config)) is not None)
-    return Ties(found, topic_filter(config) if _TOPIC in shape.partitions[0].required else None)
+    found: list[Expectation] = []
+    filters: list[Filter] = []
+    topics = topic_filter(config) if "kafka_topic" in shape.partitions[0].required else None
+    for tied in shape.tied:
+        match tied.tie:
+            case Tie.TOPICS:
+                topics = mirror_topic_filter(config)
+            case Tie.TABLES:
+                filters.append(jdbc_tables.TableFilter(config).finding)
+            case Tie.TASKS:
+                filters += _of_tasks(tied, config)
+            case _:
+                found += _expectations(tied, config)
+    return Ties(tuple(found), topics, tuple(filters))
 
 
-def _expectation(tied: Tied, config: Mapping[str, str]) -> Expectation | None:
+def _expectations(tied: Tied, config: Mapping[str, str]) -> Iterator[Expectation]:
     key = next((key for key in tied.keys if key in config), tied.keys[0])
     value = config.get(key, tied.default)
-    return None if not value or is_reference(value) else Expectation(tied.field, _RULES[tied.tie], key, value)
+    if not value or is_reference(value):
+        return
+    is_list = tied.tie is Tie.DATABASE
+    values = frozenset(one.strip() for one in value.split(",")) if is_list else frozenset((value,))
+    yield Expectation(tied.field, _RULES[tied.tie], key, value, values, in_any_case=is_list)
+
+
+def _of_tasks(tied: Tied, config: Mapping[str, str]) -> Iterator[Filter]:
+    """Keys of tasks are looked for only if each task has its own offset; what they are is not known here."""
+    key = tied.keys[0]
+    value = config.get(key, "false")
+    if is_reference(value) or value.strip().lower() == "true":
+        return
+
+    def finding(partition: Mapping[str, Any]) -> Finding | None:
+        if tied.field not in partition:
+            return None
+        words = LazyWords(lambda: {"found": show(partition[tied.field]), "key": key, "expected": show(value)})
+        return Finding(_TASK_RULE, f"partition.{tied.field}", words, unread=True)
+
+    yield finding

@@ -1,15 +1,19 @@
-"""Which topics a sink reads: its `topics`, or its `topics.regex` where what Java means by it can be told."""
+"""Which topics a sink or a mirror reads, where what Java means by its patterns can be told."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gitops_connect.model.sensitivity import is_reference
 
 _LONGEST_TOPIC = 249
 """Kafka's own limit (`Topic.MAX_NAME_LENGTH`): such a text is matched quickly, however often it is backtracked over."""
+SINK_TOPIC = "kafka_topic"
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+"""A topic whose name is a pattern for this topic alone."""
 _UNBOUNDED = 3
 """So many `*`, `+` and `{n,}` take a moment at worst, and more of them may take forever."""
 
@@ -30,24 +34,30 @@ _PIECES = re.compile(
 
 @dataclass(slots=True)
 class TopicFilter:
-    """The topics of one sink. `key` is the config key that names them, `value` what it says."""
+    """The topics of one connector. `key` is the config key that names them, `value` what it says; `names` are the
+    topics, if it lists them. `field` is the field of a partition that has the topic, and what ends in `always` is read.
+    """
 
     key: str
     value: str
-    _names: frozenset[str] | None = None
+    names: frozenset[str] | None = None
     _pattern: re.Pattern[str] | None = None
-    _known: dict[str, bool] = field(default_factory=dict)
+    field: str = SINK_TOPIC
+    always: str = ""
+    _known: dict[str, bool] = dataclasses.field(default_factory=dict)
 
     def reads(self, topic: str) -> bool:
-        """False only where the sink certainly does not read that topic."""
+        """False only where the connector certainly does not read that topic."""
         known = self._known.get(topic)
         if known is None:
             known = self._known[topic] = self._match(topic)
         return known
 
     def _match(self, topic: str) -> bool:
-        if self._names is not None:
-            return topic in self._names
+        if self.always and topic.endswith(self.always):
+            return True
+        if self.names is not None:
+            return topic in self.names
         if self._pattern is None or len(topic) > _LONGEST_TOPIC:
             return True
         return self._pattern.fullmatch(topic) is not None
@@ -66,6 +76,27 @@ def topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
     if pattern.strip():
         return TopicFilter("topics.regex", pattern, None, translate(pattern))
     return None
+
+
+def mirror_topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
+    """As `DefaultTopicFilter` has it: a list of patterns, each for a whole name. `topics.exclude` is not looked at; and
+    heartbeats are replicated anyway.
+
+    None where there is no such list, where its value is somewhere else, or where another class filters the topics.
+    """
+    value = config.get("topics", "")
+    filters = config.get("topic.filter.class", _TOPIC_FILTER)
+    if not value.strip() or is_reference(value) or filters.rpartition(".")[2] != _TOPIC_FILTER.rpartition(".")[2]:
+        return None
+    listed = [one.strip() for one in value.split(",")]
+    if all(map(_PLAIN.fullmatch, listed)):
+        return TopicFilter("topics", value, frozenset(listed), field="topic", always=_HEARTBEATS)
+    return TopicFilter("topics", value, None, translate("|".join(listed)), field="topic", always=_HEARTBEATS)
+
+
+_TOPIC_FILTER = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
+_HEARTBEATS = "heartbeats"
+"""`ReplicationPolicy.isHeartbeatsTopic`, with whatever stands before it for a source of a source."""
 
 
 def translate(pattern: str) -> re.Pattern[str] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -107,9 +107,48 @@ def _go(plans: list[Plan], *, asked: bool) -> bool:
 def _carry_out(
     world: World, declared: Declared, plans: list[Plan], report: TextReport
 ) -> tuple[list[CycleOutcome], session.Failures]:
+    from gitops_connect.apply.stopped import StoppedConnectors
     from gitops_connect.reconcile import Conduct, reconcile
+    from gitops_connect.report.left_stopped import left_stopped
     from gitops_connect.report.words import sending_words
 
+    interrupted, stopped = Event(), StoppedConnectors()
+    ended, total, require_shown = 0, sum(len(plan.steps) for plan in plans), _require_one_of(plans)
+
+    def interrupt() -> None:
+        interrupted.set()
+        tell_at_once("interrupted: finishing the steps in hand; once more to stop at once")
+
+    def end_at_once() -> None:
+        for cluster, connector in sorted(stopped.now):
+            tell_at_once(left_stopped(connector, world.cluster(cluster).url[0]))
+
+    with progress("Applying") as update, interruptible(interrupt, end_at_once):
+        update("steps", 0, total)
+        telling = replace(world, say=update)
+
+        def approve(plan: Plan) -> None:
+            require_shown(plan)
+            update("steps", ended, total)  # planning again has shown what it asks Connect
+
+        def listen(outcome: StepOutcome) -> None:
+            nonlocal ended
+            ended += 1
+            tell(report.step(outcome))
+            update("steps", ended, total)
+
+        def follow(sending: SendingProgress) -> None:
+            update(sending_words(sending), sending.done, sending.entries)
+            if not sys.stderr.isatty():
+                tell(sending_words(sending))
+
+        conduct = Conduct(approve, listen, interrupted, follow, stopped)
+        clusters = tuple(plan.cluster for plan in plans)
+        return session.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, conduct))
+
+
+def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
+    """What refuses every plan but those that were shown."""
     shown = {plan.cluster: plan for plan in plans}
 
     def require_shown(plan: Plan) -> None:
@@ -117,27 +156,7 @@ def _carry_out(
         if (plan.digest, plan.fingerprint) != (before.digest, before.fingerprint):
             raise StalePlan("the cluster was changed after the plan was shown: plan again")
 
-    interrupted, ended, total = Event(), count(1), sum(len(plan.steps) for plan in plans)
-
-    def interrupt() -> None:
-        interrupted.set()
-        tell_at_once("interrupted: finishing the steps in hand; once more to stop at once")
-
-    with progress("Applying") as update, interruptible(interrupt):
-        update("steps", 0, total)
-        telling = replace(world, say=update)
-
-        def listen(outcome: StepOutcome) -> None:
-            tell(report.step(outcome))
-            update("steps", next(ended), total)
-
-        def follow(sending: SendingProgress) -> None:
-            update(sending_words(sending), sending.done, sending.entries)
-            if not sys.stderr.isatty():
-                tell(sending_words(sending))
-
-        conduct = Conduct(require_shown, listen, interrupted, follow)
-        return session.each_cluster(tuple(shown), lambda cluster: reconcile(telling, declared, cluster, conduct))
+    return require_shown
 
 
 def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome]) -> ExitCode:

@@ -30,10 +30,10 @@ def ask(question: str) -> str:
 
 def without_secrets(text: str) -> str:
     """`text` as it may be written down: the values that this process has read as secrets are masked."""
-    from gitops_connect.connect.redaction import redact
+    from gitops_connect.model.masking import mask
     from gitops_connect.secrets import values_read
 
-    return redact(text, values_read())
+    return mask(text, values_read())
 
 
 def coloured(stream: IO[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
@@ -13,8 +14,10 @@ from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
 
 if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.names import ClusterName
+    from gitops_connect.model.names import ClusterName, ConnectorName
     from gitops_connect.model.observed import ObservedConnector
+    from gitops_connect.reconcile import Declared
+    from gitops_connect.settings.sections import Settings
     from gitops_connect.world import World
 
 app = typer.Typer(help="Show one thing in full.", no_args_is_help=True, rich_markup_mode=None)
@@ -35,7 +38,8 @@ def connector(
     """Show a connector's state, tasks with their traces, config and ownership."""
     with session.opened(context) as world:
         clusters = session.chosen(world, cluster)
-        found, failures = session.each_cluster(clusters, lambda one: _describe_in(world, one, name))
+        secrets = _DeclaredSecrets(world.settings)
+        found, failures = session.each_cluster(clusters, lambda one: _describe_in(world, one, name, secrets))
     values = [value for value in found if value]
     if values:
         emit(_render(values, output))
@@ -48,7 +52,27 @@ def connector(
     return ExitCode.DONE if values else ExitCode.FAILED
 
 
-def _describe_in(world: World, cluster: ClusterName, name: str) -> dict[str, Any] | None:
+class _DeclaredSecrets:
+    """The config keys that the repository gives a secret. It is read once, and only if the ledger knows none."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def _declared(self) -> Declared | None:
+        from gitops_connect.cli.subject import repository_of
+
+        return repository_of(self._settings)
+
+    def keys(self, cluster: ClusterName, name: ConnectorName) -> frozenset[str]:
+        """Of one connector; none if no repository is set, or if it cannot be read, of which the user is told."""
+        state = self._declared.states.get(cluster) if self._declared is not None else None
+        connectors = state.connectors if state is not None else ()
+        return frozenset(key for one in connectors if one.name == name for key in one.secrets)
+
+
+def _describe_in(world: World, cluster: ClusterName, name: str, secrets: _DeclaredSecrets) -> dict[str, Any] | None:
+    from gitops_connect.model.masking import mask_traces, sensitive_values
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.report.connectors import describe_connector
 
@@ -58,8 +82,10 @@ def _describe_in(world: World, cluster: ClusterName, name: str) -> dict[str, Any
     if observed is None:
         return None
     owned = world.ledger.ownership(cluster).get(observed.name)
-    remembered = frozenset(owned.applied) if owned else frozenset()
-    return describe_connector(cluster, observed, owned, remembered | _passwords(client, observed))
+    secret = frozenset(owned.applied) if owned else secrets.keys(cluster, observed.name)
+    passwords = secret | _passwords(client, observed)
+    safe = mask_traces(observed, sensitive_values(observed.config, passwords))
+    return describe_connector(cluster, safe, owned, passwords)
 
 
 def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -99,6 +100,7 @@ def _look_at_settings(settings: Settings) -> Iterator[Finding]:
     else:
         yield Finding(Verdict.NOTE, "repository", "none is set: [repository] url; commands need a PATH")
     yield _examine("ledger", lambda: _ledger(settings))
+    yield from _secrets(settings)
     if not settings.clusters:
         yield Finding(Verdict.ERROR, "clusters", 'none is set: [clusters.NAME] url = ["http://…:8083"]')
 
@@ -116,7 +118,22 @@ def _ledger(settings: Settings) -> str:
 
     with closing(open_ledger(settings)) as ledger:
         owned = sum(len(ledger.ownership(cluster)) for cluster in settings.clusters)
-    return f"{settings.state.url}, {owned} connectors are ours"
+        return f"{ledger.place}, {owned} connectors are managed"
+
+
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    """Who can write to the repository chooses which of these are sent to a connector."""
+    wide = [f"env = {pattern!r}" for pattern in settings.secrets.env if not pattern.strip("*?")]
+    wide += [f"files = {str(folder)!r}" for folder in settings.secrets.files if _is_wide(folder, settings)]
+    if wide:
+        advice = "whoever can write to the repository can have any of them sent to a connector; allow less"
+        yield Finding(Verdict.NOTE, "secrets", f"[secrets] {', '.join(wide)}: {advice}")
+
+
+def _is_wide(folder: Path, settings: Settings) -> bool:
+    """A directory above the settings file, or above everybody's home."""
+    real = folder.resolve()
+    return settings.folder.resolve().is_relative_to(real) or Path.home().is_relative_to(real)
 
 
 def _look_at_cluster(cluster: ClusterSettings) -> Iterator[Finding]:

@@ -8,16 +8,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 
+def _nothing() -> None:
+    """Nothing to say before the end."""
+
+
 @contextmanager
-def interruptible(first: Callable[[], None]) -> Iterator[None]:
-    """Call `first` at the first signal. It runs between any two instructions, and must not wait for a lock."""
+def interruptible(first: Callable[[], None], second: Callable[[], None] = _nothing) -> Iterator[None]:
+    """Call `first` at the first signal; at the second, call `second` and end the process, whatever `second` raises.
+
+    Both run between any two instructions of the main thread, and must not wait for a lock, nor import.
+    """
     seen = False
 
     def handle(number: int, _frame: object) -> None:
         nonlocal seen
         if seen:
             signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+            try:
+                second()
+            finally:
+                signal.raise_signal(number)
         seen = True
         first()
 

@@ -35,11 +35,16 @@ class TextFormatter(logging.Formatter):
         return "\n".join(filter(None, [line, _traceback(self, record)]))
 
 
+def formatter(log_format: LogFormat) -> logging.Formatter:
+    """What writes a record in that format."""
+    return JsonFormatter() if log_format is LogFormat.JSON else TextFormatter()
+
+
 @contextmanager
 def logging_to_stderr(log_format: LogFormat) -> Iterator[None]:
     """Send log records to stderr: ours, and those of libraries from warnings on. Afterwards all is as before."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if log_format is LogFormat.JSON else TextFormatter())
+    handler.setFormatter(formatter(log_format))
     root, ours = logging.getLogger(), logging.getLogger("gitops_connect")
     before = ours.level
     root.addHandler(handler)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName, ConnectorName
     from gitops_connect.model.offsets import OffsetPatch
     from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+    from gitops_connect.model.shapes import Shape
+    from gitops_connect.model.units import SkipLimits
     from gitops_connect.report.manifests import CheckedManifest
     from gitops_connect.settings.sections import Settings
 
@@ -122,11 +124,13 @@ def _on_spark(
     from gitops_connect.cli.large_checks import OFFENDERS
     from gitops_connect.large_changes.questions import Question
     from gitops_connect.model.diagnostics import Location
+    from gitops_connect.plan.offsets import described
 
     question = Question(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.standing)
     offenders = asked.report / OFFENDERS if asked.report is not None else None
     (verdict,) = desk.ask([question], offenders=offenders)
     refused = () if verdict.difference is None else refusals_of(subject, asked.kind, verdict.difference, settings)
+    difference = None if verdict.difference is None else described(verdict.difference, shape_for(subject))
     return replace(
         _checked(asked, subject),
         entries=verdict.entries,
@@ -134,7 +138,7 @@ def _on_spark(
         diagnostics=verdict.diagnostics,
         counts=verdict.counts,
         errors=verdict.errors,
-        difference=verdict.difference,
+        difference=difference,
         distribution=verdict.distribution,
         acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
         spark=desk.where,
@@ -159,20 +163,27 @@ def _checked(asked: Asked, subject: Subject) -> CheckedManifest:
 
 def review_of(subject: Subject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
     """What an operation with these offsets would do to those that stand (none, where none are known)."""
-    from gitops_connect.model.shapes import shape_of
     from gitops_connect.plan.offsets import review
 
+    live = subject.context.live or {}
+    return review(_operation(subject, kind, offsets), live, shape_for(subject), _max_skip(subject, settings))
+
+
+def shape_for(subject: Subject) -> Shape | None:
+    """The shape of the connector's class and config; None if they are not known."""
+    from gitops_connect.model.shapes import shape_of
+
     context: ManifestContext = subject.context
-    shape = shape_of(context.config, context.schema) if context.config is not None else None
-    return review(_operation(subject, kind, offsets), context.live or {}, shape, _max_skip(subject, settings))
+    return shape_of(context.config, context.schema) if context.config is not None else None
 
 
 def refusals_of(
     subject: Subject, kind: OperationKind, difference: Difference, settings: Settings
 ) -> tuple[Refusal, ...]:
     """Why an operation that makes this difference would be refused."""
-    from gitops_connect.plan.offsets import refusals
+    from gitops_connect.plan.offsets import described, refusals
 
+    difference = described(difference, shape_for(subject))
     return tuple(refusals(_operation(subject, kind, {}), difference, _max_skip(subject, settings)))
 
 
@@ -185,9 +196,13 @@ def _operation(subject: Subject, kind: OperationKind, offsets: OffsetPatch) -> O
     return Operation(OperationName("-"), subject.context.connector, kind, digest([]), Revision(""), offsets)
 
 
-def _max_skip(subject: Subject, settings: Settings) -> int:
-    known = subject.cluster is not None and subject.cluster in settings.clusters
-    return settings.clusters[subject.cluster].max_skip if known and subject.cluster is not None else 0
+def _max_skip(subject: Subject, settings: Settings) -> SkipLimits:
+    """The limits of the connector's cluster; all 0 if the cluster is not known."""
+    from gitops_connect.model.units import Unit
+
+    if subject.cluster is None or subject.cluster not in settings.clusters:
+        return dict.fromkeys(Unit, 0)
+    return settings.clusters[subject.cluster].max_skip.limits
 
 
 def _needed(reviewed: Review | None, verdict: ManifestVerdict) -> tuple[Acknowledgement, ...]:

@@ -53,8 +53,5 @@ Folder = Annotated[
     Path | None,
     typer.Argument(metavar="[PATH]", help="A folder to read as it is, in place of \\[repository]."),
 ]
-DriftExitcode = Annotated[
-    bool, typer.Option("--drift-exitcode", help="Exit with 3 where a cluster was changed since it was applied.")
-]
 ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Format of the output.")]
 AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]

@@ -11,7 +11,7 @@ import typer
 from gitops_connect.cli import session
 from gitops_connect.cli.console import coloured, emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import AllOffsets, Clusters, DriftExitcode, Folder, PlanOutput
+from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,9 @@ def plan(
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 where there are changes.")
     ] = False,
-    drift_exitcode: DriftExitcode = False,
+    drift_exitcode: Annotated[
+        bool, typer.Option("--drift-exitcode", help="Exit with 3 where a cluster was changed since it was applied.")
+    ] = False,
     all_offsets: AllOffsets = False,
 ) -> int:
     """Show what apply would do. Changes nothing."""

@@ -11,7 +11,7 @@ import typer
 
 from gitops_connect.cli import session
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
-from gitops_connect.cli.interrupts import interruptible
+from gitops_connect.cli.interrupts import interruptible, tell_at_once
 
 if TYPE_CHECKING:
     from gitops_connect.daemon.daemon import Daemon
@@ -23,13 +23,22 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="One cycle over each cluster, then end.")] = False,
 ) -> int:
     """Follow the repository, and keep the clusters as it says."""
-    from gitops_connect.cli.logs import logging_to_stderr
+    from gitops_connect.cli.logs import formatter, logging_to_stderr
+    from gitops_connect.daemon import events
     from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.world import open_source
 
     with session.opened(context) as world, closing(open_source(world.settings, path=None)) as source:
         daemon = Daemon(world, source, once=once)
-        with logging_to_stderr(world.settings.daemon.log_format), interruptible(daemon.stop):
+        log_format = world.settings.daemon.log_format
+        writer = formatter(log_format)
+
+        def end_at_once() -> None:
+            for cluster, connector in sorted(daemon.stopped.now):
+                record = events.left_stopped(cluster, connector, world.cluster(cluster).url[0])
+                tell_at_once(writer.format(record))
+
+        with logging_to_stderr(log_format), interruptible(daemon.stop, end_at_once):
             daemon.run()
         code = _exit_code(daemon) if once else ExitCode.DONE
         if daemon.is_looking:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BLOCK = 256 * 1024
 _FIRST = 10
 """As many of those that are too many are shown."""
-_BODY = (".json", ".yaml", ".yml")
+_YAML = (".yaml", ".yml")
 _LINES = (".jsonl", ".ndjson")
 
 
@@ -37,8 +37,8 @@ class Saving:
     force: bool
 
     def __post_init__(self) -> None:
-        if self.file.suffix not in (*_BODY, *_LINES):
-            raise UsageError(f"{self.file} is to hold JSON: name it *.json, or *.jsonl for an entry a line")
+        if self.file.suffix not in (".json", *_YAML, *_LINES):
+            raise UsageError(f"{self.file} has no format: name it *.json or *.yaml, or *.jsonl for an entry a line")
         refuse_old(self.file, force=self.force)
 
 
@@ -75,7 +75,7 @@ def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
     from gitops_connect.model.large_manifests import SavedOffsets
 
     if not isinstance(found, SavedOffsets):
-        emit(_listed(found, output))
+        emit(listed(found, output))
         return
     match output:
         case TableOutput.TABLE:
@@ -96,11 +96,13 @@ def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
 
     file, is_lines = saving.file, saving.file.suffix in _LINES
     if not isinstance(found, SavedOffsets):
-        text = json_lines(found) if is_lines else _listed(found, TableOutput.JSON)
-        write_new(file, text, force=saving.force)
+        body = TableOutput.YAML if file.suffix in _YAML else TableOutput.JSON
+        write_new(file, json_lines(found) if is_lines else listed(found, body), force=saving.force)
     elif is_lines:
         with new_file(file, force=saving.force) as aside:
             shutil.move(found.path, aside)
+    elif file.suffix in _YAML:
+        raise UsageError(f"{found.entries:,} offsets are too many for YAML: --save {file.with_suffix('.jsonl')}")
     else:
         write_new(file, _body(found), force=saving.force)
     count = found.entries if isinstance(found, SavedOffsets) else len(found)
@@ -109,7 +111,8 @@ def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
         tell("note: a manifest has at least one entry; to take all offsets away, write operation: reset")
 
 
-def _listed(found: Offsets, output: TableOutput) -> str:
+def listed(found: Offsets, output: TableOutput) -> str:
+    """All of them, as `offsets get` prints them."""
     from gitops_connect.model.offsets import to_json
     from gitops_connect.report.table import as_json, as_yaml
 

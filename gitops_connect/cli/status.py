@@ -1,8 +1,8 @@
-"""`gitops-connect status`: every connector, as declared and as it is."""
+"""`gitops-connect status`: every connector, whether Git is applied to it, and whether it works."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,14 @@ from gitops_connect.cli import session
 from gitops_connect.cli.console import emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
-from gitops_connect.cli.options import Clusters, DriftExitcode, Folder, ListOutput, TableOutput
+from gitops_connect.cli.options import Clusters, Folder, ListOutput, TableOutput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.model.health import UnhealthyConnector
+    from gitops_connect.model.names import ConnectorName
     from gitops_connect.reconcile import Proposal
     from gitops_connect.report.status import ConnectorStatus
     from gitops_connect.world import World
@@ -23,32 +28,50 @@ def status(
     path: Folder = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
-    drift_exitcode: DriftExitcode = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 1 unless every connector is in sync and healthy.")
+    ] = False,
 ) -> int:
-    """Show each connector: is it as declared, and does it work?"""
+    """Show each connector: is Git applied to it, and does it work?
+
+    Connectors that are paused or stopped as declared count as healthy. Unmanaged ones are shown and not judged.
+    """
+    from gitops_connect.plan.health import find_unhealthy
+    from gitops_connect.report.health import hints
+    from gitops_connect.report.printable import escaped
     from gitops_connect.report.status import HEADERS, unplaced
 
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, session.chosen(world, cluster))
-        statuses = [status for proposal in made for status in _statuses(proposal)]
+        folder = session.shown_folder(world.settings, path)
+        documents = declared.diagnostics.under(folder)
+        unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
+        statuses = [
+            status
+            for proposal, found in zip(made, unhealthy_ones, strict=True)
+            for status in _statuses(proposal, found, documents, folder)
+        ]
         lines = [_revisions(world, proposal) for proposal in made]
-        lines += [line for proposal in made for line in unplaced(proposal.plan, statuses)]
+    lost = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
     emit(listing(HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
-    only_planned = sum(len(proposal.diagnostics.errors) for proposal in made)
-    for line in (*lines, *_problems(len(declared.diagnostics.errors), only_planned)):
+    errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
+    more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
+    for line in (*lines, *lost, *_problems(errors, only_planned), *more):
         tell(line)
     if failures:
         return session.worst(failures)
-    drifted = any(proposal.plan.drifted for proposal in made)
-    return ExitCode.DRIFT if drift_exitcode and drifted else ExitCode.DONE
+    is_fine = all(one.is_fine for one in statuses) and not (lost or errors or only_planned)
+    return ExitCode.FAILED if exit_code and not is_fine else ExitCode.DONE
 
 
-def _statuses(proposal: Proposal) -> list[ConnectorStatus]:
-    from gitops_connect.report.status import connector_statuses
+def _statuses(
+    proposal: Proposal, unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector], documents: Diagnostics, folder: str
+) -> list[ConnectorStatus]:
+    from gitops_connect.report.status import connector_statuses, problems_by_connector
 
-    desired = proposal.situation.desired
-    declared = {connector.name: connector for connector in desired.connectors}
-    return connector_statuses(proposal.plan, declared, desired.held, proposal.situation.observed)
+    desired, observed = proposal.situation.desired, proposal.situation.observed
+    problems = problems_by_connector(desired, documents, proposal.diagnostics.under(folder))
+    return connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
 
 
 def _revisions(world: World, proposal: Proposal) -> str:

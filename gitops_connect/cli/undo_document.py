@@ -161,11 +161,13 @@ def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tup
 
 def require_effect(record: OperationRecord) -> None:
     """Raises Stalled where there is nothing to undo."""
-    from gitops_connect.model.operations import OperationState
+    from gitops_connect.model.operations import NOTHING_SENT, OperationState
 
     if record.state in (OperationState.INTENDED, OperationState.FAILED):
         why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
         raise Stalled(f"{record.name} never had an effect{why}, so there is nothing to undo")
+    if record.before is None and record.message == NOTHING_SENT:
+        raise Stalled(f"{record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo")
     if record.before is None:
         raise Stalled(
             f"what stood before {record.name} is not known: it was not applied with this ledger, which saved nothing"

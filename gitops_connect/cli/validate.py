@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
@@ -16,8 +17,13 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitops_connect.cli.progress import Update
     from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.model.history import OperationHistory
+    from gitops_connect.model.names import ClusterName
+    from gitops_connect.offset_changes import ManifestsChecked
     from gitops_connect.reconcile import Declared
     from gitops_connect.settings.sections import Settings
 
@@ -28,35 +34,59 @@ def validate(
     output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Format of the output.")] = ProblemOutput.TEXT,
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the Connect clusters.")] = False,
 ) -> int:
-    """Check the documents of a repository, and their configs against the clusters that can be reached."""
+    """Check the documents of a repository, and their configs against the clusters that can be reached.
+
+    Offset changes that were applied are not checked again. Without a ledger, what may be history is only noted.
+    """
     settings = session.settings_of(context)
     with progress("Validating") as update:
         update("reading the repository")
         declared = session.declared_in(settings, path)
         update("checking offset manifests")
-        diagnostics = declared.diagnostics + _check_manifests(settings, declared, update)
+        checked = _check_manifests(settings, declared, update)
+        diagnostics = declared.diagnostics + checked.diagnostics
         update("asking the clusters")
         if not offline:
-            diagnostics += _ask_clusters(settings, declared)
+            diagnostics += _ask_clusters(settings, declared, update)
     folder = session.shown_folder(settings, path)
-    emit(_render(diagnostics.under(folder), declared.documents, output))
+    shown = replace(checked, diagnostics=diagnostics.under(folder))
+    emit(_render(shown, declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
-def _check_manifests(settings: Settings, declared: Declared, update: Update) -> Diagnostics:
+def _check_manifests(settings: Settings, declared: Declared, update: Update) -> ManifestsChecked:
     from gitops_connect.large_changes.asking import Spark
     from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.offset_changes import check_manifests
+    from gitops_connect.offset_changes import ManifestsChecked, check_manifests
     from gitops_connect.world import open_spark
 
-    found = Diagnostics()
+    found, skipped = Diagnostics(), 0
+    histories, why_not = _histories(settings, declared)
     with closing(open_spark(settings)) as sessions:
-        for desired in declared.states.values():
-            found += check_manifests(Spark(sessions, update), declared.checkout, desired)
-    return found
+        for cluster, desired in declared.states.items():
+            checked = check_manifests(Spark(sessions, update), declared.checkout, desired, histories[cluster])
+            found, skipped = found + checked.diagnostics, skipped + checked.skipped
+    if found.notes:
+        tell(f"note: whether the offset changes with notes were applied before is not known: {why_not}")
+    return ManifestsChecked(found, skipped)
 
 
-def _ask_clusters(settings: Settings, declared: Declared) -> Diagnostics:
+def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OperationHistory], str]:
+    """What the ledger knows of each cluster's offset changes, and why that may not be all. It is never created."""
+    from gitops_connect.model.history import OperationHistory
+    from gitops_connect.world import read_ledger
+
+    nothing = {cluster: OperationHistory() for cluster in declared.states}
+    if not any(desired.declares_operations for desired in declared.states.values()):
+        return nothing, ""
+    try:
+        known = read_ledger(settings, declared.states)
+    except GitopsConnectError as error:
+        return nothing, str(error)
+    return known, "the ledger has no record of them; if they were, run `gitops-connect ledger adopt NAME`"
+
+
+def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Diagnostics:
     """Connect's own validation of each config. A cluster that does not answer is told of, and no file is blamed."""
     import os
 
@@ -67,13 +97,15 @@ def _ask_clusters(settings: Settings, declared: Declared) -> Diagnostics:
     from gitops_connect.world import SystemClock
 
     diagnostics = Diagnostics()
+    clock = SystemClock()
     for name, cluster in settings.clusters.items():
-        client = ConnectClient(cluster, SystemClock())
+        client = ConnectClient(cluster, clock)
         try:
-            resolved = resolve(declared.states[name], settings.secrets, os.environ)
+            resolved = resolve(declared.states[name], settings, os.environ)
             client.info()
             whole = [one for one in resolved.desired.connectors if one.name not in resolved.unresolved]
-            diagnostics += resolved.diagnostics + connect.validate(client, whole).diagnostics
+            options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
+            diagnostics += resolved.diagnostics + connect.validate(client, whole, options).diagnostics
         except GitopsConnectError as error:
             tell(f"note: not checked against cluster {name}: {error}")
         finally:
@@ -81,14 +113,16 @@ def _ask_clusters(settings: Settings, declared: Declared) -> Diagnostics:
     return diagnostics
 
 
-def _render(diagnostics: Diagnostics, documents: int, output: ProblemOutput) -> str:
+def _render(checked: ManifestsChecked, documents: int, output: ProblemOutput) -> str:
     from gitops_connect.report import problems, sarif
 
+    diagnostics, skipped = checked.diagnostics, checked.skipped
     match output:
         case ProblemOutput.TEXT:
-            return problems.problems_text(diagnostics, coloured=coloured(sys.stdout), documents=documents)
+            colour = coloured(sys.stdout)
+            return problems.problems_text(diagnostics, coloured=colour, documents=documents, skipped=skipped)
         case ProblemOutput.JSON:
-            return problems.problems_json(diagnostics, documents=documents)
+            return problems.problems_json(diagnostics, documents=documents, skipped=skipped)
         case ProblemOutput.SARIF:
             return sarif.render(diagnostics)
         case _:

@@ -8,12 +8,11 @@ in docs/connect.md says the same for people.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.connect.redaction import redact
+from gitops_connect.connect.decoding import decode
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -29,6 +28,7 @@ from gitops_connect.errors import (
     Rejected,
     Unauthorized,
 )
+from gitops_connect.model.masking import mask
 
 ONCE, FEW, PATIENT = 1, 5, 8
 """How often a request is sent: never again; through a worker's hiccup; through a rebalance."""
@@ -121,12 +121,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, from which worker, and where it points to if it is a redirection."""
+    """What came back, from which worker, and its target if it is a redirection.
+
+    `exceeded` is the limit (bytes) that the body of a success is larger than; None if `body` is all of it.
+    """
 
     worker: str
     status: int
     body: bytes = field(repr=False)
     location: str = ""
+    exceeded: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +154,16 @@ class Refusal:
 
 def read(request: Request, answer: Answer, secrets: frozenset[str] = frozenset()) -> Accepted | Refusal:
     """Tell what the answer means. `secrets` (ours) and those of the request are in no message."""
+    reading = _Reading(request, answer, secrets | request.secrets)
+    if answer.exceeded is not None:
+        return reading.too_large(answer.exceeded)
     try:
-        parsed = json.loads(answer.body) if answer.body else None
+        parsed = decode(answer.body) if answer.body else None
         is_json = True
     except ValueError:
         parsed, is_json = None, False
     if 200 <= answer.status < 300 and is_json:
         return Accepted(parsed)
-    reading = _Reading(request, answer, secrets | request.secrets)
     if isinstance(parsed, dict) and "error_code" in parsed and "message" in parsed:
         return reading.by_words(str(parsed["message"]))
     return reading.by_status()
@@ -217,6 +223,13 @@ class _Reading:
             case _:
                 return Refusal(ConnectRefused(self._quote(words)))
 
+    def too_large(self, limit: int) -> Refusal:
+        """A success whose body is longer than anything that is read."""
+        words = f"its answer is larger than {limit:,} bytes; if that is what it should be, raise max_answer"
+        if self.request.effect:
+            return Refusal(OutcomeUnknown(f"{self._foreign(words)}; it may have happened all the same"))
+        return Refusal(ConnectRefused(self._foreign(words)))
+
     def by_status(self) -> Refusal:
         """Something else has answered: a proxy, a login page, Jetty before Connect is up, or half of an answer."""
         match self.answer.status:
@@ -248,10 +261,11 @@ class _Reading:
         return f"{self.request}: HTTP {self.answer.status} from {self.answer.worker}: {what}"
 
     def _show(self, text: str) -> str:
-        """Without secrets, without what only Connect's developers need, and not endless."""
-        text = _JAVA_CLASSES.sub("", redact(text, self.secrets))
+        """Without secrets, control characters and what only Connect's developers need, and not endless."""
+        text = _JAVA_CLASSES.sub("", mask(text, self.secrets))
         for tail in _TAILS:
             text = text.split(tail)[0]
+        text = "".join(character if character.isprintable() or character == "\n" else " " for character in text)
         return text if len(text) <= _LONGEST_WORDS else text[:_LONGEST_WORDS] + "…"
 
 

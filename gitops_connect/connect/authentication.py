@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from gitops_connect.connect.redaction import redact
 from gitops_connect.errors import UsageError
+from gitops_connect.model.masking import mask
 from gitops_connect.settings.sections import ClusterSettings
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""`token` of RFC 9110, section 5.6.2."""
+_OWN_HEADERS = {"connection", "content-length", "content-type", "host", "te", "transfer-encoding", "upgrade"}
+"""They say how the request itself is sent: a wrong one has both sides wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +37,19 @@ def _address(url: str, where: str) -> str:
     except ValueError:
         complete, parts = False, urlsplit("")
     if not complete:
-        raise UsageError(f"{where}: expected an address such as https://connect.example:8083, found {redact(url)!r}")
+        raise UsageError(
+            f"{where}: expected an address such as https://connect.example:8083, found {mask(_shown(url))!r}"
+        )
     if "@" in parts.netloc:
         raise UsageError(f"{where}: a user name in an address is shown in logs; set username and password in its place")
     if parts.query or parts.fragment:
-        raise UsageError(f"{where}: {redact(url)!r} has a query or a fragment, which the address of a worker has not")
+        raise UsageError(f"{where}: {mask(_shown(url))!r} is followed by a query or a fragment: remove it")
     return url.rstrip("/")
+
+
+def _shown(url: str) -> str:
+    """Without what may hold a token."""
+    return re.split(r"[?#]", url)[0]
 
 
 def check_authentication(settings: ClusterSettings) -> None:
@@ -53,6 +66,9 @@ def check_authentication(settings: ClusterSettings) -> None:
     ]
     if len(named) > 1:
         raise UsageError(f"{where}: {' and '.join(named)} exclude one another; keep one of them")
+    for name in settings.headers:
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise UsageError(f"{where} headers: {name!r} is no header that can be set; remove it")
     if settings.password is not None and settings.username is None:
         raise UsageError(f"{where}: there is a password and no username")
     if settings.client_key is not None and settings.client_certificate is None:

@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 from gitops_connect.connect import wire
 from gitops_connect.connect.answers import Request
-from gitops_connect.connect.redaction import redact, sensitive_values
 from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.masking import mask, mask_traces, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
@@ -102,7 +102,7 @@ class ConnectClient:
         secrets = sensitive_values(config, sensitive)
         verdict = self._read(wire.parse_verdict, Request("PUT", path, dict(config), secrets=secrets))
         secrets |= sensitive_values(config, verdict.sensitive)
-        errors = {key: tuple(redact(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
+        errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)
 
     def sensitive_keys(self, class_name: str) -> frozenset[str]:
@@ -215,10 +215,6 @@ def _quoted(segment: str) -> str:
 
 
 def _without_secrets(connector: ObservedConnector) -> ObservedConnector:
-    """Plugins quote their config in stack traces."""
-    failed = [task for task in connector.tasks if task.trace]
-    if not connector.trace and not failed:
+    if not connector.trace and not any(task.trace for task in connector.tasks):
         return connector
-    secrets = sensitive_values(connector.config)
-    tasks = tuple(replace(task, trace=redact(task.trace, secrets)) for task in connector.tasks)
-    return replace(connector, trace=redact(connector.trace, secrets), tasks=tasks)
+    return mask_traces(connector, sensitive_values(connector.config))

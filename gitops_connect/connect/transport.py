@@ -15,11 +15,11 @@ from itertools import chain
 from typing import Any
 
 import requests
-from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 from gitops_connect.connect.answers import Accepted, Answer, Refusal, Request, read
 from gitops_connect.connect.authentication import Identity, check_addresses, check_authentication, identify
+from gitops_connect.connect.deadline import Deadline, DeadlineAdapter
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.sections import ClusterSettings
@@ -31,6 +31,10 @@ PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 
 _PIECE = 64 * 1024
 """Bytes of an answer that are read at once."""
+_LONGEST_REFUSAL = 1024 * 1024
+"""Bytes that are read of an answer which is no success: what Connect says of an error is far shorter."""
+_STREAMED = 64
+"""Offsets that go into a file as they come may be so many times as large as an answer that is held."""
 
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Za-z ]+)")
 _TLS = re.compile(r"\[(?:SSL|X509)[^\]]*\][^(]*")
@@ -56,6 +60,11 @@ class Large:
     take: Callable[[Iterator[bytes]], Any]
 
 
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """No redirect is followed, and a target that cannot be parsed must not raise."""
+
+
 class Transport:
     """The workers of one cluster. May be used by as many threads at once as `parallelism` says, and by more."""
 
@@ -67,9 +76,9 @@ class Transport:
         self._clock = clock
         self._preferred = 0
         self._proxies = {worker: get_environ_proxies(worker) for worker in self._workers}
-        self._session = requests.Session()
+        self._session = _Session()
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
-        adapter = HTTPAdapter(pool_connections=len(self._workers), pool_maxsize=max(1, settings.parallelism))
+        adapter = DeadlineAdapter(pool_connections=len(self._workers), pool_maxsize=max(1, settings.parallelism))
         self._session.mount("http://", adapter)
         self._session.mount("https://", adapter)
 
@@ -132,7 +141,18 @@ class Transport:
             request.method, worker, headers={**headers, **identity.headers}, data=body
         ).prepare()
         prepared.url = worker + request.path  # set here, as `prepare` would take `..` in a connector's name for a step
-        response = self._session.send(
+        with Deadline(self._settings.timeout) as deadline:
+            try:
+                with self._sent(prepared, worker) as response:
+                    return self._receive(worker, response, deadline, large)
+            except requests.RequestException as error:
+                if deadline.expired:
+                    raise requests.ReadTimeout(error) from error
+                raise
+
+    def _sent(self, prepared: requests.PreparedRequest, worker: str) -> requests.Response:
+        """The answer up to its headers."""
+        return self._session.send(
             prepared,
             timeout=(min(CONNECT_TIMEOUT, self._settings.timeout), self._settings.timeout),
             verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
@@ -141,15 +161,23 @@ class Transport:
             allow_redirects=False,
             stream=True,
         )
-        with response:
-            status, location = response.status_code, response.headers.get("Location", "")
-            if large is None:
-                return Answer(worker, status, response.content, location)
-            content = response.iter_content(_PIECE)
-            begin, is_all = _held(content, large.limit)
-            if is_all or not 200 <= status < 300:
-                return Answer(worker, status, begin, location)
-            return Accepted(large.take(chain([begin], content)))
+
+    def _receive(
+        self, worker: str, response: requests.Response, deadline: Deadline, large: Large | None
+    ) -> Answer | Accepted:
+        status, location = response.status_code, response.headers.get("Location", "")
+        most = self._settings.max_answer
+        if not 200 <= status < 300:
+            body, _ = _held(_pieces(response, deadline), _LONGEST_REFUSAL)
+            return Answer(worker, status, body, location)
+        if large is None:
+            body, is_all = _held(_pieces(response, deadline), most)
+            return Answer(worker, status, body, location, None if is_all else most)
+        content = _pieces(response, deadline, _STREAMED * most)
+        begin, is_all = _held(content, large.limit)
+        if is_all:
+            return Answer(worker, status, begin, location)
+        return Accepted(large.take(chain([begin], content)))
 
     def _certificate(self) -> str | tuple[str, str] | None:
         certificate, key = self._settings.client_certificate, self._settings.client_key
@@ -182,6 +210,19 @@ class Transport:
         if found := _ERRNO.search(text):
             return f"cannot be reached: {found[1].strip()}"
         return "broke the connection off without a whole answer"
+
+
+def _pieces(response: requests.Response, deadline: Deadline, most: int | None = None) -> Iterator[bytes]:
+    """The body, decompressed, as it comes. Raises requests.ReadTimeout, and ConnectRefused after `most` bytes."""
+    received = 0
+    for piece in response.iter_content(_PIECE):
+        received += len(piece)
+        deadline.received(len(piece))
+        if most is not None and received > most:
+            raise ConnectRefused(f"the offsets are larger than {most:,} bytes ({_STREAMED} times max_answer)")
+        yield piece
+    if deadline.expired:  # a body without a length ends where its connection was cut
+        raise requests.ReadTimeout("the whole answer took too long")
 
 
 def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:

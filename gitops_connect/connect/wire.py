@@ -36,7 +36,7 @@ from gitops_connect.model.validation import ConfigVerdict, Plugin
 UNKNOWN_VERSION = ConnectVersion(0, 0)
 """What stands for a version that cannot be read: older than all, so that nothing new is asked of such a worker."""
 
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.]?([a-z]+))?")
+_VERSION = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?(?:[-.]?([a-z]+))?")
 _CONFLUENT = {"ccs", "ce", "cp"}
 _KAFKA_OF_CONFLUENT = {5: (2, 0), 6: (2, 6), 7: (3, 0), 8: (4, 0)}
 _INITIAL_STATES = {
@@ -44,6 +44,7 @@ _INITIAL_STATES = {
     TargetState.PAUSED: "PAUSED",
     TargetState.STOPPED: "STOPPED",
 }
+_UNCHECKED = re.compile(r"\bmanages? offsets externally\b|\bmanaged externally\b")
 _ALL_DONE = re.compile(r"The offsets for this connector have been (?:altered|reset) successfully\.?")
 
 
@@ -160,19 +161,28 @@ def parse_plugins(body: Any) -> tuple[Plugin, ...]:
 
 
 def parse_verdict(body: Any) -> ConfigVerdict:
-    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`). A key that is not defined has no definition."""
+    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`).
+
+    A key that is not defined has no definition; one that is defined and that the plugin's own `validate` leaves out has
+    no value (`AbstractHerder.generateResult`).
+    """
     configs = _mapping(body, "the verdict").get("configs")
     if not isinstance(configs, list):
         raise Unreadable("there is no list of configs in the verdict")
     errors, sensitive, defined = {}, set(), set()
     for item in configs:
-        value = _mapping(_mapping(item, "a config").get("value"), "the value of a config")
-        key = str(value.get("name", ""))
-        if messages := tuple(str(message) for message in value.get("errors") or ()):
+        config = _mapping(item, "a config")
+        definition = _mapping(config.get("definition") or {}, "the definition of a config")
+        value = _mapping(config.get("value") or ({} if definition else None), "the value of a config")
+        key = str(value.get("name") or definition.get("name", ""))
+        messages = value.get("errors") or []
+        if not isinstance(messages, list):
+            raise Unreadable("the errors of a config are no list")
+        if messages := tuple(str(message) for message in messages):
             errors[key] = messages
-        if definition := item.get("definition"):
+        if definition:
             defined.add(key)
-            sensitive |= {key} if _mapping(definition, "a definition").get("type") == "PASSWORD" else set()
+            sensitive |= {key} if definition.get("type") == "PASSWORD" else set()
     return ConfigVerdict(errors, frozenset(sensitive), frozenset(defined))
 
 
@@ -239,6 +249,11 @@ def parse_warning(body: Any) -> str:
     if not isinstance(message, str):
         raise Unreadable("there is no message in the answer to a change of offsets")
     return "" if _ALL_DONE.fullmatch(message) else message
+
+
+def is_unchecked(warning: str) -> bool:
+    """True for Connect's warning that a class does not implement `alterOffsets`, so that nothing checked the change."""
+    return _UNCHECKED.search(warning) is not None
 
 
 def unaddressable(name: str) -> str | None:

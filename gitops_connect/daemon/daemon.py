@@ -21,11 +21,12 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
 from gitops_connect import __version__
+from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
 from gitops_connect.daemon.cadence import Cadence
 from gitops_connect.daemon.following import Following
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Conduct, Declared, reconcile
@@ -52,6 +53,7 @@ class Turn:
     spoke_at: float = float("-inf")
     diagnostics: events.News = field(default_factory=events.News)
     notes: events.News = field(default_factory=events.News)
+    unhealthy: frozenset[ConnectorName] = frozenset()
 
 
 class _Over(Enum):
@@ -83,6 +85,8 @@ class Daemon:
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
         self.told_to_stop = False
+        self.stopped = StoppedConnectors()
+        """The connectors that the steps in hand have stopped and not resumed yet."""
         # Two instances, as a job that says "again at once" may be begun before its executor has noted its end.
         defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
         threads = {"default": ThreadPoolExecutor(len(self._turns) + 2)}
@@ -228,7 +232,8 @@ class Daemon:
             events.sending(cluster, declared.revision, sending)
 
         try:
-            return reconcile(self._world, declared, cluster, Conduct(begin, listen, self._interrupted, follow))
+            conduct = Conduct(begin, listen, self._interrupted, follow, self.stopped)
+            return reconcile(self._world, declared, cluster, conduct)
         except Exception as error:  # an error of the world, or a bug: the caller tells which
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
             return _Stopped() if was_left_behind else error
@@ -249,6 +254,7 @@ def _tell_of(outcome: CycleOutcome, turn: Turn, declared: Declared) -> None:
         events.diagnosed(diagnostic, outcome.cluster)
     for connector, message in turn.notes.of(events.notes(outcome.plan)):
         events.noted(outcome.cluster, connector, message)
+    turn.unhealthy = events.health_seen(outcome.plan, turn.unhealthy)
 
 
 def _tell_of_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:

@@ -10,11 +10,14 @@ from collections.abc import Hashable, Iterable
 from typing import TypeVar, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Declared
 from gitops_connect.report import offsets
+from gitops_connect.report.health import problem_words, remedy
+from gitops_connect.report.left_stopped import left_stopped as words_of_left_stopped
 from gitops_connect.report.words import is_warned_of
 
 log = logging.getLogger("gitops_connect")
@@ -80,13 +83,40 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
     return [
         *(("", warning) for warning in plan.warnings),
         *((connector.name, note) for connector in plan.connectors for note in connector.notes),
+        *((step.connector, f"offsets: {one.message}") for step in plan.steps for one in step.offset_effects),
         *((one.connector, offsets.waits(one)) for one in waiting),
     ]
 
 
 def noted(cluster: ClusterName, connector: str, message: str) -> None:
-    """Something that no step mends, such as a connector that has failed."""
+    """Something that no step fixes, such as a connector that is kept although it is no longer declared."""
     _say(logging.WARNING, "note", cluster=cluster, connector=connector, message=message)
+
+
+def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
+    """Tell which connectors have become unhealthy since `before`, and which have recovered. Returns the unhealthy ones.
+
+    A connector that the cluster did not report stays what it was.
+    """
+    unread = before.intersection(plan.unread)
+    now = frozenset(one.name for one in plan.unhealthy) | unread
+    for one in plan.unhealthy:
+        if one.name not in before:
+            unhealthy(plan.cluster, one)
+    for name in sorted(before - now):
+        recovered(plan.cluster, name)
+    return now
+
+
+def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
+    """A declared or managed connector has stopped working: one event, however long that lasts."""
+    hint = remedy(one.name) if one.failures else None
+    _say(logging.WARNING, "unhealthy", cluster=cluster, connector=one.name, message=problem_words(one), hint=hint)
+
+
+def recovered(cluster: ClusterName, connector: ConnectorName) -> None:
+    """The end of `unhealthy`."""
+    _say(logging.INFO, "recovered", cluster=cluster, connector=connector)
 
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
@@ -135,6 +165,7 @@ def cycle_ended(outcome: CycleOutcome, seconds: float) -> None:
         **{result.value: sum(step.result is result for step in outcome.steps) for result in Result},
         drifted=len(outcome.plan.drifted),
         waiting=len(offsets.waiting(outcome.plan)),
+        unhealthy=len(outcome.plan.unhealthy),
         errors=len(outcome.diagnostics.errors),
         interrupted=outcome.interrupted,
         seconds=round(seconds, 3),
@@ -165,6 +196,12 @@ def stopping(in_hand: Iterable[ClusterName]) -> None:
 def stopped() -> None:
     """Nothing more is done."""
     _say(logging.INFO, "stopped")
+
+
+def left_stopped(cluster: ClusterName, connector: ConnectorName, worker_url: str) -> logging.LogRecord:
+    """A connector that stays stopped, as a record that no handler has seen: a signal handler must not wait for one."""
+    fields = {"cluster": cluster, "connector": connector, "message": words_of_left_stopped(connector, worker_url)}
+    return log.makeRecord(log.name, logging.WARNING, __file__, 0, "left stopped", (), None, extra={"fields": fields})
 
 
 def bug(error: Exception, **fields: object) -> None:

@@ -129,13 +129,16 @@ class _Builder:
         for change, documents in repeated.items():
             hint = "a change is known by its name: give each its own"
             self.found.extend(_shared(f"offset change {change!r}", "offsets/same-name", cluster, documents, hint))
+        good = draft.operations.keys() - repeated.keys()
+        left_out = [document for name in draft.changes.keys() - good for document in draft.changes[name]]
         sound = {name: connector for name, connector in draft.connectors.items() if name not in shared}
         return DesiredState(
             cluster=cluster,
             connectors=tuple(sound[name] for name in sorted(sound)),
             held=frozenset((draft.documents.keys() | self._homeless) - sound.keys()),
             complete=complete,
-            operations=tuple(draft.operations[name] for name in sorted(draft.operations.keys() - repeated.keys())),
+            operations=tuple(draft.operations[name] for name in sorted(good)),
+            broken_changes=frozenset(one.connector for one in left_out if one.connector is not None),
         )
 
 

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.model.desired import DesiredConnector, Mode, OnDelete, SecretReference, SecretSource, TargetState
+from gitops_connect.model.desired import (
+    ALLOW_UNKNOWN_KEYS,
+    DesiredConnector,
+    Mode,
+    OnDelete,
+    SecretReference,
+    SecretSource,
+    TargetState,
+)
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ConnectorName
 
@@ -43,6 +51,12 @@ class Fields:
             secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()},
         )
 
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """`metadata.annotations`."""
+        found: Mapping[str, str] = self.document.value["metadata"].get("annotations", {})
+        return found
+
     def connector(self) -> DesiredConnector:
         """The connector that the document asks for, without its initial offsets; its config as Connect keeps it."""
         spec = self.document.value["spec"]
@@ -58,6 +72,7 @@ class Fields:
             document=self.document,
             secrets=self.secrets,
             ignore=tuple(spec.get("ignore", ())),
+            allow_unknown_keys=tuple(self.annotations.get(ALLOW_UNKNOWN_KEYS, "").replace(",", " ").split()),
             mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
             suspend=spec.get("suspend", False),
             on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),

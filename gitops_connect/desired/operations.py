@@ -11,6 +11,7 @@ from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.field_places import PointerPlaces
 from gitops_connect.model.manifests import Manifest, ManifestEntry
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind, seed_name
@@ -95,8 +96,9 @@ class _Draft:
 
     def _inline(self) -> Manifest:
         pointer = (*self.pointer, "offsets")
+        places = PointerPlaces(self.document.positions, pointer)
         entries = (
-            ManifestEntry(value, self.document.locate((*pointer, index)))
+            ManifestEntry(value, self.document.locate((*pointer, index)), places)
             for index, value in enumerate(self.section["offsets"])
         )
         return Manifest(self.document.locate(pointer), tuple(entries))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitops_connect.desired.fields import CLASS, NAME, TASKS, Fields
-from gitops_connect.model.desired import TargetState
+from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, OWN_ANNOTATIONS, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Pointer
-from gitops_connect.model.sensitivity import is_reference, is_sensitive_key
+from gitops_connect.model.masking import MASK, holds_secret, masked_value
 
 _RESERVED = (NAME, CLASS, TASKS)
 
@@ -20,6 +20,7 @@ def check(fields: Fields) -> Iterator[Diagnostic]:
     yield from _tasks(fields)
     yield from _secrets(fields)
     yield from _clear_passwords(fields)
+    yield from _annotations(fields)
 
 
 def _names(fields: Fields) -> Iterator[Diagnostic]:
@@ -59,13 +60,28 @@ def _secrets(fields: Fields) -> Iterator[Diagnostic]:
 
 def _clear_passwords(fields: Fields) -> Iterator[Diagnostic]:
     for key, value in sorted(fields.config.items()):
-        if value and is_sensitive_key(key) and not is_reference(value):
+        if holds_secret(key, value):
+            whole = masked_value(key, value) == MASK
             yield Diagnostic(
                 Severity.WARNING,
                 "connector/clear-secret",
-                f"the value of {key!r} looks like a secret, in clear text in git",
+                f"the value of {key!r} {'looks like' if whole else 'contains'} a secret, in clear text in git",
                 fields.document.locate(("spec", "config", key)),
                 f"use spec.secrets: {{{key}: {{env: NAME}}}} or a ${{provider:...}} reference, and change the secret",
+                fields.name,
+            )
+
+
+def _annotations(fields: Fields) -> Iterator[Diagnostic]:
+    """An annotation of ours that is misspelt would have no effect."""
+    for name in sorted(fields.annotations):
+        if name.startswith(OWN_ANNOTATIONS) and name != ALLOW_UNKNOWN_KEYS:
+            yield Diagnostic(
+                Severity.WARNING,
+                "connector/unknown-annotation",
+                f"gitops-connect has no annotation {name!r}",
+                fields.document.locate(("metadata", "annotations", name)),
+                f"there is {ALLOW_UNKNOWN_KEYS!r}; annotations of your own have another prefix",
                 fields.name,
             )
 

@@ -22,8 +22,8 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NUMBER_STARTS = frozenset("+-.0123456789")
-_LONGEST_NUMBER = 400
-"""Python refuses to read integers of more than 4,300 digits, and no float has more than 309 before the point."""
+_LONGEST_NUMBER = 200
+"""Characters. JSON Schema compares integers with floats, which have at most 308 digits before the point."""
 
 
 def resolve(text: str) -> Value:
@@ -40,8 +40,8 @@ def _number(text: str) -> Value:
         return _bounded(text, int(text) if len(text) <= _LONGEST_NUMBER else math.inf)
     if _FLOAT.fullmatch(text):
         return _bounded(text, float(text))
-    if _BASED.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
-        return int(text, 0)
+    if _BASED.fullmatch(text):
+        return _bounded(text, int(text, 0) if len(text) <= _LONGEST_NUMBER else math.inf)
     if _NOT_FINITE.fullmatch(text):
         raise ValueError(text)
     return text

@@ -11,13 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from gitops_connect.desired.encoding import decode, refuse_control_characters
+from gitops_connect.desired.encoding import decode, place_after, refuse_control_characters
 from gitops_connect.desired.nodes import Mapping, Node, Scalar, compose
 from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.values import read
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Blob, Document
 
+MAX_DOCUMENTS = 10_000
+"""Documents in one file: each costs as much as a small file, and nobody reviews a file with so many."""
+
+_DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+"""What begins or ends a document (YAML 1.2, section 9.1)."""
 _BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|%.*\n)*[ \t]*(?:#.*)?")
 
@@ -37,6 +42,7 @@ def parse(blob: Blob) -> ParsedFile:
     try:
         text = decode(blob.content)
         refuse_control_characters(text)
+        _refuse_too_many(text)
     except Refused as refused:
         return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
     parts = [_parse_part(part, line, blob.path) for part, line in _parts(text)]
@@ -46,6 +52,16 @@ def parse(blob: Blob) -> ParsedFile:
         diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
         complete=all(part.complete for part in parts),
     )
+
+
+def _refuse_too_many(text: str) -> None:
+    """Counted before anything is parsed: a file of 10 MiB has room for a million."""
+    for number, found in enumerate(_DOCUMENT.finditer(text), start=1):
+        if number > MAX_DOCUMENTS:
+            summary = f"the file has more than {MAX_DOCUMENTS:,} documents"
+            raise Refused(
+                "document/too-many", summary, place_after(text[: found.start()]), "split it into several files"
+            )
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:

@@ -23,7 +23,9 @@ from gitops_connect.model.large_manifests import LargeFile, LargePatch, LargeVer
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, Digest
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.plan.offsets import moved_since, refusals
+from gitops_connect.model.shapes import Shape
+from gitops_connect.model.units import SkipLimits
+from gitops_connect.plan.offsets import described, moved_since, refusals, unchecked
 
 _BLOCK = 1024 * 1024
 _NOTHING = LargePatch((), 0, 0)
@@ -32,7 +34,10 @@ _GONE_ALREADY = "manifest/nothing-to-remove"
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a change is carried out with. `operations` are the ledger's, under the lease; `folder` is for its files."""
+    """What a change is carried out with. `operations` are the ledger's, under the lease; `folder` is for its files.
+
+    `shape` is that of the connector's class and config; None if they are not known.
+    """
 
     cluster: ClusterName
     client: ConnectClient
@@ -40,6 +45,7 @@ class Means:
     spark: Spark
     clock: Clock
     folder: Path
+    shape: Shape | None = None
 
 
 class _Change(ABC):
@@ -143,7 +149,7 @@ class NewChange(_Change):
 
     is_begun = False
 
-    def __init__(self, operation: Operation, means: Means, question: Question | None, max_skip: int) -> None:
+    def __init__(self, operation: Operation, means: Means, question: Question | None, max_skip: SkipLimits) -> None:
         super().__init__(operation, means, question.context if question else ManifestContext(operation.connector))
         self._question = question
         self._max_skip = max_skip
@@ -171,7 +177,9 @@ class NewChange(_Change):
         return self._kept
 
     def _reviewed(self, difference: Difference) -> Review:
-        return Review({}, difference, tuple(refusals(self._operation, difference, self._max_skip)))
+        difference = described(difference, self._means.shape)
+        refused = tuple(refusals(self._operation, difference, self._max_skip))
+        return Review({}, difference, refused, unchecked=unchecked(self._means.shape))
 
 
 class BegunChange(_Change):
@@ -228,7 +236,8 @@ class BegunChange(_Change):
 
     def _reviewed(self, difference: Difference, moved: int, *, partial: bool) -> Review:
         refused = (moved_since(self._operation, moved),) if moved else ()
-        return Review({}, difference, refused, partial=partial)
+        difference = described(difference, self._means.shape)
+        return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._means.shape))
 
 
 def _done(verdict: LargeVerdict) -> int:

@@ -16,6 +16,7 @@ from gitops_connect.checks.large.reading import Reader
 from gitops_connect.checks.large.session import Session
 from gitops_connect.desired.manifests import pieces
 from gitops_connect.large_changes.questions import Question
+from gitops_connect.model.field_places import is_json
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, LineFault, SavedOffsets
 from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
 from gitops_connect.model.offsets import Offsets
@@ -63,6 +64,13 @@ def _standing(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
     return LargeFile(_STANDING, str(path))
 
 
+def _line(entry: ManifestEntry) -> str:
+    if entry.places is not None:
+        return entry.places.line((entry.location.line, entry.location.column), entry.value)
+    # A blank in front says that the fields are not where they are in the file, if that is JSON.
+    return f" {json.dumps(entry.value)}" if is_json(entry.location.file) else json.dumps(entry.value)
+
+
 def _files(manifest: Manifest, path: Path) -> Iterator[LargeFile]:
     """A manifest that was read already, as lines with their places."""
     everything: list[ManifestEntry | ManifestFault] = [*manifest.entries, *manifest.faults]
@@ -76,6 +84,6 @@ def _files(manifest: Manifest, path: Path) -> Iterator[LargeFile]:
                 if isinstance(one, ManifestFault):
                     faults.append(LineFault(one.rule, one.found, *spot))
                 else:
-                    stream.write(f"{json.dumps(one.value)}\n")
+                    stream.write(f"{_line(one)}\n")
                     spots.write(_PLACE.pack(*spot))
         yield LargeFile(name, str(lines), str(places), tuple(faults))

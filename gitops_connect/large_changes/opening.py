@@ -19,6 +19,7 @@ from gitops_connect.manifest_contexts import context_of, read_own_schemas
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.observed import MAX_HELD
 from gitops_connect.plan.situation import Situation
@@ -40,7 +41,7 @@ class LargeChanges:
     def open(self, operation: Operation) -> Iterator[LargeChange]:
         """See `apply.journal.Journal.large`."""
         with workspace(self.world.spark.folder) as folder:
-            means = means_of(self.world, self.situation, self.operations, folder)
+            means = means_of(self.world, self.situation, self.operations, (operation.connector, folder))
             record = self.situation.offsets.records.get(operation.name)
             if operation.kind is OperationKind.CLEAR:  # what was begun of a deletion is done again, whatever stands
                 yield NewChange(operation, means, None, self.situation.policy.max_skip)
@@ -72,10 +73,12 @@ class LargeChanges:
         return NewChange(operation, means, question(wanted, given, context, None), max_skip)
 
 
-def means_of(world: World, situation: Situation, operations: Operations, folder: Path) -> Means:
-    """What a change of this cycle is carried out with; its files go into `folder`."""
+def means_of(world: World, situation: Situation, operations: Operations, where: tuple[ConnectorName, Path]) -> Means:
+    """What a change of this connector is carried out with; its files go into the folder beside its name."""
+    connector, folder = where
+    shape = situation.offsets.shapes.get(connector)
     cluster = situation.desired.cluster
-    return Means(cluster, world.clients[cluster], operations, Spark(world.spark, world.say), world.clock, folder)
+    return Means(cluster, world.clients[cluster], operations, Spark(world.spark, world.say), world.clock, folder, shape)
 
 
 def begun_change(

@@ -20,6 +20,12 @@ from sqlalchemy.pool import NullPool
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.faults import translated
 
+CONNECT_TIMEOUT = 10
+"""Seconds until a database server that does not answer is given up."""
+STATEMENT_TIMEOUT = 60
+"""Seconds that PostgreSQL may work on one statement, waiting for locks included."""
+SILENCE = 30
+"""Seconds after which a PostgreSQL whose machine or network does not answer any more is given up."""
 _WRITES = "gitops_connect_writes"
 
 
@@ -30,14 +36,14 @@ class Database:
         """Find it, without a connection. Raises UsageError for a URL that cannot be used."""
         parsed = _parse(url)
         self.file = _file(parsed, folder) if parsed.get_backend_name() == "sqlite" else None
-        self.place = str(self.file) if self.file else parsed.render_as_string(hide_password=True)
+        self.place = str(self.file) if self.file else parsed.set(query={}).render_as_string(hide_password=True)
         if self.file:
             parsed = parsed.set(database=str(self.file))
         try:
             engine = create_engine(
                 parsed,
                 poolclass=NullPool,
-                connect_args={"timeout": patience} if self.file else {},
+                connect_args={"timeout": patience} if self.file else _limits(parsed),
                 hide_parameters=True,
             )
         except (ImportError, NoSuchModuleError) as error:
@@ -82,20 +88,41 @@ class Database:
 def _parse(url: str) -> URL:
     try:
         return make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         # The text is not quoted: a URL that is nearly right may hold a password.
         raise UsageError(
             "[state] url: expected a database URL such as sqlite:///state.db or postgresql+psycopg://user@host/name"
         ) from error
 
 
+def _limits(url: URL) -> dict[str, Any]:
+    """How long a server may take, by the names that its driver has for it (libpq's for psycopg: PostgreSQL's manual,
+    "Database Connection Control Functions"). A parameter of the URL wins."""
+    limits: dict[str, Any] = {"timeout": CONNECT_TIMEOUT}
+    if url.get_driver_name() in ("psycopg", "psycopg2"):
+        limits = {
+            "connect_timeout": CONNECT_TIMEOUT,
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT}s",
+            "keepalives_idle": SILENCE // 3,
+            "keepalives_interval": SILENCE // 3,
+            "keepalives_count": 2,
+            "tcp_user_timeout": SILENCE * 1000,
+        }
+    return {name: limit for name, limit in limits.items() if name not in url.query}
+
+
 def _file(url: URL, folder: Path) -> Path:
+    if url.query:
+        raise UsageError("[state] url: a SQLite URL has no parameters: remove everything from the question mark on")
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         raise UsageError(
             f"[state] url: expected the path of a file, as in sqlite:///state.db, found {url.database or 'none'};"
             " a ledger in memory would forget what is ours"
         )
-    return folder / Path(url.database).expanduser()
+    try:
+        return folder / Path(url.database).expanduser()
+    except RuntimeError as error:
+        raise UsageError("[state] url: there is no user of the name that its path begins with") from error
 
 
 def _set_up(connection: Any, _record: object) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.damage import check_rows
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.schema import get_property, is_current, set_property, upgrade
 from gitops_connect.model.canonical import keyed_digest
@@ -32,6 +33,8 @@ def prepare(database: Database, given: bytes | None) -> bytes:
     _require(database, given)
     with database.read() as connection:
         known = get_property(connection, FINGERPRINT) if is_current(connection) else None
+        if known is not None:
+            check_rows(connection, database.place)
     if known is None:
         # The database's write lock also keeps two processes from making two keys.
         with database.write() as connection:
@@ -43,6 +46,7 @@ def prepare(database: Database, given: bytes | None) -> bytes:
 
 def _prepare_locked(connection: Connection, database: Database, given: bytes | None) -> bytes:
     upgrade(connection)
+    check_rows(connection, database.place)
     known = get_property(connection, FINGERPRINT)
     file = None if given else _key_file(database)
     if file and known is None and not file.exists():

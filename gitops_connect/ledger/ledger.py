@@ -44,8 +44,13 @@ class Ledger:
         self.key = key
         self.operations = Operations(database)
 
+    @property
+    def place(self) -> str:
+        """Its file or its URL, without credentials."""
+        return self._database.place
+
     def __repr__(self) -> str:
-        return f"Ledger({self._database.place!r})"
+        return f"Ledger({self.place!r})"
 
     @staticmethod
     def open(url: str, folder: Path, key: bytes | None) -> Ledger:

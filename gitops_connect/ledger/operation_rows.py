@@ -13,8 +13,9 @@ from gitops_connect.errors import OperationSettled
 from gitops_connect.ledger.pieces import Part
 from gitops_connect.ledger.schema import OPERATIONS, upsert
 from gitops_connect.model.names import ClusterName, OperationName
-from gitops_connect.model.offsets import OffsetPatch, pack
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack
 from gitops_connect.model.operations import (
+    NOTHING_SENT,
     Acknowledgement,
     Operation,
     OperationKind,
@@ -82,6 +83,19 @@ def entered(operation: Operation, state: OperationState, at: datetime) -> dict[s
         "entries": None,
         "sent": None,
     }
+
+
+def recorded(operation: Operation, seen: Offsets | None, at: datetime) -> dict[str, Any]:
+    """An operation that is settled though nothing was sent: each partition was seen at the declared offset.
+
+    `seen` are the connector's offsets, kept for an undo; None if they are too many to be held.
+    """
+    values = {**entered(operation, OperationState.SETTLED, at), "failures": 0, "final": False}
+    values["message"] = NOTHING_SENT
+    if seen is None:
+        return values
+    found = offsets_digest(seen)
+    return {**values, "digest_before": found, "digest_after": found, "snapshot": pack(seen)}
 
 
 def has_pieces(row: Row[Any], part: Part) -> bool:

@@ -74,6 +74,8 @@ class Operations:
         if row is None or row.snapshot is None:
             return None
         stood = self._unpack(row, row.snapshot)
+        if offsets_digest(stood) != row.digest_before:
+            raise self._damaged(row)
         return {partition: offset for partition, offset in stood.items() if offset is not None}
 
     def pieces(self, cluster: ClusterName, name: OperationName, part: Part) -> Iterator[bytes]:
@@ -107,9 +109,7 @@ class Operations:
         """
         values = rows.entered(operation, OperationState.INTENDED, at)
         with self._writing(cluster, operation.name) as (connection, row):
-            rows.require_free(cluster, row)
-            rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
-            pieces.remove_all(connection, cluster, operation.name)
+            self._enter(connection, cluster, operation, row, {**values, **rows.new_attempt(row, operation)})
 
     def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
         """Save what is about to be done, and the offsets that stand before it: after this it may have happened.
@@ -122,9 +122,7 @@ class Operations:
         with self._writing(cluster, operation.name) as (connection, row):
             if row is not None and rows.is_open_with(row, operation):
                 return
-            rows.require_free(cluster, row)
-            rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
-            pieces.remove_all(connection, cluster, operation.name)
+            self._enter(connection, cluster, operation, row, {**values, **rows.new_attempt(row, operation)})
 
     def begin_large(
         self,
@@ -148,6 +146,13 @@ class Operations:
         with self._writing(cluster, operation.name) as (connection, row):
             rows.require_free(cluster, row)
             rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
+
+    def _enter(
+        self, connection: Connection, cluster: ClusterName, operation: Operation, row: Row[Any] | None, values: Any
+    ) -> None:
+        rows.require_free(cluster, row)
+        rows.put(connection, cluster, operation.name, values)
+        pieces.remove_all(connection, cluster, operation.name)
 
     def _write_pieces(self, key: PartKey, cut: Iterable[Piece]) -> None:
         for number, piece in enumerate(cut):
@@ -205,6 +210,11 @@ class Operations:
                     f" ({known}): was it exchanged meanwhile? Run gitops-connect ledger adopt {name}"
                 )
             rows.put(connection, cluster, name, values)
+
+    def record(self, cluster: ClusterName, operation: Operation, seen: Offsets | None, at: datetime) -> None:
+        """Settle it without having begun it, as `rows.recorded` says. Raises OperationSettled as `intend` does."""
+        with self._writing(cluster, operation.name) as (connection, row):
+            self._enter(connection, cluster, operation, row, rows.recorded(operation, seen, at))
 
     def fail(self, cluster: ClusterName, operation: Operation, message: str, *, final: bool, at: datetime) -> None:
         """It certainly had no effect. `final` is True where trying again is of no use.
@@ -274,7 +284,7 @@ class Operations:
     def _unpack(self, row: Row[Any], packed: bytes) -> OffsetPatch:
         try:
             return unpack(packed)
-        except (ValueError, zlib.error) as error:
+        except (ValueError, TypeError, RecursionError, zlib.error) as error:
             raise self._damaged(row) from error
 
     def _damaged(self, row: Row[Any]) -> LedgerUnusable:

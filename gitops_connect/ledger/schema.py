@@ -181,7 +181,13 @@ def find_version(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADE
                 " give the ledger a database of its own with [state] url"
             )
         return 0
-    version = int(get_property(connection, _VERSION) or 0)
+    written = get_property(connection, _VERSION) or ""
+    if not (written.isascii() and written.isdigit() and len(written) < 6):
+        raise LedgerUnusable(
+            f"the ledger {_place(connection)} is damaged: table {PROPERTIES.name}, row {_VERSION}, column value:"
+            " expected a whole number; put back a backup"
+        )
+    version = int(written)
     known = 1 + len(upgrades)
     if version > known:
         raise LedgerUnusable(

@@ -95,6 +95,11 @@ class DesiredOperation:
         return self.document.locate((*self.pointer, *pointer))
 
 
+OWN_ANNOTATIONS = "gitops-connect/"
+"""Annotations that begin like this have a meaning here; all others are the reader's own."""
+ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
+
+
 @dataclass(frozen=True, slots=True)
 class DesiredConnector:
     """One `Connector` document.
@@ -110,6 +115,8 @@ class DesiredConnector:
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     """Config keys (glob patterns) whose observed value is left as it is."""
+    allow_unknown_keys: tuple[str, ...] = ()
+    """Config keys (glob patterns) that the plugin need not define."""
     mode: Mode = Mode.ENFORCE
     suspend: bool = False
     initial_offsets: DesiredOperation | None = None
@@ -134,7 +141,8 @@ class DesiredState:
     """All connectors and offset changes that the repository declares for one cluster, each sorted by name.
 
     `operations` are the `OffsetChange` documents; the `initialOffsets` of a connector are its own. `held` names the
-    connectors whose documents are broken: they are neither changed nor pruned. `complete` is False where some file
+    connectors whose documents are broken: they are neither changed nor pruned. `broken_changes` names those of
+    `OffsetChange` documents that have errors and are therefore not in `operations`. `complete` is False where some file
     could not be read, so that an undeclared connector may only seem so.
     """
 
@@ -143,3 +151,9 @@ class DesiredState:
     held: frozenset[ConnectorName] = frozenset()
     complete: bool = True
     operations: tuple[DesiredOperation, ...] = ()
+    broken_changes: frozenset[ConnectorName] = frozenset()
+
+    @property
+    def declares_operations(self) -> bool:
+        """Whether there is any offset change, or a connector with `initialOffsets`."""
+        return bool(self.operations) or any(one.initial_offsets is not None for one in self.connectors)

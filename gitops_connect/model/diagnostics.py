@@ -13,10 +13,12 @@ from gitops_connect.model.names import ConnectorName
 
 
 class Severity(Enum):
-    """Whether a diagnostic holds its connector up."""
+    """How serious a diagnostic is. Only an error blocks its connector."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
+    """For information: whether it is a problem depends on something that is not known."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -93,3 +95,8 @@ class Diagnostics:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Those that are only shown."""
         return tuple(item for item in self.items if item.severity is Severity.WARNING)
+
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """Those that may need no action."""
+        return tuple(item for item in self.items if item.severity is Severity.NOTE)

@@ -8,6 +8,7 @@ from enum import Enum
 
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, PartitionText
 from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.units import Scale
 
 
 class Direction(Enum):
@@ -50,19 +51,48 @@ _ORDER = {
 }
 
 
+class ResumeAspect(Enum):
+    """Which question about resuming a line answers, in the order in which lines are shown."""
+
+    DECIDES = "this class"
+    NEEDS = "needs"
+    RISK = "risk"
+    EFFECT = "effect"
+    AGAIN = "to read rows again"
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeLine:
+    """What a class does with an offset that moves as it does here.
+
+    `external`: the source system also decides, which the document must acknowledge.
+    """
+
+    aspect: ResumeAspect
+    message: str
+    external: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """All partitions of an operation: how many move which way, by how much in all, and the moves, largest first.
 
-    `moves` leaves out what stays the same. `unit` says what a distance counts: records, bytes, or empty where the
-    class does not tell. `exact` is False where the current offsets could not be read before the connector is there.
+    `moves` leaves out what stays the same. `scale` says what a distance counts and how it is written. `exact` is False
+    where the current offsets could not be read before the connector is there. `resume` says what the class of the
+    connector does with offsets that move like this.
     """
 
     counts: Mapping[Direction, int] = field(default_factory=dict)
     distances: Mapping[Direction, int] = field(default_factory=dict)
     moves: tuple[Move, ...] = field(default=(), repr=False)
-    unit: str = ""
+    scale: Scale = field(default_factory=Scale)
     exact: bool = True
+    resume: tuple[ResumeLine, ...] = ()
+
+    @property
+    def changes_nothing(self) -> bool:
+        """True if every partition has the declared offset already, or no partition is concerned."""
+        return self.exact and not any(count for way, count in self.counts.items() if way is not Direction.SAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +109,8 @@ class Review:
     """An operation held against the offsets that stand: what is to be sent, what that does, and why it may not be.
 
     `patch` is empty where all is as it should be. `before` is what stood when it was begun; `partial` is True where an
-    earlier cycle has sent it, and that can be seen.
+    earlier cycle has sent it, and that can be seen. `unchecked` is the warning for a change that the connector's class
+    has not checked; empty if that means nothing for the class.
     """
 
     patch: OffsetPatch
@@ -87,3 +118,4 @@ class Review:
     refusals: tuple[Refusal, ...] = ()
     before: Offsets = field(default_factory=dict, repr=False)
     partial: bool = False
+    unchecked: str = ""

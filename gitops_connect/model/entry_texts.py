@@ -15,6 +15,7 @@ from gitops_connect.model.unreadable import (
     ENTRIES,
     FORMAT,
     MAX_DEPTH,
+    MAX_FIELDS,
     SYNTAX,
     TOO_DEEP,
     TOO_LARGE,
@@ -34,7 +35,6 @@ _WINDOW = 64 * 1024
 """Characters that are held at least, so that few entries are cut by its end."""
 _UNSURE = 16
 """Characters before the end of what is held in which an error may be due to that end: `-Infinity` is cut there."""
-_MAX_FIELDS = 1000
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NEXT_ENTRY = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=\{)")
 """What stands between nearly all entries: found at once, as this is what takes the time."""
@@ -44,7 +44,7 @@ Scan = Callable[[str, int], tuple[Any, int]]
 
 
 class EntryText(NamedTuple):
-    """One entry: its text as it stands, but in one line; line and column where it begins; what Python reads in it."""
+    """One entry: its text as it stands, but `in_one_line`; line and column where it begins; what Python reads in it."""
 
     text: str
     line: int
@@ -58,6 +58,13 @@ def entry_texts(chunks: Iterable[bytes]) -> Iterator[EntryText]:
     Python reads more than JSON has: NaN, a key that stands twice. Other fields beside the entries are passed over.
     """
     return Body(texts(chunks)).entries()
+
+
+def in_one_line(text: str) -> str:
+    """JSON with a carriage return for each line feed, and a blank for each carriage return: no other is in it."""
+    if "\r" in text:
+        text = text.replace("\r", " ")
+    return text.replace("\n", "\r") if "\n" in text else text
 
 
 def scan(text: str, start: int) -> tuple[Any, int]:
@@ -130,8 +137,8 @@ class Body:
             name, place = self._name()
             if name in fields:
                 raise Unreadable(DUPLICATE_KEY, f"the field {shown(name)} twice in one object", place)
-            if len(fields) == _MAX_FIELDS:
-                raise Unreadable(FORMAT, f"more than {_MAX_FIELDS} fields beside {ENTRIES!r}", place)
+            if len(fields) == MAX_FIELDS:
+                raise Unreadable(FORMAT, f"more than {MAX_FIELDS} fields beside {ENTRIES!r}", place)
             fields[name] = None
             if name != ENTRIES:
                 self._other()
@@ -161,7 +168,7 @@ class Body:
             value, end = self._value()
             text, (line, column) = self._text[self._at : end], self._place(self._at)
             self._at = end
-            yield EntryText(text.replace("\n", "\r") if "\n" in text else text, line, column, value)
+            yield EntryText(in_one_line(text), line, column, value)
             if between := _NEXT_ENTRY.match(self._text, end):
                 self._at = between.end()
             elif self._separator("]"):

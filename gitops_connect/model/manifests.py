@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.field_places import FieldPlaces
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Acknowledgement
@@ -18,6 +19,14 @@ class ManifestEntry:
 
     value: Any = field(repr=False)
     location: Location
+    places: FieldPlaces | None = field(default=None, repr=False, compare=False)
+
+    def locate(self, name: str) -> Location:
+        """The place of a field (`offset.lsn`) if the format of the manifest tells it, else that of the entry."""
+        if self.places is None or not name:
+            return self.location
+        place = self.places.locate((self.location.line, self.location.column), name)
+        return replace(self.location, line=place[0], column=place[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from enum import Enum
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch
 
+NOTHING_SENT = "every offset was there already: nothing was sent"
+"""The message of a settled operation that found every partition at the declared offset."""
+
 
 class OperationKind(Enum):
     """What an operation does to the offsets. The first three are the words of the document."""
@@ -46,6 +49,8 @@ class Acknowledgement(Enum):
     """All offsets are taken away."""
     UNREAD = "unread"
     """Offsets are set for partitions that the connector, as it is configured, does not read."""
+    EXTERNAL = "external"
+    """The source system also decides where the connector resumes, and not the offset alone."""
 
 
 class OperationState(Enum):

@@ -21,13 +21,17 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """One step, how it ended, why (`message`, empty where there is nothing to say) and how long it took (seconds)."""
+    """One step, how it ended, why (`message`, empty where there is nothing to say) and how long it took (seconds).
+
+    `took_effect`: a step that failed, although the cluster has what it asks for: the connector does not work with it.
+    """
 
     step: Step
     result: Result
     message: str = ""
     seconds: float = 0.0
     finished: datetime | None = None
+    took_effect: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from enum import Enum
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference
+from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.masking import MASK, mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
@@ -25,6 +27,8 @@ class Action(Enum):
     CONFIGURE = "configure"
     RESET = "reset"
     ALTER = "alter"
+    RECORD = "record"
+    """Of an offset change that would change nothing: the ledger marks it as applied, the cluster gets no request."""
     RESUME = "resume"
     DELETE = "delete"
 
@@ -41,6 +45,7 @@ _SYMBOLS = {
     Action.CONFIGURE: "~",
     Action.RESET: "-",
     Action.ALTER: "~",
+    Action.RECORD: "=",
     Action.RESUME: ">",
     Action.DELETE: "-",
 }
@@ -48,16 +53,42 @@ _SYMBOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One config key, before and after; None where it is not there. A sensitive one never shows its values."""
+    """One config key, before and after; None where it is not there.
+
+    `before` and `after` are the real values, for comparisons only. Outputs show `shown_before` and `shown_after`, in
+    which secrets are masked. The value of a sensitive key is masked as a whole.
+    """
 
     key: str
     before: str | None
     after: str | None
     sensitive: bool = False
 
+    @property
+    def shown_before(self) -> str | None:
+        """The value before, with its secrets masked."""
+        return self._shown(self.before)
+
+    @property
+    def shown_after(self) -> str | None:
+        """The value after, with its secrets masked."""
+        return self._shown(self.after)
+
+    def _shown(self, value: str | None) -> str | None:
+        if value is None:
+            return None
+        return MASK if self.sensitive else mask(value)
+
     def __repr__(self) -> str:
-        values = "***" if self.sensitive else f"{self.before!r} -> {self.after!r}"
-        return f"Change({self.key!r}: {values})"
+        return f"Change({self.key!r}: {self.shown_before!r} -> {self.shown_after!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetEffect:
+    """What a step means for the offsets of its connector although it does not change them; `hint` says what to do."""
+
+    message: str
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +98,7 @@ class Step:
     `config` is what is sent by create and configure, secrets included, and is in no output; `sensitive` are its keys
     whose values no message may show. `initial_state` is set where a create asks the worker for a state other than
     running. `operation` is set where the step carries one out (reset, alter), and where a create has to be followed by
-    one that the ledger must know of beforehand.
+    one that the ledger must know of beforehand. `offset_effects` are warnings, and not part of the digest.
     """
 
     connector: ConnectorName
@@ -78,6 +109,7 @@ class Step:
     sensitive: frozenset[str] = frozenset()
     initial_state: TargetState | None = None
     operation: Operation | None = None
+    offset_effects: tuple[OffsetEffect, ...] = ()
 
 
 class Standing(Enum):
@@ -141,7 +173,9 @@ class Plan:
     recorded ones that are not there, and not declared or to be absent; `unmanaged` are on the cluster and neither
     declared nor ours. `applied` are the declared offset changes that were done before, the last one first; `strays` are
     those whose connector is not declared. `diagnostics` are what is wrong with documents that only the cluster or the
-    ledger can tell.
+    ledger can tell. `unhealthy` are the declared or managed connectors that do not work, as of this look, and `unread`
+    those of which the cluster did not say how they are; neither is under the digest or the fingerprint, and no secret
+    is in what is quoted of a trace.
     """
 
     cluster: ClusterName
@@ -159,6 +193,8 @@ class Plan:
     applied: tuple[PlannedOperation, ...] = ()
     strays: tuple[PlannedOperation, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    unhealthy: tuple[UnhealthyConnector, ...] = ()
+    unread: tuple[ConnectorName, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:

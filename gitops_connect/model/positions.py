@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Mapping, Set
 from typing import Any
@@ -12,9 +14,12 @@ from gitops_connect.model.shape_fields import FieldType, Shape
 
 _LONGEST = 40
 """More digits than that has no position, and turning texts into numbers gets slow with their length."""
-_LSN = re.compile(r"[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:[0-9a-fA-F]{4,24}")
+_LSN = re.compile(r"[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:(?:[0-9a-fA-F]{2}){2,12}")
+_COMMIT_SCN = re.compile(r"([0-9]{1,40})(?::[0-9]{1,9}:[^:,]*|:[^:,]*:[^:,]*:[0-9]{1,9})?")
+"""`CommitScn.RedoThreadCommitScn.valueOf`: number, thread and transactions; of Debezium 1 the number, or four parts."""
 _BINLOG = re.compile(r"(?s:(.+))\.([0-9]{1,20})")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})+")
+_BSON_TOKEN = re.compile(rb"(?s:.{4})\x02_data\x00(?s:.{4})((?:[0-9a-fA-F]{2})+)\x00")
 _MYSQL_GTIDS = re.compile(r"([0-9a-fA-F-]{36}(?::[A-Za-z_][A-Za-z0-9_]*)?)((?::[0-9]{1,19}(?:-[0-9]{1,19})?)+)")
 _MARIADB_GTID = re.compile(r"([0-9]{1,10})-[0-9]{1,10}-([0-9]{1,20})")
 _NULL_LSN = "NULL"
@@ -40,13 +45,15 @@ def compare(
     types = shape.offset.types
     for name in shape.position:
         before, after = _operand(shape, current, name), _operand(shape, declared, name)
+        if name in shape.if_both and (before is None or after is None):
+            continue
         if before == after and type(before) is type(after):
             continue
         order = _order(types.get(name, FieldType.ANY), before, after)
         if order is None:
             return Direction.CHANGED, None
         if order:
-            distance = abs(after - before) if shape.unit and name in shape.measured else None
+            distance = abs(after - before) if shape.unit is not None and name in shape.measured else None
             return (Direction.FORWARD if order > 0 else Direction.REWIND), distance
     return Direction.CHANGED, None
 
@@ -66,6 +73,21 @@ def fits_digits(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) <= _LONGEST
 
 
+def fits_sequence(value: str) -> bool:
+    """True for a log sequence number as Informix has it (`Lsn.of`)."""
+    return value.upper() == _NULL_LSN or (fits_digits(value) and int(value) < 2**63)
+
+
+def fits_commit_scn(value: str) -> bool:
+    """True for the system change numbers of the redo threads, as Oracle's connector has them."""
+    return all(_COMMIT_SCN.fullmatch(one) for one in value.split(","))
+
+
+def fits_vgtid(value: str) -> bool:
+    """True for a position in Vitess."""
+    return _vgtid(value) is not None
+
+
 def _value(offset: Mapping[str, Any], name: str) -> tuple[str, Any]:
     """So that 1, 1.0 and true are three values."""
     value = offset.get(name)
@@ -74,6 +96,8 @@ def _value(offset: Mapping[str, Any], name: str) -> tuple[str, Any]:
 
 def _operand(shape: Shape, offset: Mapping[str, Any], name: str) -> Any:
     value = offset.get(name)
+    if value is None and name in shape.instead:
+        value = offset.get(shape.instead[name])
     return 0 if value is None and name in shape.skipped else value
 
 
@@ -88,16 +112,23 @@ def _order(kind: FieldType, before: Any, after: Any) -> int | None:
             return _order_binlogs(before, after)
         case FieldType.TOKEN:
             return _order_tokens(before, after)
+        case FieldType.VGTID:
+            return _order_vgtids(before, after)
         case _:
-            ranks = _rank(kind, before), _rank(kind, after)
+            ranks = rank(kind, before), rank(kind, after)
             return None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0]
 
 
-def _rank(kind: FieldType, value: Any) -> int | None:
+def rank(kind: FieldType, value: Any) -> int | None:
+    """How far a value of that type is, as a number; None if it cannot be told."""
     if kind is FieldType.LSN:
         return _rank_lsn(value)
-    if kind is FieldType.DIGITS and isinstance(value, str):
-        return int(value) if fits_digits(value) else None
+    if isinstance(value, str):
+        if kind is FieldType.SEQUENCE and value.upper() == _NULL_LSN:
+            return -1
+        if kind is FieldType.COMMIT_SCN and fits_commit_scn(value):
+            return max(int(one.partition(":")[0]) for one in value.split(","))
+        return int(value) if kind in (FieldType.DIGITS, FieldType.SEQUENCE) and fits_digits(value) else None
     return value if type(value) is int else None
 
 
@@ -119,10 +150,43 @@ def _order_binlogs(before: Any, after: Any) -> int | None:
 
 def _order_tokens(before: Any, after: Any) -> int | None:
     """MongoDB writes its tokens so that their bytes sort in the order of the stream; older ones tell nothing."""
-    if not (isinstance(before, str) and isinstance(after, str) and _HEX.fullmatch(before) and _HEX.fullmatch(after)):
+    first, second = _token(before), _token(after)
+    return None if first is None or second is None else (second > first) - (second < first)
+
+
+def _token(value: Any) -> bytes | None:
+    """In hexadecimal digits, or since Debezium 2 as BSON in Base64 (`ResumeTokens.toBase64`): `{"_data": digits}`."""
+    if not isinstance(value, str):
         return None
-    first, second = bytes.fromhex(before), bytes.fromhex(after)
-    return (second > first) - (second < first)
+    if _HEX.fullmatch(value) is None:
+        try:
+            found = _BSON_TOKEN.match(base64.b64decode(value, validate=True))
+        except ValueError:
+            return None
+        value = found[1].decode() if found else ""
+    return bytes.fromhex(value) or None
+
+
+def _order_vgtids(before: Any, after: Any) -> int | None:
+    """Further if no shard is before, and the shards are the same."""
+    first, second = _vgtid(before), _vgtid(after)
+    if first is None or second is None or first.keys() != second.keys():
+        return None
+    orders = {_order_gtids(first[shard].partition("/")[2], second[shard].partition("/")[2]) for shard in first}
+    if None in orders:
+        return None
+    return 0 if orders <= {0} else 1 if orders <= {0, 1} else -1 if orders <= {0, -1} else None
+
+
+def _vgtid(text: Any) -> Mapping[tuple[str, str], str] | None:
+    """The `flavor/gtid` of each keyspace and shard (`Vgtid.of`), each once."""
+    try:
+        listed = json.loads(text)
+        found = {(one["keyspace"], one["shard"]): one["gtid"] for one in listed}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    are_strings = all(isinstance(word, str) for shard, gtid in found.items() for word in (*shard, gtid))
+    return found if isinstance(listed, list) and are_strings and len(found) == len(listed) else None
 
 
 def _order_gtids(before: Any, after: Any) -> int | None:

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from gitops_connect.model.families import FAMILIES, SINK
+from gitops_connect.model.families import FAMILIES, JDBC, SINK
 from gitops_connect.model.manifests import OffsetSchema
 from gitops_connect.model.positions import compare
+from gitops_connect.model.resume_rules import PLAIN_SINK, PLAIN_SINKS, RESUME_RULES
+from gitops_connect.model.resume_rules import SINK as SINK_RULES
 from gitops_connect.model.shape_fields import Fields, FieldType, Shape, Tie, Tied
+from gitops_connect.model.units import Unit, unit_named
 
 __all__ = ["FieldType", "Fields", "Shape", "Tie", "Tied", "class_names", "compare", "schema_of", "shape_of"]
 
@@ -27,7 +31,7 @@ def class_names(class_name: str) -> tuple[str, ...]:
     return class_name, simple, simple.removesuffix("Connector") or simple
 
 
-_BY_NAME = MappingProxyType({name: shape for full, shape in FAMILIES.items() for name in class_names(full)})
+_FULL_NAMES = MappingProxyType({name: full for full in FAMILIES for name in class_names(full)})
 
 
 def shape_of(config: Mapping[str, str], schema: OffsetSchema | None = None) -> Shape | None:
@@ -36,15 +40,30 @@ def shape_of(config: Mapping[str, str], schema: OffsetSchema | None = None) -> S
     The schema that the repository has for a class of its own gives a shape that says how far an offset is, no more.
     """
     name = config.get(_CLASS, "")
-    known = _BY_NAME.get(name)
+    full_name = _FULL_NAMES.get(name, name)
+    known = FAMILIES.get(full_name)
     if known is not None:
-        return known
+        shape = _for_mode(known, config) if known is JDBC else known
+        return replace(shape, resume=RESUME_RULES[full_name].of(config))
+    if name in PLAIN_SINKS:
+        return replace(SINK, resume=PLAIN_SINK)
     if _is_sink(name, config):
-        return SINK
+        return replace(SINK, resume=SINK_RULES)
     if schema is not None and schema.position:
         measured = schema.position if len(schema.position) == 1 else ()
-        return Shape(schema.class_name, (), Fields(), schema.position, unit=schema.unit, measured=measured)
+        unit, noun = unit_named(schema.unit)
+        return Shape(schema.class_name, (), Fields(), schema.position, unit=unit, noun=noun, measured=measured)
     return None
+
+
+def _for_mode(jdbc: Shape, config: Mapping[str, str]) -> Shape:
+    """The JDBC source with the unit of its `mode`: time if it reads by timestamps, else ids.
+
+    In the mode `timestamp+incrementing` the id decides only among rows with one timestamp.
+    """
+    if config.get("mode", "").strip().lower().startswith("timestamp"):
+        return replace(jdbc, unit=Unit.TIME, measured=("timestamp",))
+    return jdbc
 
 
 def schema_of(config: Mapping[str, str], schemas: Mapping[str, OffsetSchema]) -> OffsetSchema | None:

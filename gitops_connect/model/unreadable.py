@@ -19,6 +19,8 @@ ENTRIES = "offsets"
 """The one field of a body."""
 MAX_DEPTH = 50
 """Levels of lists and objects in one value: an entry has three."""
+MAX_FIELDS = 1000
+"""Fields of one object: a partition or an offset has a handful."""
 TOO_DEEP = f"a value that is nested deeper than {MAX_DEPTH} levels"
 
 _LONGEST_SHOWN = 40

@@ -6,9 +6,12 @@ connector (resume, or pause after a stop) comes after its config.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
 from gitops_connect.plan.operations import OperationsPlan
@@ -151,16 +154,18 @@ def _change(
     situation: Situation, desired: DesiredConnector, observed: ObservedConnector, operations: OperationsPlan
 ) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
-    before, after = _around(desired, observed) if operations.steps else _transition(desired, observed)
-    notes = _notes(config)
+    notes, transition = _notes(config), _transition(desired, observed)
+    if _may_run_on(desired, operations) and not config.changes and transition == ((), ()):
+        return tuple(_recorded(step) for step in operations.steps), (*notes, *_not_running(desired, observed))
+    before, after = _around(desired, observed) if operations.steps else transition
     if desired.name in situation.invalid:
         if config.changes or after:
             notes = (*notes, "its config cannot be used: only what stops or pauses it is planned")
         return (*before, *operations.steps), notes
     if operations.blocked and after:
         after, notes = (), (*notes, f"{operations.blocked}: nothing that would start it is planned")
-    if desired.state is TargetState.RUNNING and not config.changes:
-        notes = (*notes, *_not_running(observed))
+    if not config.changes:
+        notes = (*notes, *_not_running(desired, observed))
     return (*before, *_configure(desired, config), *operations.steps, *after), notes
 
 
@@ -192,15 +197,23 @@ def _notes(config: ConfigDiff) -> Notes:
     return tuple(notes)
 
 
-def _not_running(observed: ObservedConnector) -> Notes:
-    """What no step mends."""
-    if observed.state is WorkerState.FAILED:
-        return (f"it is FAILED: {first_line(observed.trace)}",)
-    if observed.state is WorkerState.UNASSIGNED:
+def _may_run_on(desired: DesiredConnector, operations: OperationsPlan) -> bool:
+    """Whether its offset changes need no stop: each finds every partition at the declared offset.
+
+    A class that is not known here may keep a position elsewhere besides, and move it when Connect calls its
+    `alterOffsets` (KIP-875): it gets the request all the same. A running connector goes on from the declared offset,
+    which is what the change asks for; what it has read and not committed yet is not read again.
+    """
+    return operations.changes_nothing and shape_of(desired.config) is not None
+
+
+def _recorded(step: Step) -> Step:
+    reason = f"{step.reason} (already there: recorded as applied without stopping the connector)"
+    return replace(step, action=Action.RECORD, reason=reason)
+
+
+def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
+    """What no step fixes; a connector that is FAILED is in `Plan.unhealthy`."""
+    if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
         return ("it is UNASSIGNED: no worker runs it yet, and whether it is to be resumed cannot be told",)
     return ()
-
-
-def first_line(trace: str) -> str:
-    """The line of a Java stack trace that says what happened."""
-    return trace.strip().splitlines()[0] if trace.strip() else "no trace was reported"

@@ -10,7 +10,7 @@ from gitops_connect.model.differences import Difference, Direction, Refusal, Rev
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, refusal
-from gitops_connect.plan.offsets import refusals
+from gitops_connect.plan.offsets import described, refusals, unchecked
 from gitops_connect.plan.situation import Situation
 
 _FRAME = len('{"partition":,"offset":}\n')
@@ -36,7 +36,8 @@ def review_large(situation: Situation, operation: Operation) -> tuple[Review | N
     heap = _heap(situation, operation, difference)
     if heap is not None and (too_much := refusal(heap, situation.policy.worker_heap)):
         refused.append(Refusal(too_much))
-    return Review({}, difference, tuple(refused)), heap
+    shape = situation.offsets.shapes.get(operation.connector)
+    return Review({}, difference, tuple(refused), unchecked=unchecked(shape)), heap
 
 
 def _heap(situation: Situation, operation: Operation, difference: Difference) -> HeapEstimate | None:
@@ -73,5 +74,8 @@ def _added(situation: Situation, operation: Operation) -> Iterator[tuple[int, in
 def _difference(situation: Situation, operation: Operation) -> Difference | None:
     if operation.kind is OperationKind.RESET:
         standing = situation.offsets.large_live.get(operation.connector)
-        return Difference({Direction.REMOVED: standing.entries}) if standing is not None else None
-    return situation.offsets.large[operation.name].difference
+        found = Difference({Direction.REMOVED: standing.entries}) if standing is not None else None
+    else:
+        found = situation.offsets.large[operation.name].difference
+    shape = situation.offsets.shapes.get(operation.connector)
+    return None if found is None else described(found, shape)

@@ -8,19 +8,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.resume import UNKNOWN_CLASS
 from gitops_connect.model.shapes import Shape, compare
+from gitops_connect.model.units import SkipLimits
 
 
-def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: int) -> Review:
+def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
     """An operation that was not begun yet. `max_skip`: how far offsets may be moved forward unacknowledged."""
     effect = effect_of(operation, live)
     difference = find_difference(live, effect, shape)
     patch = patch_between(live, merged(live, effect)) if operation.kind is OperationKind.REPLACE else effect
-    return Review(patch, difference, tuple(refusals(operation, difference, max_skip)), live)
+    refused = tuple(refusals(operation, difference, max_skip))
+    return Review(patch, difference, refused, live, unchecked=unchecked(shape))
 
 
 def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shape: Shape | None) -> Review:
@@ -35,9 +39,8 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
     left = {one: offset for one, offset in patch.items() if live.get(one) != offset}
     difference = find_difference(live, left, shape)
     partial = live != before
-    if not moved:
-        return Review(left, difference, before=before, partial=partial)
-    return Review(left, difference, (moved_since(operation, len(moved)),), before, partial)
+    refused = (moved_since(operation, len(moved)),) if moved else ()
+    return Review(left, difference, refused, before, partial, unchecked(shape))
 
 
 def moved_since(operation: Operation, count: int) -> Refusal:
@@ -52,7 +55,8 @@ def moved_since(operation: Operation, count: int) -> Refusal:
 def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
     """Every partition that the operation speaks of, with what it must have; those that are taken away, too.
 
-    What an ALTER lists is sent even where it stands already, as a connector may keep it elsewhere besides. A REPLACE
+    What an ALTER lists is sent even if it is there already, as a connector may keep it elsewhere besides; only if that
+    is all of it, and the class is known, nothing is sent (`Action.RECORD`). A REPLACE
     sends only what differs: it speaks of the whole set, which may be large, and hold what Connect would not take again.
     """
     match operation.kind:
@@ -77,7 +81,21 @@ def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, e
         distances[move.direction] += move.distance or 0
     told = [move for move in moves if move.direction is not Direction.SAME]
     told.sort(key=Move.sort_key)
-    return Difference(counts, +distances, tuple(told), shape.unit if shape else "", exact)
+    return described(Difference(counts, +distances, tuple(told), exact=exact), shape)
+
+
+def described(difference: Difference, shape: Shape | None) -> Difference:
+    """A difference with what the class of its connector makes of it: the scale of distances, and how it resumes."""
+    if shape is None:
+        return difference
+    directions = [one for one, count in difference.counts.items() if count]
+    resume = shape.resume.lines(directions) if shape.resume is not None else ()
+    return replace(difference, scale=shape.scale, resume=resume)
+
+
+def unchecked(shape: Shape | None) -> str:
+    """The warning for a change that a class accepted without checking it; empty if that means nothing for the class."""
+    return UNKNOWN_CLASS if shape is None or shape.resume is None else shape.resume.unchecked
 
 
 def _direction(
@@ -92,7 +110,7 @@ def _direction(
     return compare(shape, json.loads(current), json.loads(declared))
 
 
-def refusals(operation: Operation, difference: Difference, max_skip: int) -> Iterator[Refusal]:
+def refusals(operation: Operation, difference: Difference, max_skip: SkipLimits) -> Iterator[Refusal]:
     """What the operation does, and its document does not acknowledge."""
     if operation.kind is OperationKind.CLEAR:
         return
@@ -101,25 +119,41 @@ def refusals(operation: Operation, difference: Difference, max_skip: int) -> Ite
             yield Refusal(message, acknowledgement)
 
 
-def _needed(operation: Operation, difference: Difference, max_skip: int) -> Iterator[tuple[Acknowledgement, str]]:
-    counts, unit = difference.counts, f" {difference.unit}" if difference.unit else ""
+def _needed(
+    operation: Operation, difference: Difference, max_skip: SkipLimits
+) -> Iterator[tuple[Acknowledgement, str]]:
+    if external := [line.message for line in difference.resume if line.external]:
+        yield Acknowledgement.EXTERNAL, "; ".join(external)
+    counts, scale = difference.counts, difference.scale
     if operation.kind is OperationKind.RESET:
         yield Acknowledgement.RESET, f"all {sum(counts.values())} offsets are taken away, so that all comes again"
         return
     if rewound := counts.get(Direction.REWIND, 0):
         again = difference.distances.get(Direction.REWIND, 0)
-        how_far = f", so that {again:,}{unit} come again" if again else ""
-        yield Acknowledgement.REWIND, f"{_partitions(rewound)} moved back{how_far}"
+        how_far = ", so that {} come again" if scale.counts_what_is_read else " by {}"
+        by = how_far.format(scale.amount(again)) if again else ""
+        yield Acknowledgement.REWIND, f"{_partitions(rewound)} moved back{by}"
     if changed := counts.get(Direction.CHANGED, 0):
         yield Acknowledgement.REWIND, f"{_partitions(changed)} moved, and whether back or forward cannot be told"
+    if skips := _skips(difference, max_skip):
+        yield Acknowledgement.SKIP, skips
+    if removed := counts.get(Direction.REMOVED, 0):
+        yield Acknowledgement.TOMBSTONE, f"{_partitions(removed, 'loses its offset', 'lose their offsets')}"
+
+
+def _skips(difference: Difference, max_skip: SkipLimits) -> str:
+    """Why what is skipped must be acknowledged; empty if it is within the limit of its unit."""
+    scale, unit = difference.scale, difference.scale.unit
     forward = [move for move in difference.moves if move.direction is Direction.FORWARD]
     skipped = difference.distances.get(Direction.FORWARD, 0)
     if any(move.distance is None for move in forward):
-        yield Acknowledgement.SKIP, f"{_partitions(len(forward))} moved forward, and how far cannot be told"
-    elif skipped > max_skip:
-        yield Acknowledgement.SKIP, f"{skipped:,}{unit} are skipped, and max_skip lets {max_skip:,} pass"
-    if removed := counts.get(Direction.REMOVED, 0):
-        yield Acknowledgement.TOMBSTONE, f"{_partitions(removed, 'loses its offset', 'lose their offsets')}"
+        return f"{_partitions(len(forward))} moved forward, and how far cannot be told"
+    if unit is None or skipped <= max_skip[unit]:
+        return ""
+    return (
+        f"{scale.amount(skipped)} are skipped, and the limit is {scale.amount(max_skip[unit])}"
+        f" (`{unit.value}` of the setting `max_skip`)"
+    )
 
 
 def _partitions(count: int, one: str = "is", many: str = "are") -> str:

@@ -31,7 +31,8 @@ class OperationsPlan:
     """What becomes of one connector's operations.
 
     `steps` are to be done while it is stopped. `seed` is the first of them where it has to be known to the ledger
-    before the connector is created. `blocked` says why nothing may start the connector, or is empty.
+    before the connector is created. `blocked` says why nothing may start the connector, or is empty. `changes_nothing`:
+    there are steps, and each finds every partition at the declared offset.
     """
 
     steps: tuple[Step, ...] = ()
@@ -41,6 +42,7 @@ class OperationsPlan:
     seed: Operation | None = None
     blocked: str = ""
     notes: tuple[str, ...] = ()
+    changes_nothing: bool = False
 
 
 def plan_operations(situation: Situation, connector: DesiredConnector) -> OperationsPlan:
@@ -79,6 +81,7 @@ class _Draft:
     seed: Operation | None = None
     blocked: str = ""
     notes: list[str] = field(default_factory=list)
+    changes_nothing: bool = True
 
     def __post_init__(self) -> None:
         there = self.connector.name in self.situation.observed.connectors
@@ -93,6 +96,7 @@ class _Draft:
             self.seed,
             self.blocked,
             tuple(self.notes),
+            self.changes_nothing and bool(self.steps),
         )
 
     def finish(self, unfinished: Unfinished) -> None:
@@ -209,6 +213,8 @@ class _Draft:
             self._block(f"the offset change {operation.name} is refused")
             return
         self.planned.append(shown)
+        is_same = seen.difference.changes_nothing and shown.standing is Standing.PLANNED
+        self.changes_nothing = self.changes_nothing and is_same
         self.steps.append(Step(self.connector.name, action_of(operation), _reason(shown), operation=operation))
         if operation.is_large:
             self.live, self.first_waiting = None, self.first_waiting or operation.name

@@ -9,10 +9,13 @@ from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.observed import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Step
 from gitops_connect.plan.connectors import plan_connector, steady
 from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
 from gitops_connect.plan.guards import refusals
+from gitops_connect.plan.health import unhealthy_in_plan
+from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.operations import plan_operations
 from gitops_connect.plan.ownership import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
@@ -31,7 +34,8 @@ def plan(situation: Situation) -> Plan:
     ]
     pruned, warnings = _prune(situation, done)
     strays = plan_strays(situation, done | {one.name for one in pruned})
-    everything = sorted([*declared, *pruned, *finished, *strays.connectors], key=lambda one: one.name)
+    planned = add_offset_effects(situation, [*declared, *pruned, *finished, *strays.connectors])
+    everything = sorted(planned, key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations)
     diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
@@ -54,6 +58,8 @@ def plan(situation: Situation) -> Plan:
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
         strays=strays.planned,
         diagnostics=diagnostics,
+        unhealthy=unhealthy_in_plan(situation, everything),
+        unread=_unread(situation),
     )
 
 
@@ -68,16 +74,33 @@ def _half_deleted(situation: Situation) -> list[ConnectorName]:
 def fingerprint(situation: Situation) -> Digest:
     """A keyed digest of what the cluster answered about the connectors that are declared or ours.
 
-    What a plan does not read (task counts, worker ids, running against restarting) is not under it.
+    What a plan does not read (task counts, worker ids, running against restarting or FAILED) is not under it: if a plan
+    has other steps for a connector because it is FAILED, its digest tells.
     """
-    names = {connector.name for connector in situation.desired.connectors} | situation.ownership.keys()
+    names = _declared_or_managed(situation)
     seen = [
-        [name, (steady(one.state) or one.state).value, dict(one.config)]
+        [name, _fingerprint_state(one.state), dict(one.config)]
         for name, one in sorted(situation.observed.connectors.items())
         if name in names
     ]
     unknown = sorted(situation.observed.unknown & names)
     return keyed_digest(situation.key, [str(situation.observed.version), seen, unknown])
+
+
+def _fingerprint_state(state: WorkerState) -> str:
+    if state is WorkerState.FAILED:
+        return TargetState.RUNNING.value
+    known: TargetState | WorkerState = steady(state) or state
+    return str(known.value)
+
+
+def _declared_or_managed(situation: Situation) -> set[ConnectorName]:
+    return {connector.name for connector in situation.desired.connectors} | situation.ownership.keys()
+
+
+def _unread(situation: Situation) -> tuple[ConnectorName, ...]:
+    destroyed = {name for name, one in situation.observed.connectors.items() if one.state is WorkerState.DESTROYED}
+    return tuple(sorted((situation.observed.unknown | destroyed) & _declared_or_managed(situation)))
 
 
 def _value(connector: ConnectorPlan) -> list[Any]:
@@ -99,10 +122,7 @@ def _state(step: Step) -> str | None:
 
 
 def _changes(step: Step) -> list[list[str | None]]:
-    return [
-        [change.key, "***", "***"] if change.sensitive else [change.key, change.before, change.after]
-        for change in step.changes
-    ]
+    return [[change.key, change.shown_before, change.shown_after] for change in step.changes]
 
 
 def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[ConnectorPlan], tuple[str, ...]]:

@@ -43,7 +43,7 @@ def load_saved(text: str, name: str) -> SavedPlan:
         if version.partition(".")[0] != _MAJOR:
             raise UsageError(f"{name} has plan format {version}, and this version reads {_MAJOR}.x: plan again")
         return _read(document)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # the last: nested too deeply
         raise UsageError(f"{name} is not a plan saved by `gitops-connect plan --out`") from error
 
 

@@ -16,21 +16,22 @@ from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What the operator allows on this cluster. `max_deletions` is a share of the connectors that are ours, 0 to 1.
 
-    `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all. `worker_heap` is
-    the heap of each worker in bytes; 0: as much as it takes.
+    `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all, by unit.
+    `worker_heap` is the heap of each worker in bytes; 0: as much as it takes.
     """
 
     enforce: bool = True
     prune: bool = False
     protected: tuple[str, ...] = ()
     max_deletions: float = 0.3
-    max_skip: int = 1000
+    max_skip: SkipLimits = field(default_factory=lambda: DEFAULT_SKIP_LIMITS)
     worker_heap: int = 0
 
 
@@ -76,8 +77,9 @@ class Situation:
     """What is wanted, what is there, what is ours, and what is allowed.
 
     `invalid` are connectors whose config Connect rejects, or which lack a secret; `passwords` are, for those that
-    Connect was asked about, the config keys of type PASSWORD. `key` is the key of all digests that have a secret under
-    them.
+    Connect was asked about, the config keys of type PASSWORD. `quoted` are, for those that have failed, the config keys
+    whose values no stack trace may show; they change nothing else. `key` is the key of all digests that have a
+    secret under them.
     """
 
     revision: Revision
@@ -87,6 +89,7 @@ class Situation:
     ownership: Mapping[ConnectorName, Ownership] = field(default_factory=dict)
     invalid: frozenset[ConnectorName] = frozenset()
     passwords: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
+    quoted: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
     key: bytes = field(default=b"", repr=False)
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
 

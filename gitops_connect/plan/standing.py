@@ -163,7 +163,7 @@ def _open(*, same: bool) -> Stand:
 def _settled(record: OperationRecord, *, same: bool) -> Stand:
     when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC {record.revision[:7]}"
     if same:
-        return Stand(Standing.APPLIED, f"{when}; warning: {record.warning}" if record.warning else when)
+        return Stand(Standing.APPLIED, when)
     return Stand(Standing.WAITING, f"{when}, and rewritten since", "offsets/rewritten")
 
 

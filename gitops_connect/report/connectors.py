@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from gitops_connect.model.health import unhealthy
+from gitops_connect.model.masking import masked_value
 from gitops_connect.model.observed import ObservedConnector
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.sensitivity import is_reference, is_sensitive_key
+from gitops_connect.report.health import remedy
 from gitops_connect.report.status import connector_health, task_count
 
 HEADERS = ("CLUSTER", "NAME", "TYPE", "STATE", "TASKS", "CLASS", "OWNED")
@@ -29,16 +31,22 @@ def connector_row(cluster: str, observed: ObservedConnector, owned: Ownership | 
 def describe_connector(
     cluster: str, observed: ObservedConnector, owned: Ownership | None, passwords: Collection[str]
 ) -> dict[str, Any]:
-    """Everything that is known of one connector. `passwords` are the keys that its plugin calls PASSWORD."""
+    """Everything that is known of one connector. `passwords` are the keys that its plugin calls PASSWORD.
+
+    Its stack traces are shown as they are: without secrets, if the caller has taken them out.
+    """
     return {
         "Name": observed.name,
         "Cluster": cluster,
         "Type": observed.type.value,
         "State": observed.state.value,
         "Health": connector_health(observed).value,
+        **_problems(observed),
         "Worker": observed.worker,
         "Ownership": _ownership(owned),
-        "Config": {key: _masked(key, value, passwords) for key, value in sorted(observed.config.items())},
+        "Config": {
+            key: masked_value(key, value, sensitive=key in passwords) for key, value in sorted(observed.config.items())
+        },
         "Tasks": [
             {
                 "Id": task.id,
@@ -52,13 +60,16 @@ def describe_connector(
     }
 
 
+def _problems(observed: ObservedConnector) -> dict[str, Any]:
+    found = unhealthy(observed)
+    if found is None:
+        return {}
+    restart = {"Hint": remedy(observed.name)} if found.failures else {}
+    return {"Problems": list(found.problems), **restart}
+
+
 def _ownership(owned: Ownership | None) -> Any:
     if owned is None:
         return "not ours"
     since = owned.since.isoformat(timespec="seconds")
     return {"Origin": owned.origin.value, "Since": since, "Applied": owned.revision}
-
-
-def _masked(key: str, value: str, passwords: Collection[str]) -> str:
-    secret = (key in passwords or is_sensitive_key(key)) and not is_reference(value)
-    return "***" if secret else value

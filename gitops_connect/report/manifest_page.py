@@ -10,6 +10,7 @@ from itertools import groupby
 
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.units import Unit
 from gitops_connect.report import offsets
 from gitops_connect.report.bars import bars, is_by_factors
 from gitops_connect.report.manifests import CheckedManifest, effort, ranked_rules
@@ -29,6 +30,12 @@ _MEANINGS = {
     Direction.NEW: "had no offset",
     Direction.REMOVED: "begin anew",
     Direction.SAME: "stay as they are",
+}
+_UNITS: Mapping[Unit | None, str] = {
+    Unit.FILE_BYTES: "bytes of the file",
+    Unit.WAL_BYTES: "bytes of WAL",
+    Unit.BINLOG_BYTES: "bytes of binlog",
+    Unit.TIME: "milliseconds",
 }
 _OPEN = 3
 """Rules whose offenders are unfolded."""
@@ -101,6 +108,7 @@ def _moves(checked: CheckedManifest) -> Iterator[str]:
         yield f"<p>Not compared with the offsets that stand: {shown(why)}.</p>"
         return
     yield _counts(difference)
+    yield from _resume(difference)
     charts = [
         _chart(way, checked.distribution, difference) for way in _CHARTS if any(checked.distribution.get(way, ()))
     ]
@@ -115,14 +123,16 @@ def _counts(difference: Difference) -> str:
     for way, meaning in _MEANINGS.items():
         if count := difference.counts.get(way, 0):
             far = difference.distances.get(way, 0)
-            amount = offsets.quantity(far, difference.unit) if far else ""
-            rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {meaning}".strip())))
+            amount = offsets.quantity(far, difference.scale) if far else ""
+            is_distance_only = bool(far) and not difference.scale.counts_what_is_read
+            what = offsets.WHEN[way] if is_distance_only else meaning
+            rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {what}".strip())))
     return table("Partitions, by the way that their offset moves", ("Move", "Partitions", "In all"), rows, (1,))
 
 
 def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], difference: Difference) -> str:
     counts, (title, style) = distribution[way], _CHARTS[way]
-    unit = difference.unit or "distance"
+    unit = _UNITS.get(difference.scale.unit, difference.scale.name) or "distance"
     scale = " The scale is logarithmic." if is_by_factors(counts) else ""
     missing = difference.counts.get(way, 0) - sum(counts)
     untold = f" Of {missing:,} the distance cannot be told." if missing > 0 else ""
@@ -141,12 +151,24 @@ def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> s
             code(offsets.partition_words(move.partition)),
             code(offsets.offset_words(move.current)),
             code(offsets.offset_words(move.declared)),
-            shown(offsets.quantity(move.distance, difference.unit)) if move.distance else "",
+            shown(_distance(move, difference)),
         )
         for move in moves
     ]
     lines = table(f"{way.value}: {some}", ("Partition", "Stands now", "Would stand", "Distance"), rows, (3,))
     return f"<details{' open' if way in _CHARTS else ''}><summary>Largest moves: {way.value}</summary>{lines}</details>"
+
+
+def _distance(move: Move, difference: Difference) -> str:
+    far = offsets.quantity(move.distance, difference.scale) if move.distance else ""
+    also = offsets.also_written(move, difference.scale)
+    return f"{far} ({also})".lstrip() if also else far
+
+
+def _resume(difference: Difference) -> Iterator[str]:
+    if difference.resume:
+        items = "".join(f"<li>{shown(line.text)}</li>" for line in offsets.resume_lines(difference))
+        yield f"<ul>{items}</ul>"
 
 
 def _problems(checked: CheckedManifest) -> Iterator[str]:

@@ -65,8 +65,9 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
     lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
         lines.append(f"as {checked.kind.value}, from what stands now: {offsets.counts(checked.difference)}")
-        largest = offsets.move_lines(_largest(checked.difference), checked.difference.unit)
-        lines += TextReport(coloured=coloured).offsets(largest).splitlines()
+        largest = offsets.move_lines(_largest(checked.difference), checked.difference.scale)
+        told = (*largest, *offsets.resume_lines(checked.difference))
+        lines += TextReport(coloured=coloured).offsets(told).splitlines()
     elif checked.why_not:
         lines.append(f"not compared with the offsets that stand: {one_line(checked.why_not)}")
     needed = ", ".join(one.value for one in checked.acknowledge)

@@ -9,44 +9,30 @@ from collections.abc import Iterator, Sequence
 
 from gitops_connect.model.plans import ConnectorPlan, Plan
 from gitops_connect.report import offsets, words
+from gitops_connect.report.markdown_blocks import Markdown, bold, bullets, folded_diff, paragraph
 from gitops_connect.report.offsets import Line
+from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.text import asides
 
 
 def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES) -> str:
     """All plans, under one summary. `moves`: as many partitions of each offset change are shown; None: all."""
-    lines = [f"**{words.summary_line(plans)}**", ""]
+    blocks = [bold(Sentence(words.summary_line(plans)))]
     for plan in plans:
-        lines.extend(_plan(plan, moves))
-    return "\n".join(lines).rstrip() + "\n"
+        blocks.extend(_plan(plan, moves))
+    return "\n".join(blocks)
 
 
-def _plan(plan: Plan, moves: int | None) -> Iterator[str]:
-    version, commit = plan.connect_version, words.short(plan.revision)
-    yield f"Connect cluster `{plan.cluster}` (Kafka Connect {version}) at commit `{commit}`"
-    yield ""
+def _plan(plan: Plan, moves: int | None) -> Iterator[Markdown]:
+    version, commit = str(plan.connect_version), words.short(plan.revision)
+    yield paragraph(Sentence.of("Connect cluster {} (Kafka Connect {}) at commit {}", plan.cluster, version, commit))
     if plan.connectors:
         body = [line for connector in plan.connectors for line in _connector(connector, moves)]
-        yield from _fold(words.plural(len(plan.steps), "step"), body)
-    for line in asides(plan):
-        yield f"- {_escape(line)}"
-    if any(asides(plan)):
-        yield ""
+        yield folded_diff(words.plural(len(plan.steps), "step"), body)
+    yield from bullets(list(asides(plan)))
     for block in (offsets.stray_lines(plan, moves), offsets.applied_lines(plan.applied)):
         if lines := list(block):
-            yield from _fold(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
-
-
-def _fold(title: str, body: Sequence[str]) -> Iterator[str]:
-    yield f"<details><summary>{title}</summary>"
-    yield ""
-    fence = _fence(body)
-    yield f"{fence}diff"
-    yield from body
-    yield fence
-    yield ""
-    yield "</details>"
-    yield ""
+            yield folded_diff(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
 
 
 def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
@@ -57,6 +43,7 @@ def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
         yield f"{_coloured(step.action.symbol)}   {number} {words.action(step)}: {step.reason}"
         for change in step.changes:
             yield f"{_coloured(words.change_symbol(change))}       {change.key}: {words.values(change)}"
+        yield from (f"!       {effect}" for effect in words.effect_lines(step))
         if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
             for line in offsets.planned_lines(operations[step.operation.name], moves):
                 yield _line(line, "  ")
@@ -74,13 +61,3 @@ def _line(line: Line, indent: str) -> str:
 
 def _coloured(symbol: str) -> str:
     return symbol if symbol in "+-" else " " if symbol in "= " else "!"
-
-
-def _fence(body: Sequence[str]) -> str:
-    """A fence that no value in the body can close."""
-    longest = max((len(line) - len(line.lstrip("`")) for line in body), default=0)
-    return "`" * max(3, longest + 1)
-
-
-def _escape(text: str) -> str:
-    return text.replace("<", "&lt;").replace("`", "\\`")

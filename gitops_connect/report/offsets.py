@@ -12,6 +12,7 @@ from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Standing
+from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.printable import escaped, one_line, shortened
 
 MOST_MOVES = 10
@@ -34,7 +35,8 @@ _SYMBOLS = {
     Direction.SAME: "=",
 }
 _WHAT = {Direction.REWIND: ("comes again", "come again"), Direction.FORWARD: ("skipped", "skipped")}
-_SINGULAR = {"records": "record", "bytes": "byte", "ids": "id"}
+WHEN = {Direction.REWIND: "earlier", Direction.FORWARD: "later"}
+"""Said of distances that do not count what is read: those in a log with other changes in it, and times."""
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """What Kafka allows (`Topic.validate`): no slash, so that `orders/3` says which topic and which partition."""
 _NONE = "(none)"
@@ -103,20 +105,27 @@ def difference_lines(
     if not difference.exact:
         yield Line(_INEXACT)
     shown = difference.moves if limit is None else difference.moves[:limit]
-    yield from move_lines(shown, difference.unit)
+    yield from move_lines(shown, difference.scale)
     moving = sum(count for way, count in difference.counts.items() if way is not Direction.SAME)
     if moving > len(difference.moves):
         yield Line(f"… and {moving - len(shown):,} more (of so many, only the largest of each kind are kept)")
     elif left := moving - len(shown):
         yield Line(f"… and {left:,} more ({rest})")
+    yield from resume_lines(difference)
 
 
-def move_lines(moves: Sequence[Move], unit: str) -> Iterator[Line]:
-    """A line for each; `unit` is that of their distances."""
+def resume_lines(difference: Difference) -> Iterator[Line]:
+    """What the connector's class does with offsets that move like this, once for all partitions."""
+    for line in difference.resume:
+        yield Line(f"{line.aspect.value}: {line.message}")
+
+
+def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
+    """A line for each; `scale` is that of their distances."""
     texts = [_change(move) for move in moves]
     width = min(max(map(len, texts), default=0), _WIDEST)
     for move, text in zip(moves, texts, strict=True):
-        yield Line(f"{text:<{width}}  {_direction(move, unit)}", _SYMBOLS[move.direction])
+        yield Line(f"{text:<{width}}  {_direction(move, scale)}", _SYMBOLS[move.direction])
 
 
 def counts(difference: Difference) -> str:
@@ -138,14 +147,14 @@ def _how_far(difference: Difference, direction: Direction) -> str:
     if not total:
         return " (how far cannot be told)" if unknown else ""
     one, many = _WHAT[direction]
+    what = WHEN[direction] if not difference.scale.counts_what_is_read else one if total == 1 else many
     least = "at least " if unknown else ""
-    return f" ({least}{quantity(total, difference.unit)} {one if total == 1 else many})"
+    return f" ({least}{quantity(total, difference.scale)} {what})"
 
 
-def quantity(count: int, unit: str) -> str:
-    """`1,200 records`, `1 byte`."""
-    noun = _SINGULAR.get(unit, unit) if count == 1 else unit
-    return f"{count:,} {one_line(noun)}".rstrip()
+def quantity(count: int, scale: Scale) -> str:
+    """`1,200 records`, `1 byte of WAL`, `2 h 5 min`."""
+    return one_line(scale.amount(count))
 
 
 def _change(move: Move) -> str:
@@ -153,9 +162,29 @@ def _change(move: Move) -> str:
     return f"{partition_words(move.partition)}: {before} -> {after}"
 
 
-def _direction(move: Move, unit: str) -> str:
-    far = f" {quantity(move.distance, unit)}" if move.distance else ""
-    return f"{move.direction.value}{far}"
+def _direction(move: Move, scale: Scale) -> str:
+    far = ""
+    if move.distance:
+        later = f" {WHEN[move.direction]}" if scale.unit is Unit.TIME and move.direction in WHEN else ""
+        far = f" {quantity(move.distance, scale)}{later}"
+    also = also_written(move, scale)
+    return f"{move.direction.value}{far}{f' ({also})' if also else ''}"
+
+
+def also_written(move: Move, scale: Scale) -> str:
+    """The most significant field that the move changes, in its second notation: `lsn 0/1985390 -> 0/1985050`.
+
+    If the two offsets have no such field in common, the most significant one of each.
+    """
+    before, after = (scale.written(json.loads(text)) if text else {} for text in (move.current, move.declared))
+    changed = [name for name in scale.notations if before.get(name) != after.get(name)]
+    both = [name for name in changed if name in before and name in after]
+    was = next((name for name in both or changed if name in before), "")
+    becomes = next((name for name in both or changed if name in after), "")
+    if not (was or becomes):
+        return ""
+    other = f"{becomes} " if was and becomes and becomes != was else ""
+    return f"{was or becomes} {before.get(was, _NONE)} -> {other}{after.get(becomes, _NONE)}"
 
 
 def partition_words(partition: PartitionText) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.differences import Difference, Direction, Move, ResumeLine
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import Plan, PlannedOperation
+from gitops_connect.model.units import Scale
 from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.report import offsets
 
@@ -45,20 +46,26 @@ def difference_value(difference: Difference) -> dict[str, Any]:
     """Every direction with its count, and every move; of those that were told by Spark, the largest."""
     return {
         "exact": difference.exact,
-        "unit": difference.unit,
+        "unit": difference.scale.name,
         "counts": {one.value: difference.counts.get(one, 0) for one in Direction},
         "distances": {one.value: difference.distances[one] for one in Direction if one in difference.distances},
-        "moves": [_move(move) for move in difference.moves],
+        "moves": [_move(move, difference.scale) for move in difference.moves],
+        "resume": [_resume(line) for line in difference.resume],
     }
 
 
-def _move(move: Move) -> dict[str, Any]:
+def _resume(line: ResumeLine) -> dict[str, Any]:
+    return {"aspect": line.aspect.name.lower(), "message": line.message, "external": line.external}
+
+
+def _move(move: Move, scale: Scale) -> dict[str, Any]:
     return {
         "partition": value(move.partition),
         "current": value(move.current),
         "declared": value(move.declared),
         "direction": move.direction.value,
         "distance": move.distance,
+        "also_written": offsets.also_written(move, scale) or None,
     }
 
 

@@ -1,8 +1,9 @@
 """The public JSON of a plan, `schemas/plan.schema.json`: what is saved by `plan --out` and read by other programs.
 
 Modelled on Terraform's (`resource_changes`, `change.actions`, `before`, `after`), and apart from the inner types so
-that these can change. No secret is in it: a sensitive key stands in `before_sensitive` or `after_sensitive`, without
-its value. Readers ignore keys that they do not know; `format_version` says what they can rely on.
+that these can change. No secret is in it: a sensitive key is listed in `before_sensitive` or `after_sensitive`, without
+its value, and a secret inside another value, such as the password in a URL, is masked. Readers ignore keys that they do
+not know; `format_version` says what they can rely on.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.report import words
+from gitops_connect.report.health import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problems_value
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def _cluster(plan: Plan, folder: str) -> dict[str, Any]:
         "notes": {connector.name: list(connector.notes) for connector in plan.connectors if connector.notes},
         "offset_changes": offset_changes(plan, folder),
         "resource_drift": list(plan.drifted),
+        "unhealthy": [unhealthy_value(one) for one in plan.unhealthy],
         "adopted": list(plan.adopted),
         "unmanaged": list(plan.unmanaged),
         "warnings": list(plan.warnings),
@@ -74,15 +77,15 @@ def _cluster(plan: Plan, folder: str) -> dict[str, Any]:
 
 def _resource(connector: ConnectorPlan, folder: str) -> dict[str, Any]:
     changes = [change for step in connector.steps for change in step.changes]
-    actions = {"create": ["create"], "change": ["update"], "delete": ["delete"]}
+    actions = {"create": ["create"], "change": ["update"], "delete": ["delete"], "keep": ["no-op"]}
     return {
         "name": connector.name,
         "location": str(connector.location.under(folder)) if connector.location else None,
         "applicable": connector.applicable,
         "change": {
             "actions": actions[words.kind(connector)],
-            "before": {one.key: one.before for one in changes if one.before is not None and not one.sensitive},
-            "after": {one.key: one.after for one in changes if one.after is not None and not one.sensitive},
+            "before": {one.key: one.shown_before for one in changes if one.before is not None and not one.sensitive},
+            "after": {one.key: one.shown_after for one in changes if one.after is not None and not one.sensitive},
             "before_sensitive": [one.key for one in changes if one.before is not None and one.sensitive],
             "after_sensitive": [one.key for one in changes if one.after is not None and one.sensitive],
         },
@@ -98,24 +101,29 @@ def _step(step: Step) -> dict[str, Any]:
         "reason": step.reason,
         "offset_change": step.operation.name if step.operation else None,
         "keys": [change.key for change in step.changes],
+        "offset_effects": [{"message": one.message, "hint": one.hint} for one in step.offset_effects],
     }
 
 
-def endpoint(step: Step) -> str:
-    """The request that the step sends."""
+def endpoint(step: Step) -> str | None:
+    """The request that the step sends; None if it only writes into the ledger."""
     path = f"/connectors/{quote(step.connector, safe='')}"
+    request: str | None
     match step.action:
         case Action.CREATE:
-            return "POST /connectors"
+            request = "POST /connectors"
         case Action.CONFIGURE:
-            return f"PUT {path}/config"
+            request = f"PUT {path}/config"
         case Action.STOP | Action.PAUSE | Action.RESUME:
-            return f"PUT {path}/{step.action.value}"
+            request = f"PUT {path}/{step.action.value}"
         case Action.ALTER:
-            return f"PATCH {path}/offsets"
+            request = f"PATCH {path}/offsets"
         case Action.RESET:
-            return f"DELETE {path}/offsets"
+            request = f"DELETE {path}/offsets"
         case Action.DELETE:
-            return f"DELETE {path}"
+            request = f"DELETE {path}"
+        case Action.RECORD:
+            request = None
         case _:
             assert_never(step.action)
+    return request

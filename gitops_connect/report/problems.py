@@ -12,12 +12,16 @@ _RESET = "\x1b[0m"
 _DIM = "\x1b[2m"
 
 
-def problems_text(diagnostics: Diagnostics, *, coloured: bool = False, documents: int | None = None) -> str:
+def problems_text(
+    diagnostics: Diagnostics, *, coloured: bool = False, documents: int | None = None, skipped: int = 0
+) -> str:
     """`file:line:column: error: summary [rule]` for each, its hint below it, and a count; the number of documents too.
 
-    `coloured` is decided by the caller, who knows the terminal.
+    `coloured` is decided by the caller, who knows the terminal. `skipped` is how many offset changes were applied
+    before, and not checked again.
     """
-    return problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
+    lines = problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
+    return lines + (f"not checked again: {_count(skipped, 'applied offset change')}\n" if skipped else "")
 
 
 def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
@@ -27,23 +31,26 @@ def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
 
 def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
     """As in `2 errors, 1 warning in 14 documents`."""
-    found = totals(len(diagnostics.errors), len(diagnostics.warnings))
+    found = totals(len(diagnostics.errors), len(diagnostics.warnings), len(diagnostics.notes))
     return f"{found} in {_count(documents, 'document')}" if documents is not None else found
 
 
-def totals(errors: int, warnings: int) -> str:
+def totals(errors: int, warnings: int, notes: int = 0) -> str:
     """As in `2 errors, 1 warning`."""
     counts = [_count(errors, "error")] if errors else []
     counts += [_count(warnings, "warning")] if warnings else []
+    counts += [_count(notes, "note")] if notes else []
     return ", ".join(counts) or "no problems"
 
 
-def problems_json(diagnostics: Diagnostics, *, documents: int) -> str:
+def problems_json(diagnostics: Diagnostics, *, documents: int, skipped: int = 0) -> str:
     """The same as JSON: the counts, and each diagnostic with its fields."""
     value = {
         "documents": documents,
         "errors": len(diagnostics.errors),
         "warnings": len(diagnostics.warnings),
+        "notes": len(diagnostics.notes),
+        "applied_offset_changes": skipped,
         "diagnostics": problems_value(diagnostics),
     }
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
@@ -79,6 +86,8 @@ def _colour(severity: Severity) -> str:
             return "\x1b[31m"
         case Severity.WARNING:
             return "\x1b[33m"
+        case Severity.NOTE:
+            return "\x1b[36m"
         case _:
             assert_never(severity)
 

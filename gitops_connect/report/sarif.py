@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, assert_never
 
@@ -15,6 +16,8 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
 """Code-scanning views take it for the root of the repository."""
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+_LINK_END = re.compile(r"(?<!\\)(\\*)\](?=\()")
+"""What ends the text of an embedded link, with all the backslashes before it."""
 
 
 def render(diagnostics: Diagnostics) -> str:
@@ -59,7 +62,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
         "ruleId": item.rule,
         "ruleIndex": index,
         "level": _level(item.severity),
-        "message": {"text": text},
+        "message": {"text": _without_links(text)},
         "locations": [
             {
                 "physicalLocation": {
@@ -72,12 +75,19 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
     }
 
 
+def _without_links(text: str) -> str:
+    """The text as it is, unless it would be read as an embedded link (section 3.11.6): then `]` is escaped."""
+    return _LINK_END.sub(lambda end: rf"{end[1]}{end[1]}\]", text)
+
+
 def _level(severity: Severity) -> str:
     match severity:
         case Severity.ERROR:
             return "error"
         case Severity.WARNING:
             return "warning"
+        case Severity.NOTE:
+            return "note"
         case _:
             assert_never(severity)
 

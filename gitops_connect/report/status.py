@@ -1,21 +1,25 @@
-"""How each connector stands, on two axes as Argo CD has them: sync (is it as declared?) and health (does it work?)."""
+"""The state of each connector on two axes, as in Argo CD: sync (is Git applied?) and health (does it work?)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.health import UnhealthyConnector, unhealthy
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.report import offsets
+from gitops_connect.report.health import problem_words
+from gitops_connect.report.printable import one_line
 
 
 class Sync(Enum):
-    """Whether a connector is as its document says."""
+    """Whether everything that Git asks of a connector is applied: its document, and its offset changes."""
 
     SYNCED = "Synced"
     OUT_OF_SYNC = "OutOfSync"
@@ -46,6 +50,13 @@ class ConnectorStatus:
     tasks: str
     message: str = ""
 
+    @property
+    def is_fine(self) -> bool:
+        """True if it is in sync and works, or was paused or stopped as declared; unmanaged ones are not judged."""
+        if self.sync is Sync.UNMANAGED:
+            return True
+        return self.sync is Sync.SYNCED and self.health in (Health.HEALTHY, Health.SUSPENDED)
+
     def value(self) -> dict[str, Any]:
         """For JSON and YAML."""
         return {
@@ -63,53 +74,152 @@ class ConnectorStatus:
         return tuple(str(value) or "-" for value in self.value().values())
 
 
+_NOT_VALIDATED = "connect/not-validated"
+_UNRESOLVED = "secret/missing"
 HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "MESSAGE")
+
+
+Problems = Mapping[ConnectorName, Sequence[Diagnostic]]
+
+
+def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster: Diagnostics) -> Problems:
+    """What keeps that which Git asks of each connector from being applied, or from being checked by Connect first.
+
+    `cluster` are the problems that only this cluster or the ledger finds. An error in the `documents` of all clusters
+    counts if a document for this cluster was left out: other clusters may have a connector of the same name.
+    """
+    left_out = desired.held | desired.broken_changes
+    of_documents = (one for one in documents.errors if one.connector in left_out)
+    of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == _NOT_VALIDATED)
+    found: dict[ConnectorName, list[Diagnostic]] = {}
+    for one in (*of_documents, *of_cluster):
+        if one.connector is not None:
+            found.setdefault(one.connector, []).append(one)
+    return found
 
 
 def connector_statuses(
     plan: Plan,
-    desired: Mapping[ConnectorName, DesiredConnector],
-    held: frozenset[ConnectorName],
+    desired: DesiredState,
     observed: ObservedState,
+    unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
+    problems: Problems,
 ) -> list[ConnectorStatus]:
-    """Every connector that is declared or on the cluster, sorted by name."""
+    """Every connector that is declared or on the cluster, sorted by name.
+
+    `unhealthy_ones` are all unhealthy connectors of the cluster, without secrets in their reasons.
+    """
     planned = {one.name: one for one in plan.connectors}
-    names = desired.keys() | held | observed.connectors.keys() | observed.unknown | planned.keys()
+    declared = {one.name: one for one in desired.connectors}
+    names = declared.keys() | desired.held | observed.connectors.keys() | observed.unknown | planned.keys()
     statuses = []
     for name in sorted(names):
-        one = observed.connectors.get(name)
-        wanted = desired.get(name)
-        if wanted is not None and wanted.state is TargetState.ABSENT and one is None and name not in observed.unknown:
+        wanted, one = declared.get(name), observed.connectors.get(name)
+        is_unread = name in observed.unknown or name in plan.unread
+        if wanted is not None and wanted.state is TargetState.ABSENT and one is None and not is_unread:
             continue
-        sync = Sync.UNMANAGED if name in plan.unmanaged else _sync(name, planned.get(name), held, observed)
-        health = Health.UNKNOWN if name in observed.unknown else connector_health(one)
+        subject = _Subject(plan, planned.get(name, ConnectorPlan(name)), desired, wanted, one, is_unread)
+        sync, reason = _sync(subject, problems.get(name, ()))
+        health = Health.UNKNOWN if is_unread else connector_health(one)
+        failed = problem_words(unhealthy_ones[name]) if name in unhealthy_ones else ""
+        message = "; ".join(part for part in (failed, reason, *_waiting(subject)) if part)
         state = one.state.value if one else "-"
-        strays = [stray for stray in offsets.strays_of(plan) if stray.connector == name]
-        message = _message(planned.get(name), one, strays)
         statuses.append(ConnectorStatus(plan.cluster, name, sync, health, state, task_count(one), message))
     return statuses
 
 
-def _sync(
-    name: ConnectorName, planned: ConnectorPlan | None, held: frozenset[ConnectorName], observed: ObservedState
-) -> Sync:
-    if name in held or name in observed.unknown:
-        return Sync.UNKNOWN
-    return Sync.OUT_OF_SYNC if planned and (planned.steps or planned.operations) else Sync.SYNCED
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """One connector: what is planned for it, what is declared of it, and how it is."""
+
+    plan: Plan
+    planned: ConnectorPlan
+    desired: DesiredState
+    declared: DesiredConnector | None
+    observed: ObservedConnector | None
+    is_unread: bool
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether nothing is planned for it, and no offset change of it waits."""
+        return not (self.planned.steps or self.planned.operations)
+
+
+def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
+    """Whether everything is applied, and if not, why; offset changes that wait are told for themselves."""
+    told, errors = _told(one, problems), [problem for problem in problems if problem.severity is Severity.ERROR]
+    if one.planned.name in one.plan.unmanaged:
+        return Sync.UNMANAGED, told
+    if why := _why_unknown(one, errors):
+        return Sync.UNKNOWN, told or why
+    if one.declared is None:
+        return Sync.OUT_OF_SYNC, told or "no longer declared, and kept"
+    is_applied = one.is_left_alone and not errors and _is_in_place(one.declared, one.observed)
+    return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), told
+
+
+def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
+    """Why it cannot be told whether Git is applied; empty if it can.
+
+    A config that lacks the value of a secret cannot be compared.
+    """
+    if one.is_unread:
+        return "the cluster did not report its state"
+    if one.planned.name in one.desired.held:
+        return "its document has errors"
+    if one.declared is None and not one.desired.complete:
+        return "it is in no document that could be read, and some could not"
+    lacks_secret = bool(errors) and all(error.rule == _UNRESOLVED for error in errors)
+    return "it lacks a secret" if lacks_secret and one.observed is not None and one.is_left_alone else ""
+
+
+def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None) -> bool:
+    """Whether it is there as declared, although no step is planned: a worker may be too old to stop it, and a connector
+    that is not managed is not deleted.
+    """
+    if observed is None or declared.state is TargetState.ABSENT:
+        return False
+    return declared.state is not TargetState.STOPPED or observed.state is WorkerState.STOPPED
+
+
+def _told(one: _Subject, problems: Sequence[Diagnostic]) -> str:
+    """What is planned, or why nothing is; then the first problem that was not told so far, and how many more."""
+    waiting = [change.message for change in _waiting_changes(one) if change.message]
+    fresh = [problem for problem in problems if not any(message in problem.summary for message in waiting)]
+    parts = [_planned(one.planned)]
+    if fresh:
+        more = f" (and {len(fresh) - 1} more: gitops-connect plan shows them)" if len(fresh) > 1 else ""
+        parts.append(f"{fresh[0].location}: {one_line(fresh[0].summary)}{more}")
+    return "; ".join(part for part in parts if part)
+
+
+def _planned(planned: ConnectorPlan) -> str:
+    drift = "drift: " if planned.drifted else ""
+    steps = ", ".join(step.action.value for step in planned.steps)
+    done = [offsets.label(one) for one in planned.operations if one.name in offsets.carried_out(planned)]
+    changes = f" ({', '.join(done)})" if done else ""
+    return f"{drift}{steps}{changes}" if steps else "; ".join(planned.notes)
+
+
+def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:
+    strays = (stray for stray in offsets.strays_of(one.plan) if stray.connector == one.planned.name)
+    return (*offsets.waiting_of(one.planned), *strays)
+
+
+def _waiting(one: _Subject) -> Iterator[str]:
+    return (offsets.waits(change) for change in _waiting_changes(one))
 
 
 def connector_health(observed: ObservedConnector | None) -> Health:
-    """From the connector's and its tasks' states. RUNNING without any task is Progressing: it does nothing yet."""
+    """From the connector's and its tasks' states. RUNNING without any task is Degraded: it does nothing."""
     if observed is None:
         return Health.MISSING
-    states = {observed.state, *(task.state for task in observed.tasks)}
-    if WorkerState.FAILED in states:
+    if unhealthy(observed) is not None:
         return Health.DEGRADED
+    states = {observed.state, *(task.state for task in observed.tasks)}
     if observed.state in (WorkerState.PAUSED, WorkerState.STOPPED):
         return Health.SUSPENDED
-    if states == {WorkerState.RUNNING} and observed.tasks:
-        return Health.HEALTHY
-    return Health.PROGRESSING
+    return Health.HEALTHY if states == {WorkerState.RUNNING} else Health.PROGRESSING
 
 
 def task_count(observed: ObservedConnector | None) -> str:
@@ -118,27 +228,6 @@ def task_count(observed: ObservedConnector | None) -> str:
         return "-"
     running = sum(task.state is WorkerState.RUNNING for task in observed.tasks)
     return f"{running}/{len(observed.tasks)}"
-
-
-def _message(
-    planned: ConnectorPlan | None, observed: ObservedConnector | None, strays: Sequence[PlannedOperation]
-) -> str:
-    """The most telling sentence: what failed, else what is planned; and the offset changes that wait."""
-    traces = [observed.trace, *(task.trace for task in observed.tasks)] if observed else []
-    failed = next((trace.strip().splitlines()[0] for trace in traces if trace.strip()), "")
-    waiting = [*(offsets.waiting_of(planned) if planned else ()), *strays]
-    first = failed or _planned(planned)
-    return "; ".join([*([first] if first else []), *(offsets.waits(one) for one in waiting)])
-
-
-def _planned(planned: ConnectorPlan | None) -> str:
-    if planned is None:
-        return ""
-    drift = "drift: " if planned.drifted else ""
-    steps = ", ".join(step.action.value for step in planned.steps)
-    done = [offsets.label(one) for one in planned.operations if one.name in offsets.carried_out(planned)]
-    changes = f" ({', '.join(done)})" if done else ""
-    return f"{drift}{steps}{changes}" if steps else "; ".join(planned.notes)
 
 
 def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,9 +23,28 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+_NUMBER_IN_YAML_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+")
+"""PyYAML quotes what YAML 1.1 takes for a number; `1e5`, `08` and `0o17` are numbers in YAML 1.2 (section 10.3.2)."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes each string so that readers of YAML 1.1 and of YAML 1.2 take it for a string."""
+
+
+def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # Without quotes, or in single ones, PyYAML writes U+0085 as it is, and YAML folds that as a line break.
+    style = None if text.isprintable() else '"'
+    if _NUMBER_IN_YAML_1_2.fullmatch(text):
+        style = "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _string)
+
+
 def as_yaml(value: Any) -> str:
     """Block YAML, keys in the order given."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def outline(value: Mapping[str, Any]) -> str:

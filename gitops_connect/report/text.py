@@ -9,8 +9,10 @@ from typing import assert_never
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.report import offsets, words
+from gitops_connect.report.health import unhealthy_lines
 from gitops_connect.report.offsets import Line
-from gitops_connect.report.printable import one_line
+from gitops_connect.report.printable import escaped, one_line
+from gitops_connect.report.sentence import Sentence
 
 
 class Colour(Enum):
@@ -53,14 +55,14 @@ class TextReport:
         return "\n\n".join([*blocks, self._paint(words.summary_line(plans), Colour.BOLD)]) + "\n"
 
     def step(self, outcome: StepOutcome) -> str:
-        """One line as a step ends. What Connect said along with a success is a warning."""
+        """One line as a step ends. What was warned of is told once, at the end of an apply."""
         word, colour = _word(outcome.result)
         step = outcome.step
-        line = f"  {step.action.symbol} {step.connector}: {step.action.value} {self._paint(word, colour)}"
+        line = f"  {step.action.symbol} {escaped(step.connector)}: {step.action.value} {self._paint(word, colour)}"
         message = one_line(outcome.message.removeprefix(f"{word}: "))
         if outcome.result is Result.APPLIED:
-            line += f" after {outcome.seconds:.1f} s"
-            message = self._warning(outcome) if message else ""
+            line += f" after {outcome.seconds:.1f} s{', with a warning' if message else ''}"
+            message = ""
         return f"{line}: {message}" if message else line
 
     def outcome(self, outcomes: Sequence[CycleOutcome]) -> str:
@@ -89,12 +91,13 @@ class TextReport:
 
     def _of_step(self, outcome: StepOutcome) -> str:
         of = outcome.step.operation
-        change = f" ({of.name})" if of is not None else ""
-        return f"{outcome.step.connector}: {outcome.step.action.value}{change}"
+        change = f" ({escaped(of.name)})" if of is not None else ""
+        return f"{escaped(outcome.step.connector)}: {outcome.step.action.value}{change}"
 
     def _plan(self, plan: Plan) -> Iterator[str]:
-        head = f"connect cluster: {self._paint(plan.cluster, Colour.BOLD)}  (Kafka Connect {plan.connect_version})"
-        yield f"{head}   commit {words.short(plan.revision)}"
+        cluster = self._paint(escaped(plan.cluster), Colour.BOLD)
+        commit = escaped(words.short(plan.revision))
+        yield f"connect cluster: {cluster}  (Kafka Connect {plan.connect_version})   commit {commit}"
         if plan.connectors:
             yield ""
         for connector in plan.connectors:
@@ -108,7 +111,7 @@ class TextReport:
         mark = words.symbol(connector)
         extent = words.plural(len(connector.steps), "step") if connector.steps else offsets.extent(connector)
         drift = "  drift: changed on the cluster since it was applied" if connector.drifted else ""
-        yield f"  {self._mark(mark)} {connector.name:<{_WIDTH}}  {extent}{drift}"
+        yield f"  {self._mark(mark)} {escaped(connector.name):<{_WIDTH}}  {extent}{drift}"
         operations = {operation.name: operation for operation in connector.operations}
         for number, step in enumerate(connector.steps, start=1):
             yield from self._step(number, step)
@@ -118,18 +121,21 @@ class TextReport:
         for operation in offsets.waiting_of(connector):
             yield from self._lines(offsets.waiting_lines(operation, self._moves), "      ")
         for note in connector.notes:
-            yield f"      note: {note}"
+            yield f"      note: {escaped(note)}"
 
     def _step(self, number: int, step: Step) -> Iterator[str]:
         mark, action = self._mark(step.action.symbol), words.action(step)
-        yield f"      {number} {mark} {action:<{_ACTION_WIDTH}} {self._paint(step.reason, Colour.DIM)}"
+        yield f"      {number} {mark} {action:<{_ACTION_WIDTH}} {self._paint(escaped(step.reason), Colour.DIM)}"
         yield from self._changes(step.changes, all_new=step.action is Action.CREATE)
+        for line in words.effect_lines(step):
+            yield f"          {self._paint(line, Colour.YELLOW)}"
 
     def _changes(self, changes: Sequence[Change], *, all_new: bool) -> Iterator[str]:
-        width = max((len(change.key) for change in changes), default=0) + 1
-        for change in changes:
+        keys = [escaped(change.key) for change in changes]
+        width = max(map(len, keys), default=0) + 1
+        for name, change in zip(keys, changes, strict=True):
             mark = "" if all_new else f"{self._mark(words.change_symbol(change))} "
-            key = f"{change.key}:"
+            key = f"{name}:"
             yield f"          {mark}{key:<{width}} {words.values(change)}"
 
     def _asides(self, plan: Plan) -> Iterator[str]:
@@ -137,12 +143,12 @@ class TextReport:
         if lines:
             yield ""
         for line in lines:
-            yield f"  {line}"
+            yield f"  {line.render(escaped)}"
 
     def _lines(self, lines: Iterable[Line], indent: str) -> Iterator[str]:
         for line in lines:
             mark = f"{self._mark(line.mark)} " if line.mark else ""
-            yield f"{indent}{'    ' if line.inner else ''}{mark}{line.text}"
+            yield f"{indent}{'    ' if line.inner else ''}{mark}{escaped(line.text)}"
 
     def _mark(self, mark: str) -> str:
         return self._paint(mark, _OF_SYMBOL.get(mark, Colour.NONE))
@@ -151,19 +157,20 @@ class TextReport:
         return f"{colour.value}{text}{_RESET}" if self._coloured and colour is not Colour.NONE else text
 
 
-def asides(plan: Plan) -> Iterable[str]:
+def asides(plan: Plan) -> Iterator[Sentence]:
     """What is worth knowing beside the steps, a line each."""
     for warning in plan.warnings:
-        yield f"warning: {warning}"
+        yield Sentence.of("warning: {}", warning)
     for refusal in plan.refusals:
-        yield f"refused: {refusal}"
+        yield Sentence.of("refused: {}", refusal)
     if not plan.complete:
-        yield "warning: the plan is not complete: what could not be read or has errors is left as it is"
+        yield Sentence("warning: the plan is not complete: what could not be read or has errors is left as it is")
+    yield from unhealthy_lines(plan.unhealthy)
     if plan.adopted:
-        yield f"to be adopted (declared, and already on the cluster): {', '.join(plan.adopted)}"
+        yield Sentence.of("to be adopted (declared, and already on the cluster): {}", plan.adopted)
     if plan.unmanaged:
         count = words.plural(len(plan.unmanaged), "connector")
-        yield f"not ours, and left alone: {count} on the cluster ({', '.join(plan.unmanaged)})"
+        yield Sentence.of(f"not ours, and left alone: {count} on the cluster ({{}})", plan.unmanaged)
 
 
 def _word(result: Result) -> tuple[str, Colour]:

@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gitops_connect.model.masking import MASK
 from gitops_connect.model.names import Revision
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.report import offsets
+from gitops_connect.report.health import unhealthy_sentence
 from gitops_connect.report.printable import LONGEST, escaped
 
-CHANGE_OFFSETS = (Action.ALTER, Action.RESET)
+CHANGE_OFFSETS = (Action.ALTER, Action.RESET, Action.RECORD)
 NO_CHANGES = "No changes. Your connectors match the configuration."
 NOT_PLANNED = "No plan could be made."
 NO_CHANGES_YET = "Nothing can be done now: what has errors or could not be read is left as it is."
 
 
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
-    """How many connectors are created, changed and deleted, in how many steps, and how many offset changes."""
+    """How many connectors are created, changed and deleted, in how many steps; how many offset changes; how many
+    connectors are unhealthy.
+    """
     counts = {"create": 0, "change": 0, "delete": 0, "steps": 0, "offset_changes": 0, "offset_changes_waiting": 0}
+    counts["unhealthy"] = 0
     for plan in plans:
+        counts["unhealthy"] += len(plan.unhealthy)
         counts["offset_changes"] += len(offsets.to_apply(plan))
         counts["offset_changes_waiting"] += len(offsets.waiting(plan))
         for connector in plan.connectors:
             if connector.applicable and connector.steps:
-                counts[kind(connector)] += 1
                 counts["steps"] += len(connector.steps)
+                if (what := kind(connector)) in counts:
+                    counts[what] += 1
     return counts
 
 
 def summary_line(plans: Sequence[Plan]) -> str:
-    """Terraform's last line; offset changes are counted where there are any."""
+    """Terraform's last line; offset changes and unhealthy connectors are counted if there are any."""
     if not plans:
         return NOT_PLANNED
     counts = summarise(plans)
+    return " ".join(part for part in (_changes(plans, counts), unhealthy_sentence(counts["unhealthy"])) if part)
+
+
+def _changes(plans: Sequence[Plan], counts: Mapping[str, int]) -> str:
     changes = _offset_changes(counts["offset_changes"], counts["offset_changes_waiting"])
     if all(plan.is_empty for plan in plans):
         if all(plan.complete for plan in plans):
@@ -51,8 +62,10 @@ def _offset_changes(due: int, waiting: int) -> str:
 
 
 def kind(connector: ConnectorPlan) -> str:
-    """`create`, `change` or `delete`: what becomes of the connector as a whole."""
+    """`create`, `change`, `delete`, or `keep` if only the ledger changes: what becomes of the connector as a whole."""
     actions = {step.action for step in connector.steps}
+    if actions == {Action.RECORD}:
+        return "keep"
     if Action.CREATE in actions:
         return "create"
     return "delete" if Action.DELETE in actions else "change"
@@ -91,14 +104,25 @@ def short(revision: Revision) -> str:
 
 
 def values(change: Change) -> str:
-    """Before and after of one key, masked where it is sensitive."""
-    if change.before is None:
-        return "***" if change.sensitive else quote(change.after)
-    if change.after is None:
-        return "*** -> (none)" if change.sensitive else f"{quote(change.before)} -> (none)"
+    """Before and after of one key, with their secrets masked."""
+    before, after = change.shown_before, change.shown_after
+    if before is None:
+        return MASK if change.sensitive else quote(after)
+    if after is None:
+        return f"{MASK} -> (none)" if change.sensitive else f"{quote(before)} -> (none)"
     if change.sensitive:
-        return "*** (before) -> *** (after)"
-    return f"{quote(change.before)} -> {quote(change.after)}"
+        return f"{MASK} (before) -> {MASK} (after)"
+    if before == after:
+        return f"{quote(after)} (only the masked part changes)"
+    return f"{quote(before)} -> {quote(after)}"
+
+
+def effect_lines(step: Step) -> Iterator[str]:
+    """What a step means for offsets that it does not change, and what to do, each on a line of its own."""
+    for effect in step.offset_effects:
+        yield f"offsets: {escaped(effect.message)}"
+        if effect.hint:
+            yield f"  hint: {escaped(effect.hint)}"
 
 
 def change_symbol(change: Change) -> str:

@@ -18,6 +18,7 @@ from gitops_connect.settings.sizes import Size, parse_size
 
 T = TypeVar("T")
 
+_LARGEST_NUMBER = 10**15
 _QUANTITIES: Mapping[Any, tuple[Callable[[object], float], str]] = {
     Duration: (parse_duration, "a duration such as 30s or 5m"),
     Size: (parse_size, "a size such as 2GiB or 512MiB"),
@@ -44,6 +45,8 @@ def _suggest(word: str, known: list[str]) -> str:
 def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint is not Credential:
+        return _nested(hint, value, where, folder)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum(hint, value, where)
     origin = typing.get_origin(hint)
@@ -51,9 +54,17 @@ def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
         return tuple(_convert(typing.get_args(hint)[0], item, where, folder) for item in _items(value, where))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
-            raise UsageError(f"{where}: expected a table, found {value!r}")
+            raise UsageError(f"{where}: expected a table, found {_kind(value)}")
         return {key: _convert(typing.get_args(hint)[1], item, f"{where}.{key}", folder) for key, item in value.items()}
     return _scalar(hint, value, where, folder)
+
+
+def _nested(hint: type[T], value: Any, where: str, folder: Path) -> T:
+    """A table in a section; a value alone is that of its first setting."""
+    if isinstance(value, Mapping):
+        return section(hint, value, where, folder)
+    first = dataclasses.fields(hint)[0].name  # type: ignore[arg-type]
+    return section(hint, {first: value}, where, folder)
 
 
 def _scalar(hint: Any, value: Any, where: str, folder: Path) -> Any:
@@ -62,7 +73,7 @@ def _scalar(hint: Any, value: Any, where: str, folder: Path) -> Any:
     if hint in _QUANTITIES:
         return _quantity(hint, value, where)
     if hint is Path:
-        return folder / Path(_text(value, where)).expanduser()
+        return _path(_text(value, where), where, folder)
     if hint is bool:
         return _boolean(value, where)
     if hint in (int, float):
@@ -88,8 +99,23 @@ def _items(value: Any, where: str) -> list[Any]:
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{where}: expected a text, found {value!r}")
+        raise UsageError(f"{where}: expected a string, found {_kind(value)}")
+    if "\0" in value:
+        raise UsageError(f"{where}: a NUL character is in it")
     return value
+
+
+def _path(text: str, where: str, folder: Path) -> Path:
+    try:
+        return folder / Path(text).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{where}: there is no user of the name that {text!r} begins with") from error
+
+
+def _kind(value: Any) -> str:
+    """In place of a value that may be a secret."""
+    kinds = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return next((words for kind, words in kinds.items() if isinstance(value, kind)), "a table")
 
 
 def _boolean(value: Any, where: str) -> bool:
@@ -104,10 +130,10 @@ def _boolean(value: Any, where: str) -> bool:
 def _number(kind: type[int] | type[float], value: Any, where: str) -> int | float:
     try:
         number = kind(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{where}: expected a number, found {value!r}") from error
-    if isinstance(value, bool) or number < 0:
-        raise UsageError(f"{where}: expected a number that is not negative, found {value!r}")
+    if isinstance(value, bool) or not 0 <= number <= _LARGEST_NUMBER:
+        raise UsageError(f"{where}: expected a number from 0 to {_LARGEST_NUMBER:,}, found {value!r}")
     return number
 
 
@@ -121,9 +147,9 @@ def _enum(hint: type[Enum], value: Any, where: str) -> Enum:
 
 def _credential(value: Any, where: str, folder: Path) -> Credential:
     if isinstance(value, str):
-        return Credential(value=value)
+        return Credential(value=_text(value, where))
     if isinstance(value, Mapping) and set(value) == {"env"}:
         return Credential(env=_text(value["env"], where))
     if isinstance(value, Mapping) and set(value) == {"file"}:
-        return Credential(file=folder / Path(_text(value["file"], where)).expanduser())
+        return Credential(file=_path(_text(value["file"], where), where, folder))
     raise UsageError(f'{where}: expected {{env = "NAME"}} or {{file = "PATH"}}')

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.errors import UsageError
+
+_LONGEST = 64 * 1024
+"""Bytes. A certificate chain or a JSON key has a few KiB; `/dev/zero` has no end."""
+_USUAL_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +26,25 @@ class Credential:
         """The secret, without the line end that editors add. Raises UsageError where it is not there."""
         if self.env is not None:
             if self.env not in os.environ:
-                raise UsageError(f"the environment variable {self.env} is not set, and the settings name it")
+                raise UsageError(f"{_variable(self.env)} is not set, and the settings name it")
             return os.environ[self.env]
-        if self.file is not None:
-            try:
-                return self.file.read_text(encoding="utf-8").rstrip("\r\n")
-            except (OSError, UnicodeDecodeError) as error:
-                raise UsageError(f"cannot read the credential file {self.file}: {error}") from error
-        return self.value or ""
+        return self.value or "" if self.file is None else _read(self.file)
+
+
+def _variable(name: str) -> str:
+    """Whoever writes the secret itself where its variable belongs does not want to see it in a log."""
+    return f"the environment variable {name}" if _USUAL_NAME.fullmatch(name) else "an environment variable"
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_LONGEST + 1)
+        secret = content.decode().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the credential file {file}: {error}") from error
+    if len(content) > _LONGEST or "\0" in secret:
+        raise UsageError(
+            f"the credential file {file} holds no credential: expected at most {_LONGEST // 1024} KiB of text"
+        )
+    return secret

@@ -7,6 +7,7 @@ is written with commas; a credential's value stands there itself, or its `__ENV`
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,8 @@ from gitops_connect.settings.sections import (
 DEFAULT_FILE = "gitops-connect.toml"
 PREFIX = "GITOPS_CONNECT_"
 CONFIG_VARIABLE = "GITOPS_CONNECT_CONFIG"
+_CLUSTER_NAME = re.compile(r"[\w.-]{1,253}")
+"""It names a directory of the repository, a row of the ledger and a label of metrics."""
 _SECTIONS = {
     "repository": RepositorySettings,
     "state": StateSettings,
@@ -61,7 +64,7 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
         for name, table in _table(raw.get("clusters", {}), "clusters").items()
     }
     _require_workers_of_their_own(clusters, file)
-    return Settings(folder=folder, clusters=clusters, **sections)
+    return Settings(folder=folder, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -69,22 +72,33 @@ def _read(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"there is no settings file {file}") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError as error:
+        raise UsageError(f"cannot read the settings file {file}: its values are nested too deeply") from error
+    except (OSError, ValueError) as error:  # ValueError: also an integer with more digits than Python reads
         raise UsageError(f"cannot read the settings file {file}: {error}") from error
 
 
 def _table(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise UsageError(f"[{name}]: expected a table, found {value!r}")
+        raise UsageError(f"[{name}]: expected a table, found {type(value).__name__}")
     return value
 
 
 def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings:
+    if not _CLUSTER_NAME.fullmatch(name):
+        expected = "expected letters, digits, dots, dashes and underscores"
+        raise UsageError(f"{file}: [clusters.{name!r}]: {expected}")
     where = f"{file}: [clusters.{name}]"
     table = _table(table, f"clusters.{name}")
     if not table.get("url"):
         raise UsageError(f'{where}: the addresses of the workers are missing: url = ["http://…:8083"]')
-    return section(ClusterSettings, table, where, folder, name=ClusterName(name))
+    cluster = section(ClusterSettings, table, where, folder, name=ClusterName(name))
+    if cluster.min_running >= cluster.settle_timeout:
+        raise UsageError(
+            f"{where} min_running: expected less than settle_timeout ({cluster.settle_timeout:g} s), which bounds it,"
+            f" found {cluster.min_running:g} s"
+        )
+    return cluster
 
 
 def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings], file: Path) -> None:

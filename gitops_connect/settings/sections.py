@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sizes import Size
@@ -31,6 +32,10 @@ class RepositorySettings:
     """How often `run` looks for new commits."""
     timeout: Duration = Duration(60)
     """How long one git operation may take."""
+    git_memory: Size = Size(2**31)
+    """The memory that each of git's processes may have (Linux)."""
+    max_fetch: Size = Size(2**33)
+    """The largest file that git may write: one fetch is one file."""
     username: str | None = None
     """User name for HTTP; many servers take any with a token."""
     password: Credential | None = None
@@ -51,6 +56,40 @@ class StateSettings:
     """An SQLAlchemy URL; a relative SQLite path is relative to the settings file."""
     key: Credential | None = None
     """The key for digests of secrets; without it, one is made and kept in a file beside the SQLite database."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkipSettings:
+    """`[clusters.NAME.max_skip]`: how far one offset change may move offsets forward, in all, unless its document
+    acknowledges `skip`. Each class has one unit."""
+
+    records: int = DEFAULT_SKIP_LIMITS[Unit.RECORDS]
+    """Records of a topic: sinks, and MirrorMaker's MirrorSourceConnector."""
+    file_bytes: Size = Size(DEFAULT_SKIP_LIMITS[Unit.FILE_BYTES])
+    """Bytes of a file: FileStreamSourceConnector."""
+    wal_bytes: Size = Size(DEFAULT_SKIP_LIMITS[Unit.WAL_BYTES])
+    """Bytes of the write-ahead log, with the changes of all tables: Debezium for PostgreSQL."""
+    binlog_bytes: Size = Size(DEFAULT_SKIP_LIMITS[Unit.BINLOG_BYTES])
+    """Bytes of the binlog, with the changes of all tables: Debezium for MySQL and MariaDB."""
+    ids: int = DEFAULT_SKIP_LIMITS[Unit.IDS]
+    """Values of the incrementing column: JDBC sources in the mode `incrementing`."""
+    time: Duration = Duration(DEFAULT_SKIP_LIMITS[Unit.TIME] // 1000)
+    """Time between two timestamps: JDBC sources in the modes `timestamp` and `timestamp+incrementing`."""
+    other: int = DEFAULT_SKIP_LIMITS[Unit.OTHER]
+    """Classes with a schema in the repository whose `x-unit` is none of the keys of this table."""
+
+    @property
+    def limits(self) -> SkipLimits:
+        """By unit; time in milliseconds."""
+        return {
+            Unit.RECORDS: self.records,
+            Unit.FILE_BYTES: self.file_bytes,
+            Unit.WAL_BYTES: self.wal_bytes,
+            Unit.BINLOG_BYTES: self.binlog_bytes,
+            Unit.IDS: self.ids,
+            Unit.TIME: round(self.time * 1000),
+            Unit.OTHER: self.other,
+        }
 
 
 class ClusterMode(Enum):
@@ -75,16 +114,26 @@ class ClusterSettings:
     """Connectors (glob patterns) that are never deleted."""
     max_deletions: float = 0.3
     """The share of our connectors that one plan may delete; at most one connector is always allowed."""
-    max_skip: int = 1000
-    """How far one offset change may move offsets forward, in all, unless its document acknowledges `skip`."""
+    max_skip: SkipSettings = field(default_factory=SkipSettings)
+    """How far one offset change may move offsets forward: the table `[clusters.NAME.max_skip]`. A number alone is its
+    limit for `records`."""
     connect_validate: bool = True
     """Ask Connect's own `config/validate` about each config that is new or changed."""
+    validate_timeout: Duration = Duration(60)
+    """How long all requests of one plan to `config/validate` may take; then no further config is asked about, which is
+    a warning."""
     parallelism: int = 8
     """How many requests are under way at once."""
     timeout: Duration = Duration(100)
-    """How long one request may take; Connect itself gives up after 90 s."""
+    """How long one request may take, answer included; Connect itself gives up after 90 s. For an answer that is long
+    in coming, a second is added for each 64 KiB."""
+    max_answer: Size = Size(2**26)
+    """The largest answer of a worker that is read, decompressed; offsets that go into a file may have 64 times that."""
     settle_timeout: Duration = Duration(120)
     """How long a step may take to show its effect."""
+    min_running: Duration = Duration(5)
+    """How long a connector and all its tasks have to be RUNNING until its last step succeeds; `0` does not look at the
+    tasks."""
     worker_heap: Size = Size(2**31)
     """The heap of each worker (`-Xmx`): no offset change is sent that needs more; `0` lifts the limit."""
     username: str | None = None
@@ -111,7 +160,7 @@ class SecretsSettings:
     """
 
     env: tuple[str, ...] = ()
-    """Environment variables (glob patterns). `*` would allow those that hold the settings' own credentials, too."""
+    """Environment variables (glob patterns). Those that hold credentials of the settings are never sent."""
     files: tuple[Path, ...] = ()
     """Folders whose files may be named."""
 
@@ -156,9 +205,10 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of them, and the folder that relative paths start from."""
+    """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
 
     folder: Path
+    file: Path | None = None
     repository: RepositorySettings = field(default_factory=RepositorySettings)
     state: StateSettings = field(default_factory=StateSettings)
     clusters: Mapping[ClusterName, ClusterSettings] = field(default_factory=dict)

@@ -9,6 +9,7 @@ Size = NewType("Size", int)
 """Bytes."""
 
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_LARGEST = 2**60
 _WHOLE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:ib)?|(b))?", re.IGNORECASE | re.ASCII)
 
 
@@ -17,10 +18,13 @@ def parse_size(value: object) -> Size:
 
     `2g` means what it does in Java's `-Xmx2g`. `2GB` is refused: to some it is 2,000,000,000 bytes, to others 2 GiB.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
         return Size(value)
     found = _WHOLE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ValueError(value)
     number, letter, plain = found.groups()
-    return Size(round(float(number) * _UNITS[(letter or plain or "").lower()]))
+    size = float(number) * _UNITS[(letter or plain or "").lower()]
+    if size > _LARGEST:
+        raise ValueError(value)
+    return Size(round(size))

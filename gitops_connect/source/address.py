@@ -61,12 +61,15 @@ def parse_address(url: str) -> Address:
     Raises UsageError, without any credentials of the URL, for what git would take for an option or a program to run,
     for an unknown scheme, and for a URL with a query, which would show in the list of processes.
     """
+    url = url.strip()
     _refuse_dangerous(url)
     scheme = _SCHEME.match(url)
     if scheme:
         return _parse_url(url, scheme[1].lower())
     scp_like = _SCP_LIKE.fullmatch(url)
     if scp_like:
+        if scp_like["host"].lower() in {one.value for one in Transport} or "@" in scp_like["path"]:
+            raise UsageError(f"{_SETTING}: this is neither a URL nor USER@HOST:PATH: write https://HOST/PATH or a path")
         _refuse_option(scp_like["host"].rpartition("@")[2])
         return Address(url, Transport.SSH)
     return Address(str(_expand(url).absolute()), Transport.FILE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.model.names import Revision
+from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
 from gitops_connect.source.environment import local_environment
 from gitops_connect.source.listing import Kind, Listing, arrange
@@ -27,9 +28,10 @@ class Clone:
     program: Program
 
     @staticmethod
-    def at(folder: Path, timeout: float, held: tuple[int, ...] = ()) -> Clone:
+    def at(folder: Path, settings: RepositorySettings, held: tuple[int, ...] = ()) -> Clone:
         """The clone in that folder, which need not be there."""
-        return Clone(folder, Program(local_environment(folder), timeout, held))
+        limits = settings.git_memory, settings.max_fetch
+        return Clone(folder, Program(local_environment(folder), settings.timeout, held, *limits))
 
     @property
     def is_usable(self) -> bool:

@@ -41,6 +41,11 @@ _SAFE = {
     "gc.autoDetach": "false",
     "maintenance.autoDetach": "false",
     "credential.helper": "",
+    # Within the limit of memory: no more of a pack is mapped at once, each thread has room, large blobs are streamed.
+    "core.packedGitWindowSize": "32m",
+    "core.packedGitLimit": "256m",
+    "core.bigFileThreshold": "64m",
+    "pack.threads": "4",
 }
 
 

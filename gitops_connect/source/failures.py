@@ -76,13 +76,37 @@ _CAUSES = (
         "write the address itself into [repository] url",
     ),
     _Cause(
+        r"info/refs not valid",
+        SourceRefused,
+        "what answers there is no Git server",
+        "check [repository] url",
+    ),
+    _Cause(
+        r"[Oo]ut of memory|malloc failed|mmap failed|Cannot allocate memory|unable to create thread",
+        SourceRefused,
+        "git needs more memory than it may have",
+        "look at the server and the repository, or raise [repository] git_memory",
+    ),
+    _Cause(
+        r"more output than is read",
+        SourceRefused,
+        "the server or the repository makes git print without end",
+        "look at the server and the repository",
+    ),
+    _Cause(
         r"mismatched algorithms",
         SourceRefused,
         "the repository has SHA-256 object names, which are not supported",
         "use a repository with SHA-1 object names",
     ),
     _Cause(
-        r"No space left on device|Disk quota exceeded|File too large",
+        r"File too large",
+        SourceRefused,
+        "the server sends more than is kept",
+        "look at the server and the repository, or raise [repository] max_fetch",
+    ),
+    _Cause(
+        r"No space left on device|Disk quota exceeded",
         SourceUnavailable,
         "the disk that holds the clone is full",
         "free some space, or set GITOPS_CONNECT_CACHE to a folder on another disk",

@@ -16,6 +16,9 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.entries import Entry
 
 MOST_FILES = 100_000
+"""Directories count, too: a dozen tree objects can stand for 10^10 of them, and not one file."""
+LARGEST = 4 * 1024**3
+"""Bytes of one file of a working tree, all of which is read for its blob id. 10,000,000 entries have 1 GiB."""
 _MOST_LINKS = 40
 _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 """They show a name in another order than it has (CVE-2021-42574)."""
@@ -25,8 +28,11 @@ class Kind(Enum):
     """What stands at a path."""
 
     FILE = "file"
+    DIRECTORY = "directory"
+    """Only counted."""
     LINK = "link"
     SUBMODULE = "submodule"
+    TOO_LARGE = "too large"
     SPECIAL = "special"
 
 
@@ -58,12 +64,15 @@ class _Refused(Exception):
 
 
 def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
-    """The same, up to a limit. Raises SourceRefused beyond it: a small tree object can stand for endless files."""
+    """The same without directories, up to a limit. Raises SourceRefused beyond it."""
     for number, item in enumerate(found, start=1):
         if number > MOST_FILES:
-            advice = "set [repository] path to the folder that holds the documents"
-            raise SourceRefused(f"{where}: more than {MOST_FILES:,} files, which is the limit: {advice}")
-        yield item
+            advice = "set [repository] path to the directory that contains the documents"
+            raise SourceRefused(
+                f"{where}: more than {MOST_FILES:,} files and directories, which is the limit: {advice}"
+            )
+        if item.kind is not Kind.DIRECTORY:
+            yield item
 
 
 def arrange(found: Iterable[Found]) -> Listing:
@@ -80,7 +89,7 @@ def arrange(found: Iterable[Found]) -> Listing:
             file = _resolve(item, by_path, folders)
             entries.append(Entry(name, file.blob_id, file.size))
         except _Refused as reason:
-            severity = Severity.WARNING if item.kind is Kind.SUBMODULE else Severity.ERROR
+            severity = Severity.WARNING if item.kind in (Kind.SUBMODULE, Kind.TOO_LARGE) else Severity.ERROR
             location = Location(printable(item.path))
             diagnostics.append(Diagnostic(severity, reason.rule, str(reason), location, reason.hint))
     return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), Diagnostics.of(diagnostics))
@@ -134,7 +143,10 @@ def _resolve(item: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> F
         case Kind.SUBMODULE:
             summary = "a submodule is not read: what it holds is not part of the desired state"
             raise _Refused("submodule", summary, "move the documents into this repository, or set [repository] path")
-        case Kind.SPECIAL:
+        case Kind.TOO_LARGE:
+            summary = f"the file is larger than {LARGEST // 1024**3} GiB and is not read"
+            raise _Refused("file-too-large", summary, "remove it, or name a manifest of that size by its uri")
+        case Kind.SPECIAL | Kind.DIRECTORY:
             raise _Refused("special-file", "neither a file nor a folder, and not read", "remove it")
 
 

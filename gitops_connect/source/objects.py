@@ -15,7 +15,7 @@ _WINDOW = 512
 """As many ids as a pipe holds for certain, so that neither side waits for the other: 512 of 41 bytes."""
 _CHUNK = 1 << 20
 _LONGEST_LINK = 4096
-_KINDS = {b"100": Kind.FILE, b"120": Kind.LINK, b"160": Kind.SUBMODULE}
+_KINDS = {b"040": Kind.DIRECTORY, b"100": Kind.FILE, b"120": Kind.LINK, b"160": Kind.SUBMODULE}
 
 
 def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = None) -> Iterator[bytes]:
@@ -67,7 +67,7 @@ def missing(program: Program, tree: str) -> set[str]:
 
 def walk(program: Program, tree: str, where: str) -> list[Found]:
     """All paths under this tree, neither sizes nor links looked up. Raises SourceRefused where there are too many."""
-    with program.started("ls-tree", "-r", "-z", tree) as process:
+    with program.started("ls-tree", "-r", "-t", "-z", tree) as process:
         with closing(_records(_pipes(process)[1])) as records:
             found = list(bounded(map(_parse, records), where))
         if process.wait():

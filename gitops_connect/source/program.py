@@ -8,11 +8,15 @@ no terminal to ask on.
 from __future__ import annotations
 
 import os
+import re
 import signal
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from subprocess import PIPE, Popen, TimeoutExpired
+from typing import IO
 
 from gitops_connect.errors import SourceRefused
 
@@ -25,6 +29,15 @@ _KEPT = {"GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"}
 _NO_GIT = "git cannot be started: install git 2.32 or later, and have it on the PATH"
 _OLDEST = (2, 32)
 """The first that reads GIT_CONFIG_GLOBAL; an older one would read the user's configuration after all."""
+
+
+MAX_OUTPUT = 256 * 1024**2
+"""Bytes of a command's output that are kept: 100,000 files have 20 MiB of names."""
+MAX_COMPLAINTS = 64 * 1024
+"""Bytes of its error output that are kept; more is read and dropped."""
+_CHUNK = 64 * 1024
+_RECEIVED = re.compile(rb"packet: +\S+< ")
+"""A line of GIT_TRACE_PACKET for what came from the server."""
 
 
 class GitFailed(Exception):
@@ -42,27 +55,57 @@ class GitTimedOut(GitFailed):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How git is started: its environment, how long it may take (seconds), and a lock that it holds meanwhile."""
+    """How git is started: its environment, how long it may take (seconds), and a lock that it holds meanwhile.
+
+    Each of git's processes may have `memory` bytes, and write files of `disk` bytes: what a server sends is kept there.
+    """
 
     environment: Mapping[str, str] = field(repr=False)
     timeout: float
     held: tuple[int, ...] = ()
+    memory: int = 2 * 1024**3
+    disk: int = 8 * 1024**3
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """What git writes to its standard output. Raises GitFailed."""
-        with self.started(*arguments) as process:
+        """What git writes to its standard output. Raises GitFailed, also if that is more than `MAX_OUTPUT`."""
+        return self.run_both(*arguments, stdin=stdin)[0]
+
+    def speaks_git(self, *arguments: str) -> bool:
+        """Whether the server that this command talks to answers in Git's protocol (GIT_TRACE_PACKET shows it).
+
+        A web page without a line break is a list of no references to git, from a server of its oldest protocol.
+        """
+        environment = {**self.environment, "GIT_TRACE_PACKET": "1"}
+        return _RECEIVED.search(replace(self, environment=environment).run_both(*arguments)[1]) is not None
+
+    def run_both(self, *arguments: str, stdin: bytes = b"") -> tuple[bytes, bytes]:
+        """What git writes to its standard output and to its standard error. Raises GitFailed."""
+        # The process ends first, whatever happens: its readers wait for that.
+        with ThreadPoolExecutor(3) as pool, self.started(*arguments) as process:
+            begun = time.monotonic()
+            output = pool.submit(_read, process.stdout, MAX_OUTPUT)
+            complaints = pool.submit(_read, process.stderr, MAX_COMPLAINTS)
+            pool.submit(_write, process.stdin, stdin)
             try:
-                stdout, stderr = process.communicate(stdin, timeout=self.timeout)
-            except TimeoutExpired as error:
-                raise GitTimedOut(arguments[0], -signal.SIGKILL, error.stderr or b"") from error
+                # To the end of its output first: a child that git has left behind may still hold it.
+                complaints.result(self.timeout)
+                output.result(begun + self.timeout - time.monotonic())
+                process.wait(begun + self.timeout - time.monotonic())
+            except (TimeoutError, TimeoutExpired) as error:
+                _end_group(process)
+                raise GitTimedOut(arguments[0], -signal.SIGKILL, complaints.result()) from error
+            stdout, stderr = output.result(), complaints.result()
             if process.returncode:
                 raise GitFailed(arguments[0], process.returncode, stderr)
-            return stdout
+            if len(stdout) > MAX_OUTPUT:
+                raise GitFailed(arguments[0], 0, b"fatal: more output than is read")
+            return stdout, stderr
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[Popen[bytes]]:
         """A running git, which is ended, with all its children, when the block is left."""
-        command = [*_forget_inherited(self.environment), git.Git.GIT_PYTHON_GIT_EXECUTABLE or "git", *arguments]
+        program = git.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
+        command = [*_forget_inherited(self.environment), *_limited(self.memory, self.disk), program, *arguments]
         try:
             process = git.Git("/").execute(
                 command, istream=PIPE, as_process=True, env=self.environment, start_new_session=True, pass_fds=self.held
@@ -96,7 +139,32 @@ def _forget_inherited(ours: Mapping[str, str]) -> list[str]:
     return ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
 
 
-def _end(process: Popen[bytes]) -> None:
+def _limited(memory: int, disk: int) -> list[str]:
+    """A shell that sets the limits (POSIX: KiB of memory, blocks of 512 bytes) and becomes git; macOS limits no memory.
+
+    git ends itself if a file becomes too large only where SIGXFSZ is ignored: its default leaves a core behind.
+    """
+    script = 'ulimit -v "$0" 2>/dev/null; ulimit -f "$1"; trap "" XFSZ; shift; exec "$@"'
+    return ["sh", "-c", script, str(memory // 1024), str(disk // 512)]
+
+
+def _read(stream: IO[bytes] | None, most: int) -> bytes:
+    """All of it, kept up to one byte more than `most`: a server can have git print without end."""
+    kept = bytearray()
+    while stream is not None and (chunk := stream.read1(_CHUNK)):  # type: ignore[attr-defined]
+        kept += chunk[: most + 1 - len(kept)]
+    return bytes(kept)
+
+
+def _write(stream: IO[bytes] | None, content: bytes) -> None:
+    with suppress(BrokenPipeError):  # git has ended, and says why
+        if stream is not None:
+            stream.write(content)
+            stream.close()
+
+
+def _end_group(process: Popen[bytes]) -> None:
+    """Kill it, with everything that it started."""
     # The group's leader is not reaped before this, so that its number cannot belong to anybody else by now.
     if process.returncode is None:
         try:
@@ -104,6 +172,10 @@ def _end(process: Popen[bytes]) -> None:
         except (ProcessLookupError, PermissionError):
             process.kill()
     process.wait()
+
+
+def _end(process: Popen[bytes]) -> None:
+    _end_group(process)
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             # What was not written yet has no reader any more.

@@ -116,6 +116,8 @@ class Remote:
     def _absence(self, target: Target) -> str:
         """Why there is no such branch or tag, from what there is instead."""
         references = self._references()
+        if not references and not self.program.speaks_git("ls-remote", "--quiet", "origin"):
+            return "what answers there is no Git server: check [repository] url"
         if not references:
             return f"the repository is empty: push a commit to {target}"
         kind, other = ("heads", "tags") if target.kind is TargetKind.BRANCH else ("tags", "heads")

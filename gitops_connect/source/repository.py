@@ -109,7 +109,7 @@ class Repository:
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
         """Clone aside, then take the place of the one that is there, if any. `damage` is what that one failed with."""
-        fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings.timeout, (held,))
+        fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings, (held,))
         try:
             revision = self._clone_into(fresh, filtered=filtered)
             fresh.replace(self._folder)
@@ -198,7 +198,7 @@ class Repository:
                 raise SourceUnavailable(f"{what}: {advice}") from error
 
     def _clone(self, held: int | None = None) -> Clone:
-        return Clone.at(self._folder, self._settings.timeout, () if held is None else (held,))
+        return Clone.at(self._folder, self._settings, () if held is None else (held,))
 
     def _remote(self, clone: Clone) -> Remote:
         environment = remote_environment(clone.folder, self._address, self._settings)

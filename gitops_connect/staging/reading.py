@@ -10,6 +10,7 @@ from gitops_connect.desired import manifests
 from gitops_connect.desired.manifests import pieces
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
+from gitops_connect.model.field_places import LinePlaces, is_json
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
 
@@ -36,8 +37,12 @@ def _as_it_is(file: LargeFile) -> Manifest:
 def _rewritten(file: LargeFile) -> Manifest:
     """Lines, and where each of them stands under the name that people know."""
     places = list(_PLACE.iter_unpack(Path(file.places or "").read_bytes()))
-    read = pieces.read_lines(Path(file.path).read_bytes().decode())
-    entries = tuple(ManifestEntry(value, Location(file.name, *places[line - 1])) for value, line, _ in read.entries)
+    text = Path(file.path).read_bytes().decode()
+    read = pieces.read_lines(text)
+    fields = LinePlaces(dict(zip(places, text.split("\n"), strict=False))) if is_json(file.name) else None
+    entries = tuple(
+        ManifestEntry(value, Location(file.name, *places[line - 1]), fields) for value, line, _ in read.entries
+    )
     faults = [ManifestFault(one.rule, one.found, Location(file.name, one.line, one.column)) for one in file.faults]
     faults += [ManifestFault(one.rule, one.found, Location(file.name, *places[one.line - 1])) for one in read.faults]
     return Manifest(Location(file.name), entries, tuple(faults))

@@ -62,7 +62,7 @@ class LargePlace(Workplace):
             for side in ("source", "target")
             for key, value in (("alias", side), ("bootstrap.servers", self.bootstrap))
         }
-        more = {"topics": "nothing-of-that-name", "offset-syncs.topic.replication.factor": '"1"'}
+        more = {"topics": "topic-.*", "offset-syncs.topic.replication.factor": '"1"'}
         return self.document(stem, MIRROR, spec, of_cluster | more)
 
     def change(self, name: str, spec: str, stem: str = "many") -> str:

@@ -52,6 +52,7 @@ def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace,
     saved = at.folder / "saved.jsonl"
     assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
     assert sorted(saved.read_text().splitlines()) == lines(1_000)
+    _record_what_is_there(at)
     again = at.apart("apply", "--yes", environment=no_java)
     assert again.code == 0, again
     assert "No changes." in again.out
@@ -77,6 +78,17 @@ def _require_chunks(ran: Ran) -> None:
     assert (sent[-1], len(sent) > 2) == (MANY, True)
 
 
+def _record_what_is_there(at: LargePlace) -> None:
+    at.commit("same.yaml", at.change("1-same", FROM.format("offsets/first.jsonl")))
+    ran = at.applied()
+    assert "record applied" in ran.err
+    assert "stop" not in ran.err
+    record = at.record("1-same")
+    assert (record["state"], record["message"]) == ("settled", "every offset was there already: nothing was sent")
+    refused = at.run("offsets", "undo", "1-same")
+    assert "1-same changed nothing (every offset was there already: nothing was sent)" in refused.err
+
+
 def _undo(at: LargePlace, change: str) -> None:
     undone = at.apart("offsets", "undo", change, "--out", str(at.repository / "undo.yaml"))
     assert undone.code == 0, undone
@@ -100,6 +112,7 @@ def _refuse_a_rewind(at: LargePlace) -> None:
     assert at.stands() == lines(1_000)
 
 
+@pytest.mark.thorough
 def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> None:
     """Two cycles, with a change of two connectors in each."""
     content, outside = lines(7), at.folder / "outside.jsonl"
@@ -149,6 +162,7 @@ def _from_uri(file: Path, digest: str) -> str:
     return f'operation: alter\nmanifest: {{uri: "file:{file}", sha256: "{digest}"}}'
 
 
+@pytest.mark.thorough
 def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: LargePlace) -> None:
     stems = ("half", "none", "gone")
     at.commit("connectors.yaml", *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in stems))
@@ -181,6 +195,7 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
     assert not at.stands("gone")
 
 
+@pytest.mark.thorough
 def test_errors_have_file_and_line_and_hold_up_nobody_else(at: LargePlace) -> None:
     at.commit("many.yaml", at.runner())
     at.apply()
@@ -202,6 +217,7 @@ def test_errors_have_file_and_line_and_hold_up_nobody_else(at: LargePlace) -> No
     assert "offsets/bad.jsonl:123:1: error" in validated.out + validated.err
 
 
+@pytest.mark.thorough
 def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: LargePlace) -> None:
     at.commit("many.yaml", at.runner())
     at.apply()
@@ -221,6 +237,7 @@ def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: La
     assert "1 to apply" in lifted.out
 
 
+@pytest.mark.thorough
 def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, str]) -> None:
     at.commit("many.yaml", at.runner())
     at.apply()
@@ -252,6 +269,7 @@ def _imported(at: LargePlace, arguments: Sequence[str], environment: dict[str, s
     return set(names)
 
 
+@pytest.mark.thorough
 def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     at.manifest("offsets/first.jsonl", lines(11))
     at.commit("many.yaml", at.runner(spec="initialOffsets: {manifest: {path: offsets/first.jsonl}}"))

@@ -120,7 +120,7 @@ def test_drift_made_by_hand_is_named_and_mended(at: Workplace) -> None:
     at.apply()
     assert at.states() == {"orders": "RUNNING"}
     assert "batch.size" not in at.config("orders")
-    assert at.run("status", "--drift-exitcode").code == 0
+    assert at.run("status", "--exit-code").code == 0
 
 
 def test_what_was_deleted_by_hand_is_created_again(at: Workplace) -> None:

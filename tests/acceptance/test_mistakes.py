@@ -48,6 +48,52 @@ def test_a_plugin_that_is_not_there_is_named_with_what_may_be_meant(at: Workplac
     assert "did you mean 'org.apache.kafka.connect.file.FileStreamSourceConnector'" in planned.err
 
 
+def test_a_misspelt_config_key_is_a_warning_at_its_line(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders", **{"batch.sizes": "10"}))
+    for command in (("validate", str(at.repository)), ("plan",), ("apply", "--yes")):
+        ran = at.run(*command)
+        assert ran.code in (0, 2)
+        text = ran.out + ran.err
+        assert "orders.yaml:9:5: warning: nothing is known to read the config key 'batch.sizes'" in text, command
+        assert "did you mean 'batch.size'?" in text
+    assert "connect/unknown-key" not in at.run("plan").err
+
+
+def test_a_document_may_allow_a_config_key_that_the_plugin_does_not_define(at: Workplace) -> None:
+    annotations = 'annotations: {gitops-connect/allow-unknown-keys: "batch.*, other"}'
+    document = at.source("orders", **{"batch.sizes": "10"})
+    at.commit("orders.yaml", document.replace("metadata: {", f"metadata: {{{annotations}, "))
+    planned = at.run("plan")
+    assert "connect/unknown-key" not in planned.err
+    assert "allows 'other', and no unknown config key matches it [connect/unused-allowance]" in planned.err
+
+
+def test_a_password_in_a_url_is_warned_about_and_in_no_output(at: Workplace) -> None:
+    url = "jdbc:postgresql://db/shop?user=a&password={}"
+    shown = url.format("***")
+    at.commit("orders.yaml", at.source("orders", **{"a.url": url.format("hunter1"), "batch.size": "lots"}))
+    outputs = [at.run("validate", str(at.repository)), at.run("plan"), at.run("apply", "--yes")]
+    at.commit("orders.yaml", at.source("orders", **{"a.url": url.format("hunter1")}))
+    outputs.append(at.run("plan"))
+    assert "'a.url' contains a secret" in outputs[-1].err
+    assert shown in outputs[-1].out
+    at.apply()
+    assert at.config("orders")["a.url"] == url.format("hunter1")
+    at.commit("orders.yaml", at.source("orders", **{"a.url": url.format("hunter2")}))
+    saved = at.repository.parent / "saved.json"
+    formats = [("-o", "json"), ("-o", "markdown"), ("--out", str(saved))]
+    outputs += [at.run("plan", *more) for more in formats]
+    outputs += [at.run("status"), at.run("describe", "connector", at.name("orders"))]
+    assert shown in outputs[-1].out
+    outputs.append(at.run("plan"))
+    assert f'"{shown}" (only the masked part changes)' in outputs[-1].out
+    at.apply()
+    assert at.config("orders")["a.url"] == url.format("hunter2")
+    for output in outputs:
+        assert "hunter" not in output.out + output.err
+    assert "hunter" not in saved.read_text()
+
+
 def test_a_broken_document_is_not_taken_for_a_removed_one(at: Workplace) -> None:
     at.settings(cluster="prune = true")
     at.commit("orders.yaml", at.source("orders"))

@@ -108,6 +108,31 @@ def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines:
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
+def test_a_change_that_is_there_already_is_recorded_and_its_connector_is_left_alone(
+    at: Workplace, lines: Lines
+) -> None:
+    lines.run()
+    at.commit("c.yaml", lines.alter("to-the-end", len(LINES)))
+    planned = at.run("plan", "--detailed-exitcode", "-o", "json")
+    assert planned.code == 2
+    (resource,) = json.loads(planned.out)["clusters"][0]["resource_changes"]
+    assert [step["action"] for step in resource["steps"]] == ["record"]
+
+    applied = at.apply()
+    assert "record applied" in applied.err
+    assert "stop" not in applied.err
+    assert at.states() == {"lines": "RUNNING"}
+    assert "No changes." in at.apply().out
+    assert "nothing was sent" in at.run("offsets", "history", at.name("lines")).out
+
+    with lines.file.open("a") as file:
+        file.write("four\n")
+    lines.await_position(len(LINES) + len("four\n"))
+    assert "No changes." in at.apply().out, "it is history, wherever the connector goes"
+    undone = at.run("offsets", "undo", "to-the-end")
+    assert json.dumps(lines.entry(len(LINES))["offset"]) in undone.out.replace("'", '"')
+
+
 @pytest.mark.e2e
 def test_the_lines_come_again(real: Workplace) -> None:
     at, lines = real, Lines(real)
@@ -217,7 +242,7 @@ def test_initial_offsets_seed_a_connector_before_it_ever_runs_and_never_again(at
     at.rest("DELETE", f"/connectors/{at.name('lines')}")
     again = at.apply()
     assert "create " in again.out
-    assert "1 offset of an earlier connector of that name" in again.err
+    assert "1 offset of an earlier connector of that name" in again.out
     assert lines.position() == len(LINES)
 
 
@@ -260,7 +285,7 @@ def test_offsets_that_stay_behind_are_announced_when_the_connector_comes_back(at
     at.apply()
     at.commit("lines.yaml", lines.document())
     created = at.apply()
-    assert "1 offset of an earlier connector of that name stand" in created.err
+    assert "1 offset of an earlier connector of that name stand" in created.out
 
 
 def test_offsets_that_move_until_the_connector_stands_still_are_looked_at_again(at: Workplace, lines: Lines) -> None:

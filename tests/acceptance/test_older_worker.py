@@ -11,7 +11,7 @@ from acceptance.workplace import Workplace
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 # The first run downloads that release.
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

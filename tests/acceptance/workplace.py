@@ -55,8 +55,12 @@ class Workplace:
         return f"{stem}-{self.suffix}"
 
     def settings(self, cluster: str = "", more: str = "") -> None:
-        """Write the settings, with further lines for the cluster, and for the rest."""
+        """Write the settings, with further lines for the cluster, and for the rest.
+
+        Connectors have to run for a short time only, unless the lines say for how long.
+        """
         urls = ", ".join(f'"{url}"' for url in self.urls)
+        cluster += "" if "min_running" in cluster else '\nmin_running = "0.2s"'
         text = f'[repository]\nurl = "repository"\n[clusters.local]\nurl = [{urls}]\n{cluster}\n{more}\n'
         (self.folder / "gitops-connect.toml").write_text(text)
 

@@ -153,16 +153,23 @@ def test_what_needs_an_acknowledgement_that_is_missing_is_held() -> None:
     stage.journal.max_skip = 10
     outcomes = stage.run()
     assert results(outcomes) == [BAD, APPLIED]
-    assert outcomes[-2].message.startswith("held, as its offsets have moved since the plan: 280 bytes are skipped")
+    assert outcomes[-2].message == (
+        "held, as its offsets have moved since the plan: 280 bytes of the file are skipped,"
+        " and the limit is 10 bytes of the file (`file_bytes` of the setting `max_skip`)"
+    )
     assert stage.journal.failed[C] == (outcomes[-2].message, False)
     assert (stage.stored, stage.state) == (BEFORE, RUNNING)
 
 
-def test_connects_warning_is_kept() -> None:
+def test_what_connect_warns_of_is_kept_unless_it_means_nothing_for_the_class() -> None:
     stage = Stage()
-    stage.cluster.warnings[A] = "managed externally"
-    assert stage.run()[-2].message == "managed externally"
-    assert stage.journal.settled[C][1] == "managed externally"
+    stage.cluster.warnings[A] = "something new"
+    assert stage.run()[-2].message == "something new"
+    assert stage.journal.settled[C][1] == "something new"
+    stage = Stage()
+    stage.cluster.warnings[A] = "if this connector manages offsets externally, …"
+    assert stage.run()[-2].message == ""
+    assert stage.journal.settled[C][1] == ""
 
 
 def test_progress_is_told_in_the_callers_thread_and_ends_at_the_end() -> None:

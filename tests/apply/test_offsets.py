@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,25 +121,64 @@ def test_what_is_as_declared_already_is_settled_without_a_request() -> None:
     assert "c" in again.settled
 
 
+def test_a_change_that_is_only_recorded_sends_nothing() -> None:
+    cluster, journal = world(A20), MemoryJournal()
+    record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
+    assert results(run(cluster, journal, record)) == [APPLIED]
+    assert journal.told == [("record", "c")]
+    assert cluster.calls == []
+    assert state(cluster) is RUNNING
+
+
+def test_a_change_that_cannot_be_recorded_has_failed_and_so_do_those_after_it() -> None:
+    cluster, journal = world(A20), MemoryJournal()
+    journal.faults["record"].append(LedgerUnusable("the disk is full"))
+    record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
+    outcomes = run(cluster, journal, record, record)
+    assert results(outcomes) == [BAD, SKIPPED]
+    assert outcomes[0].message == "the disk is full"
+
+
 def test_the_difference_is_computed_again_when_the_connector_stands_still() -> None:
     cluster, journal = world(A20), MemoryJournal()
     cluster.progress[ConnectorName("a")] = lambda _: stands(a=50)
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
     assert results(outcomes) == [APPLIED, BAD, APPLIED]
     assert outcomes[1].message == (
-        "held, as its offsets have moved since the plan: 1 partition is moved back, so that 20 bytes come again"
+        "held, as its offsets have moved since the plan:"
+        " 1 partition is moved back, so that 20 bytes of the file come again"
     )
     assert cluster.changed == []
     assert journal.failed["c"] == (outcomes[1].message, False)
     assert state(cluster) is RUNNING
 
 
-def test_connects_warning_is_kept_and_shown() -> None:
+@pytest.mark.parametrize(
+    ("config", "warning"),
+    [
+        ({"connector.class": "org.example.Unknown"}, "this class does not check offsets, and may keep its position"),
+        ({"connector.class": "PostgresConnector"}, "this class does not check offsets: the replication slot also"),
+        ({"connector.class": "JdbcSourceConnector"}, ""),
+    ],
+)
+def test_that_a_class_did_not_check_its_offsets_is_told_if_it_means_something(
+    config: dict[str, str], warning: str
+) -> None:
+    cluster, journal = world(), MemoryJournal(config=config)
+    cluster.warnings[ConnectorName("a")] = "if this connector manages offsets externally, they will need to be …"
+    change = replace(operation("alter", A30), acknowledged=frozenset(Acknowledgement))
+    outcomes = run(cluster, journal, *steps(change))
+    assert outcomes[1].message.startswith(warning)
+    assert bool(outcomes[1].message) == bool(warning)
+    assert journal.settled["c"][1] == outcomes[1].message
+
+
+def test_another_warning_of_connect_is_kept_and_shown() -> None:
     cluster, journal = world(), MemoryJournal()
-    cluster.warnings[ConnectorName("a")] = "managed externally"
+    cluster.warnings[ConnectorName("a")] = "something new"
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-    assert outcomes[1].message == "managed externally"
-    assert journal.settled["c"][1] == "managed externally"
+    assert outcomes[1].message == "something new"
+    assert journal.settled["c"][1] == "something new"
 
 
 class TestRefusals:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from manual_clock import ManualClock
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
 
-from gitops_connect.checks.connect import PATIENCE, validate
+from gitops_connect.checks import connect
+from gitops_connect.checks.connect import PATIENCE, ValidateOptions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType
-from gitops_connect.model.validation import Plugin
+from gitops_connect.model.validation import ConnectChecks, Plugin
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -36,6 +38,13 @@ def wanted(name: str, config: Mapping[str, str], secrets: tuple[str, ...] = ()) 
     document = Document(Location(f"{name}.yaml"), {}, positions)
     references = {key: SecretReference(SecretSource.ENV, "X") for key in secrets}
     return DesiredConnector(ConnectorName(name), TargetState.RUNNING, config, document, references)
+
+
+def validate(
+    client: ConnectClient, connectors: Iterable[DesiredConnector], plugins: Sequence[Plugin] | None = None
+) -> ConnectChecks:
+    """On a clock that does not move, so that the time is never over."""
+    return connect.validate(client, connectors, ValidateOptions(ManualClock(), 60, lambda _: None), plugins)
 
 
 def source(name: str = "orders", **more: str) -> DesiredConnector:
@@ -93,7 +102,8 @@ def test_a_class_that_is_not_there(client: ConnectClient, class_name: str, meant
     [problem] = validate(client, [wanted("orders", {"connector.class": class_name})]).diagnostics
     assert (problem.rule, problem.location.line) == ("connect/unknown-plugin", LINES["class"])
     assert problem.summary == f"the worker has no connector class {class_name!r}"
-    assert problem.hint.startswith(f"did you mean {meant!r}? there are org.apache.kafka.connect.file.FileStreamSink")
+    assert problem.hint.startswith(f"did you mean {meant!r}? there are ")
+    assert "org.apache.kafka.connect.file.FileStreamSink" in problem.hint
 
 
 def test_nothing_far_fetched_is_suggested(client: ConnectClient) -> None:
@@ -168,3 +178,26 @@ def test_one_bad_connector_does_not_hide_the_others(client: ConnectClient) -> No
     checks = validate(client, [source("good"), source("bad", **{"tasks.max": "0"}), source("fine")])
     assert checks.invalid == {"bad"}
     assert checks.sensitive.keys() == {"good", "bad", "fine"}
+
+
+def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
+    standin: StandIn, make_client: MakeClient
+) -> None:
+    clock, told = ManualClock(), []
+
+    def say(text: str) -> None:
+        told.append(text)
+        clock.seconds += 20
+
+    connectors = [source(f"c{number:02}") for number in range(10)]
+    client = make_client(standin.url, parallelism=1)
+    checks = connect.validate(client, connectors, ValidateOptions(clock, 60, say))
+    assert standin.count("PUT") == 3
+    assert told == [f"asking Connect about configs: {number} of 10" for number in (1, 2, 3)]
+    [problem] = checks.diagnostics
+    assert (problem.rule, problem.severity) == ("connect/not-validated", Severity.WARNING)
+    assert (problem.connector, checks.invalid) == ("c03", frozenset())
+    assert problem.summary == (
+        "Connect was not asked about this and 6 more configs, as validate_timeout in [clusters.local] is 60s and was"
+        " over; allow more, or start with fewer"
+    )

@@ -142,10 +142,51 @@ def test_one_broken_schema_does_not_hold_up_another() -> None:
     assert len(found.diagnostics) == 1
 
 
-def test_a_schema_that_never_ends_is_a_problem_of_the_entry() -> None:
-    endless = load({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"})
-    (item,) = verdict([entry({}, {})], OTHER, schema=endless).diagnostics
-    assert "refers to itself without end" in item.summary
+def doubling(levels: int) -> dict[str, Any]:
+    """Each definition refers twice to the next: a few hundred bytes that stand for 2^levels schemas."""
+    steps = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {"$defs": {**steps, f"d{levels}": {"type": "object"}}, "$ref": "#/$defs/d0"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "in a circle"),
+        ({"allOf": [{"$ref": "#/allOf/0"}]}, "which is not there"),
+        (doubling(40), "more than 5,000 values, its references followed"),
+        ({"enum": [*range(501)]}, "a list of 501 items, expected at most 500"),
+        ({"required": [[], {}] * 20_000}, "a list of 40,000 items"),
+        ({"properties": {"a": {"pattern": "(?=a)b"}}}, "the pattern '(?=a)b' cannot be used"),
+        ({"patternProperties": {"(a)\\1": True}}, "cannot be used"),
+        ({"patternProperties": {"a": True}, "unevaluatedProperties": False}, "patternProperties beside"),
+        (b'{"description": "' + b"x" * 300_000 + b'"}', "it is larger than 256 KiB"),
+    ],
+)
+def test_a_schema_that_costs_too_much_is_refused(content: Any, words: str) -> None:
+    assert words in problem(content).summary
+
+
+def test_references_that_stay_small_are_followed() -> None:
+    assert rules(verdict([entry({}, {})], OTHER, schema=load(doubling(5)))) == []
+
+
+def test_a_pattern_takes_linear_time() -> None:
+    """Python's own engine takes longer than anybody waits for 60 characters of this."""
+    evil = "^(a+)+$"
+    schema = load({"properties": {"partition": {"patternProperties": {evil: {"pattern": evil}}}}})
+    near = "a" * 60 + "b"
+    found = verdict([entry({near: "x"}, {}), entry({"aa": near}, {})], OTHER, schema=schema)
+    assert rules(found) == [(2, "own-schema")]
+
+
+@pytest.mark.parametrize(
+    ("inner", "broken"), [(False, ["partition"]), ({"type": "integer"}, ["partition.z"]), (True, []), ({}, [])]
+)
+def test_additional_properties_are_those_that_no_pattern_names(inner: Any, broken: list[str]) -> None:
+    schema = {"properties": {"a": True}, "patternProperties": {"^p": {"type": "string"}}, "additionalProperties": inner}
+    value = entry({"a": 1, "p1": "x", "z": "y"}, {})
+    found = verdict([value], OTHER, schema=load({"properties": {"partition": schema}}))
+    assert [item.summary.split()[0] for item in found.diagnostics] == broken
 
 
 def test_without_a_schema_anything_plain_goes() -> None:

@@ -25,7 +25,7 @@ from manifests import (
     verdict,
 )
 
-from gitops_connect.checks.rules import RULES
+from gitops_connect.checks.rules import DEPENDENT, RULES
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.report.rules import rule_ids
@@ -40,6 +40,13 @@ MONGODB = {"connector.class": "MongoDb", "topic.prefix": "shop"}
 JDBC = {"connector.class": "io.aiven.connect.jdbc.JdbcSourceConnector"}
 CHECKPOINT = {"connector.class": "MirrorCheckpoint"}
 HEARTBEAT = {"connector.class": "MirrorHeartbeat", "source.cluster.alias": "eu", "target.cluster.alias": "us"}
+QUERY = {**JDBC, "query": "SELECT 1"}
+INC = {**JDBC, "table.whitelist": 'inc, shop.orders, "Mixed"'}
+INCLUDED = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", "table.include.list": "public\\.i.*, x"}
+ON_POSTGRES = {**INC, "connection.url": "jdbc:postgresql://db/shop"}
+VITESS = {"connector.class": "Vitess", "topic.prefix": "shop"}
+INFORMIX = {"connector.class": "Informix"}
+VGTID = '[{"keyspace":"shop","shard":"-80","gtid":"MySQL56/3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"}]'
 SHOP = {"server": "shop"}
 BINLOG = {"file": "mysql-bin.000003", "pos": 4}
 ZERO = {"offset": 0}
@@ -131,8 +138,92 @@ WRONG: list[Case] = [
     ),
     ("server", POSTGRES, entry({"server": "a"}, {"lsn": 1}), 'database.server.name is "shop"'),
     ("server", MONGODB, entry({"server_id": "a"}, {"sec": 1, "ord": 1}), "partition.server_id"),
-    ("topic", SINK, sunk("other"), 'partition.kafka_topic is "other", which the sink does not read: its topics is'),
+    ("topic", SINK, sunk("other"), 'partition.kafka_topic is "other", which the connector does not read: its t'),
     ("topic", {"connector.class": "S", "topics.regex": "o.*"}, sunk("invoices"), 'its topics.regex is "o.*"'),
+    ("topic", {**MIRROR, "topics": "orders,b"}, mirrored(topic="order"), 'read: its topics is "orders,b"'),
+    ("topic", {**MIRROR, "topics": "o.*|b"}, mirrored(topic="to"), 'read: its topics is "o.*|b"'),
+    (
+        "database",
+        {**SQL_SERVER, "database.names": "a, inventory"},
+        entry({"server": "shop", "database": "inventry"}, {"commit_lsn": LSN}),
+        'partition.database is "inventry", and the connector\'s database.names is "a, inventory"',
+    ),
+    (
+        "table",
+        INC,
+        entry({"table": "incc"}, {"incrementing": 1}),
+        'partition.table is "incc", which the connector does not read: its table.whitelist is "inc, shop.orders',
+    ),
+    ("table", INC, entry({"table": "MIXED"}, {"incrementing": 1}), 'partition.table is "MIXED", which'),
+    (
+        "table",
+        INC,
+        entry({"protocol": "1", "table": "public.incc"}, {"incrementing": 1}),
+        "does not read: its table.wh",
+    ),
+    ("table", INC, entry({"protocol": "1", "table": "orders"}, {"incrementing": 1}), "does not read: its table.whitel"),
+    ("table", INC, entry({"protocol": "2", "table": "inc"}, {"incrementing": 1}), 'partition.protocol is "2", which'),
+    (
+        "table",
+        ON_POSTGRES,
+        entry({"protocol": "1", "table": "inc"}, {"incrementing": 1}),
+        "on PostgreSQL the full name of a table has its schema in it, as public.inc",
+    ),
+    (
+        "table",
+        INCLUDED,
+        entry({"protocol": "1", "table": "public.b"}, {"incrementing": 1}),
+        "its table.include.list is",
+    ),
+    (
+        "table",
+        {**JDBC, "table.blacklist": "a"},
+        entry({"table": "a"}, {"incrementing": 1}),
+        'its table.blacklist is "a"',
+    ),
+    ("table", {**INC, "mode": "bulk"}, entry({"table": "inc"}, {"incrementing": 1}), 'its mode is "bulk"'),
+    ("table", INC, entry({"query": "query"}, {"incrementing": 1}), "it has no query"),
+    ("table", QUERY, entry({"query": "SELECT 1"}, {"incrementing": 1}), 'its query is under {"query": "query"}'),
+    ("table", QUERY, entry({"table": "inc"}, {"incrementing": 1}), "its query is set"),
+    (
+        "task",
+        VITESS,
+        entry({"server": "shop", "task_key": "task0_2_1"}, {"vgtid": VGTID}),
+        'partition.task_key is "task0_2_1", which the connector does not read: its vitess.offset.storage.p',
+    ),
+    (
+        "choice",
+        POSTGRES,
+        entry(SHOP, {"lsn": 5, "messageType": "UPSERT"}),
+        'offset.messageType is the text "UPSERT", expected "INSERT", "UPDATE", "DELETE", "TRUNCATE", "MESSAGE"',
+    ),
+    ("choice", POSTGRES, entry(SHOP, {"lsn": 5, "messageType": 5}), "offset.messageType is the number 5"),
+    (
+        "choice",
+        MYSQL,
+        entry(SHOP, {**BINLOG, "snapshot": "sometimes"}),
+        'expected true, "true", "INITIAL", "BLOCKING", "INCREMENTAL" or null',
+    ),
+    ("choice", ORACLE, entry(SHOP, {"scn": "5", "snapshot": False}), "offset.snapshot is false, expected true"),
+    ("choice", SQL_SERVER, entry(SHOP, {"commit_lsn": LSN, "snapshot": 1}), "offset.snapshot is the number 1"),
+    ("choice", MYSQL, entry(SHOP, {**BINLOG, "snapshot_completed": "yes"}), 'expected true, false, "true", "false" or'),
+    (
+        "contradiction",
+        JDBC,
+        entry({"table": "a"}, {"timestamp": 1_700_000_000_456, "timestamp_nanos": 123_000_000}),
+        "offset.timestamp_nanos is 123000000, but timestamp is 1700000000456: the connector takes the fraction of",
+    ),
+    (
+        "range",
+        JDBC,
+        entry({"table": "a"}, {"timestamp": 5, "timestamp_nanos": 10**9}),
+        "offset.timestamp_nanos is 1000000000, expected at most 999999999, the nanoseconds of a second",
+    ),
+    ("negative", JDBC, entry({"table": "a"}, {"timestamp": 5, "timestamp_nanos": -1}), "is -1, expected 0 or more"),
+    ("type", INFORMIX, entry({"databaseName": "a"}, {"commit_lsn": 5}), "expected a whole number in quotes, or NULL"),
+    ("type", ORACLE, entry(SHOP, {"scn": "5", "commit_scn": "5:1"}), "expected a string as 2868506:1:0400050048030000"),
+    ("type", VITESS, entry(SHOP, {"vgtid": "current"}), "expected a string with a JSON list of the keyspaces and sh"),
+    ("type", SQL_SERVER, entry(SHOP, {"commit_lsn": f"{LSN}0"}), "expected a text as 0000002b"),
     ("unknown-field", MIRROR, {**mirrored(), "note": 1}, '"note" is no field of an entry'),
     ("unknown-field", MIRROR, entry(mirrored()["partition"], {"offset": 1, "extra": 2}), "offset.extra is no field of"),
     (
@@ -171,7 +262,33 @@ RIGHT: list[tuple[Mapping[str, str], Any]] = [
     (ORACLE, entry(SHOP, {"lcr_position": "00ff"})),
     (MONGODB, entry({"server_id": "shop", "rs": "rs0"}, {"sec": 1, "ord": 1, "resume_token": None})),
     (JDBC, entry({"protocol": "1", "table": "db.orders"}, {"incrementing": -1})),
-    (JDBC, entry({"query": "query"}, {"timestamp": -5, "timestamp_nanos": 1})),
+    (QUERY, entry({"query": "query"}, {"timestamp": -5, "timestamp_nanos": 995_000_001})),
+    (JDBC, entry({"table": "orders"}, {"timestamp": 1_700_000_000_123})),
+    (JDBC, entry({"table": "orders"}, {"timestamp": 1_700_000_000_000, "timestamp_nanos": 0})),
+    ({**JDBC, "query": "${file:a:b}"}, entry({"table": "orders"}, {"incrementing": 1})),
+    *((INC, entry({"table": name}, {"incrementing": 1})) for name in ("inc", "orders", "Mixed")),
+    *(
+        (INC, entry({"protocol": "1", "table": name}, {"incrementing": 1}))
+        for name in ("inc", "public.inc", "shop.public.inc", "shop.orders", "public.Mixed")
+    ),
+    (INCLUDED, entry({"protocol": "1", "table": "public.inc"}, {"incrementing": 1})),
+    (INCLUDED, entry({"table": "anything"}, {"incrementing": 1})),
+    ({**INCLUDED, "connector.class": "JdbcSource"}, entry({"protocol": "1", "table": "b"}, {"incrementing": 1})),
+    ({**INC, "table.names.qualify": "false"}, entry({"protocol": "1", "table": "inc"}, {"incrementing": 1})),
+    ({**MIRROR, "topics": "orders, shop.*"}, mirrored(topic="shops")),
+    ({**MIRROR, "topics": "orders"}, mirrored(topic="eu.heartbeats")),
+    ({**MIRROR, "topics": "other", "topic.filter.class": "com.example.Mine"}, mirrored()),
+    ({**SQL_SERVER, "database.names": "a, Shop"}, entry({"server": "shop", "database": "SHOP"}, {"commit_lsn": LSN})),
+    (VITESS, entry(SHOP, {"vgtid": VGTID})),
+    (
+        {**VITESS, "vitess.offset.storage.per.task": "true"},
+        entry({"server": "shop", "task_key": "task0_2_1"}, {"vgtid": VGTID}),
+    ),
+    (INFORMIX, entry({"databaseName": "shop"}, {"commit_lsn": "5", "change_lsn": "NULL", "begin_lsn": None})),
+    (ORACLE, entry(SHOP, {"scn": "5", "commit_scn": "2868506:1:0400-0500,9:2:"})),
+    (ORACLE, entry(SHOP, {"scn": "5", "commit_scn": "2868506:a:b:1"})),
+    (POSTGRES, entry(SHOP, {"lsn": 1, "snapshot": "INITIAL", "snapshot_completed": "true", "messageType": "BEGIN"})),
+    (POSTGRES, entry(SHOP, {"lsn": 1, "lsn_proc": 9, "snapshot": None, "messageType": None})),
     (OTHER, entry({}, {})),
     (OTHER, entry({"a": None, "b": 1.5}, {"c": True, "d": "x", "e": -5})),
     ({}, entry({"kafka_topic": 5}, {"kafka_offset": "x"})),
@@ -315,6 +432,14 @@ NEVER_READ: list[tuple[str, Mapping[str, str], Any]] = [
     ("shape", MYSQL, entry({"filename": "/data/orders.txt"}, BINLOG)),
     ("type", MYSQL, entry({"server": 5}, BINLOG)),
     ("topic", SINK, sunk("other")),
+    ("topic", {**MIRROR, "topics": "orders"}, mirrored(topic="other")),
+    (
+        "database",
+        {**SQL_SERVER, "database.names": "a"},
+        entry({"server": "shop", "database": "b"}, {"commit_lsn": LSN}),
+    ),
+    ("table", INC, entry({"table": "incc"}, {"incrementing": 5})),
+    ("task", VITESS, entry({"server": "shop", "task_key": "b"}, {"vgtid": VGTID})),
     ("live-type", OTHER, entry({"shard": "1"}, {"n": 5})),
 ]
 
@@ -379,6 +504,90 @@ def test_hints_say_what_to_write() -> None:
     ]
 
 
+POSTGRES_NOW = {"lsn": 600, "lsn_proc": 600, "lsn_commit": 580, "txId": 7, "ts_usec": 5}
+MYSQL_NOW = {**BINLOG, "pos": 900, "gtids": "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5", "event": 2, "row": 1}
+POSITION = {"file": "mysql-bin.000001", "pos": 900}
+LATER = "0000002b:00000c70:0009"
+MONGODB_NOW = {"sec": 9, "ord": 1, "resume_token": "82AB"}
+Changed = tuple[Mapping[str, str], Mapping[str, Any], Mapping[str, Any], list[str]]
+
+CHANGED: list[Changed] = [
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "lsn": 590}, ["lsn"]),
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "lsn": 500}, ["lsn"]),
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "lsn": 700}, ["lsn"]),
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "lsn": 500, "lsn_proc": 500}, []),
+    (POSTGRES, POSTGRES_NOW, {"lsn": 500, "lsn_commit": 580}, []),
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "lsn_proc": 590}, []),
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "lsn": 700, "lsn_proc": 700}, []),
+    (POSTGRES, POSTGRES_NOW, {"lsn": 500}, []),
+    (POSTGRES, POSTGRES_NOW, {"lsn": 500, "lsn_proc": None}, []),
+    (POSTGRES, POSTGRES_NOW, {**POSTGRES_NOW, "txId": 8}, []),
+    (MYSQL, MYSQL_NOW, {**MYSQL_NOW, "pos": 4}, ["pos"]),
+    (MYSQL, MYSQL_NOW, {**MYSQL_NOW, **POSITION, "event": 0, "row": 0}, ["file"]),
+    ({**MYSQL, "gtid.ignore.on.recovery": "true"}, MYSQL_NOW, {**MYSQL_NOW, **POSITION, "event": 0, "row": 0}, []),
+    (MYSQL, MYSQL_NOW, POSITION, []),
+    (MYSQL, {**BINLOG, "row": 1, "event": 2}, {**BINLOG, "pos": 90, "row": 1, "event": 2}, []),
+    (MYSQL, MYSQL_NOW, {**MYSQL_NOW, "pos": 4, "gtids": "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-4"}, []),
+    (SQL_SERVER, {"commit_lsn": LATER, "change_lsn": LSN}, {"commit_lsn": LSN, "change_lsn": LSN}, ["commit_lsn"]),
+    (SQL_SERVER, {"commit_lsn": LATER, "change_lsn": "NULL"}, {"commit_lsn": LSN, "change_lsn": "NULL"}, []),
+    (SQL_SERVER, {"commit_lsn": LATER, "change_lsn": LSN}, {"commit_lsn": LSN, "change_lsn": None}, []),
+    (INFORMIX, {"commit_lsn": "9", "begin_lsn": "7"}, {"commit_lsn": "6", "begin_lsn": "7"}, ["commit_lsn"]),
+    (INFORMIX, {"commit_lsn": "9", "begin_lsn": "7"}, {"commit_lsn": "8", "begin_lsn": "7"}, []),
+    (ORACLE, {"scn": "90", "commit_scn": "95:1:"}, {"scn": "50", "commit_scn": "95:1:"}, ["scn"]),
+    (ORACLE, {"scn": "90", "commit_scn": "95:1:"}, {"scn": "94", "commit_scn": "95:1:"}, []),
+    (ORACLE, {"scn": "90", "commit_scn": "95:1:"}, {"scn": "50"}, []),
+    (ORACLE, {"scn": "90", "lcr_position": "0a"}, {"scn": "50", "lcr_position": "0a"}, ["scn"]),
+    (MONGODB, MONGODB_NOW, {**MONGODB_NOW, "sec": 8}, ["sec"]),
+    (MONGODB, MONGODB_NOW, {**MONGODB_NOW, "sec": 8, "ord": 5}, ["sec"]),
+    (MONGODB, MONGODB_NOW, {"sec": 8, "ord": 5}, []),
+]
+
+
+@pytest.mark.parametrize(("config", "current", "declared", "fields"), CHANGED)
+def test_a_change_that_another_field_makes_ineffective_is_an_error(
+    config: Mapping[str, str], current: Mapping[str, Any], declared: Mapping[str, Any], fields: list[str]
+) -> None:
+    server = {INFORMIX["connector.class"]: "databaseName", MONGODB["connector.class"]: "server_id"}
+    partition = {server.get(config["connector.class"], "server"): "shop"}
+    live = offsets(entry(partition, current))
+    found = verdict([entry(partition, declared)], config, live, acknowledged=UNREAD)
+    assert [item.rule for item in found.diagnostics] == ["manifest/contradiction"] * len(fields)
+    assert all(f"offset.{field} is changed" in str(found.diagnostics.items) for field in fields)
+    assert found.errors == len(fields)
+    assert rules(verdict([entry(partition, declared)], config)) == []
+    assert rules(verdict([entry(partition, current)], config, live)) == []
+
+
+def test_a_contradiction_says_what_decides_and_what_to_do() -> None:
+    live = offsets(entry(SHOP, POSTGRES_NOW))
+    found = verdict([entry(SHOP, {**POSTGRES_NOW, "lsn": 590})], POSTGRES, live).diagnostics.items[0]
+    assert found.summary == (
+        "offset.lsn is changed from 600 to 590, but lsn_proc stays 600: the connector resumes from lsn_proc"
+    )
+    assert found.hint == "change lsn_proc, or leave it out"
+
+
+@pytest.mark.parametrize(
+    ("config", "value", "meant"),
+    [
+        (INC, entry({"table": "incc"}, {"incrementing": 1}), "inc"),
+        (INC, entry({"table": "order"}, {"incrementing": 1}), "orders"),
+        (INC, entry({"protocol": "1", "table": "shop.oders"}, {"incrementing": 1}), "shop.orders"),
+        (MIRROR, mirrored(cluster="sorce"), "source"),
+        (FILE_SOURCE, read("/data/order.txt"), "/data/orders.txt"),
+        (MYSQL, entry({"server": "Shop"}, BINLOG), "shop"),
+        (SINK, sunk("invoice"), "invoices"),
+        ({**MIRROR, "topics": "orders,b"}, mirrored(topic="order"), "orders"),
+        (POSTGRES, entry(SHOP, {"lsn": 5, "messageType": "insert"}), "INSERT"),
+        (SINK, sunk("far-fetched"), None),
+    ],
+)
+def test_a_hint_names_what_was_probably_meant(config: Mapping[str, str], value: Any, meant: str | None) -> None:
+    (found,) = verdict([value], config).diagnostics
+    assert found.hint.startswith("did you mean") == (meant is not None)
+    assert meant is None or meant in found.hint.split("?")[0].replace('"', "'").split("'")
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_is_explained_and_documented(rule: str) -> None:
     assert rule in rule_ids()
@@ -393,3 +602,19 @@ def test_the_page_documents_no_other_rule() -> None:
 def test_a_template_is_one(rule: Any) -> None:
     names = {name for text in (rule.message, rule.hint) for _, name, _, _ in string.Formatter().parse(text) if name}
     assert all(name.isidentifier() for name in names)
+
+
+def test_which_rules_depend_on_the_connector_is_data() -> None:
+    ties = {"manifest/alias", "manifest/file", "manifest/server", "manifest/topic"}
+    of_the_class = {"manifest/shape", "manifest/type", "manifest/range", "manifest/negative", "manifest/own-schema"}
+    assert ties | of_the_class | {"manifest/unknown-field", "manifest/live-type"} <= DEPENDENT <= RULES.keys()
+
+
+def test_what_is_wrong_with_the_manifest_alone_depends_on_nothing_else() -> None:
+    page = PAGE.read_text()
+    of_the_file = set(re.findall(r"^## `(manifest/.*)`$", page.split("# The file")[1].split("# An entry")[0], re.M))
+    named = set(
+        re.findall(r"`(manifest/[a-z-]+)`", page.split("errors in\nany case: ")[1].split(" Every other rule")[0])
+    )
+    assert len(of_the_file) == 8
+    assert RULES.keys() - DEPENDENT == of_the_file | named | {"manifest/schema-broken"}

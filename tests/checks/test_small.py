@@ -51,6 +51,22 @@ def test_what_is_right_comes_out_canonical() -> None:
     assert not found.diagnostics.items
 
 
+def test_an_lsn_may_be_written_as_postgresql_writes_it() -> None:
+    """Connect keeps the number, so that one LSN is one offset however it is written."""
+    config = {"connector.class": "PostgresConnector"}
+    written = entry({"server": "shop"}, {"lsn": "0/1985390", "lsn_proc": "0/1985050", "lsn_commit": 5})
+    (offset,) = (verdict([written], config).offsets or {}).values()
+    assert offset == '{"lsn":26760080,"lsn_commit":5,"lsn_proc":26759248}'
+    numbers = entry({"server": "shop"}, {"lsn": 26760080, "lsn_proc": 26759248, "lsn_commit": 5})
+    again = verdict([written, numbers], config)
+    assert [rule for _, rule in rules(again)] == ["duplicate"]
+    for wrong in ("0/", "1985390", "0x1985390", "0/1985390 "):
+        assert rules(verdict([entry({"server": "shop"}, {"lsn": wrong})], config)) == [(1, "type")]
+    assert rules(verdict([entry({"server": "shop"}, {"lsn": "FFFFFFFF/0"})], config)) == [(1, "range")]
+    other = entry({"server": "shop"}, {"lsn": 1, "txId": "0/1"})
+    assert rules(verdict([other], config)) == [(1, "type")]
+
+
 def test_a_warning_holds_nothing_up() -> None:
     found = verdict([entry(mirrored()["partition"], {"offset": 1, "more": 2})], MIRROR)
     assert [item.severity for item in found.diagnostics] == [Severity.WARNING]
@@ -69,6 +85,30 @@ def test_twenty_are_named_and_the_rest_is_counted() -> None:
     assert [item.location.line for item in found.diagnostics if item.rule == "manifest/alias"] == [len(entries)]
     assert found.counts == {"manifest/negative": SHOWN + 1235, "manifest/alias": 1}
     assert (found.errors, found.unread) == (SHOWN + 1236, 1)
+
+
+class _Fraction(float):
+    """Whoever explains that no fraction may be here asks whether it is a whole number: that is counted."""
+
+    asked = 0
+
+    def is_integer(self) -> bool:
+        type(self).asked += 1
+        return super().is_integer()
+
+
+def test_of_very_many_findings_few_are_explained_and_all_are_counted() -> None:
+    _Fraction.asked = 0
+    found = verdict((mirrored(number, _Fraction(1.5)) for number in range(3000)), MIRROR)
+    assert (found.counts, found.errors) == ({"manifest/type": 3000}, 3000)
+    assert 0 < _Fraction.asked <= SHOWN
+
+
+def test_the_same_mistake_in_other_entries_is_found_in_each_at_its_own_line() -> None:
+    entries = [entry({"cluster": "source", "topicc": "orders", "partition": n}, {"offset": 1}) for n in range(3)]
+    found = verdict([*entries, entry({"cluster": "source", "partition": 9, "x": 1}, {"offset": 1})], MIRROR)
+    assert rules(found) == [(1, "shape"), (2, "shape"), (3, "shape"), (4, "shape"), (4, "shape")]
+    assert found.counts == {"manifest/shape": 5}
 
 
 def test_an_error_is_not_hidden_behind_many_warnings_of_its_rule() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
+from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from terminal import Terminal
@@ -13,6 +14,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.world import SystemClock
 
+RESET = "operation: reset\nacknowledge: [reset]"
 FOR_EVER = 10**9
 QUESTION = "Enter a value: "
 pytestmark = pytest.mark.slow
@@ -91,6 +93,17 @@ def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
     assert (standin.count("POST"), at.states()) == (1, {"orders": "STOPPED"})
 
 
+def test_a_masked_value_of_a_connector_that_fails_with_it_is_not_sent_again(at: Workplace, standin: StandIn) -> None:
+    """The server does not show it, so only the ledger knows that it is in place."""
+    standin.cluster.masks_passwords = True
+    works = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
+    at.commit("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
+    at.apply()
+    at.commit("orders.yaml", at.mirror("orders", **{"ssl.key.password": "two"}))
+    assert at.run("apply", "--yes").code == 1
+    assert "configure" not in at.run("plan").out
+
+
 def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> None:
     standin.cluster.lag = FOR_EVER
     at.commit("orders.yaml", at.source("orders"))
@@ -104,6 +117,31 @@ def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> Non
     standin.cluster.connectors[at.name("orders")].due = 0
     at.apply()
     assert standin.count("POST") == 1
+
+
+def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
+    """One waits for its offsets, one for its stop, and one is to be stopped: that one is no news."""
+    at.commit("c.yaml", at.source("orders"), at.source("late"), at.source("closed"))
+    at.apply()
+    resets = [change(f"reset-{stem}", at.name(stem), RESET) for stem in ("orders", "late")]
+    at.commit("c.yaml", at.source("orders"), at.source("late"), at.source("closed", "state: stopped"), *resets)
+    for stem in ("orders", "late"):
+        standin.cluster.stored.set_source(at.name(stem), {"filename": "f"}, {"position": 1})
+    standin.hang("DELETE", f"/connectors/{at.name('orders')}/offsets")
+    standin.hang("PUT", f"/connectors/{at.name('late')}/stop")
+    with Terminal(at, ["apply", "--yes"]) as terminal:
+        at.await_that(lambda: standin.count("DELETE") and standin.count("PUT", ".*late.*/stop"), bool)
+        terminal.send(signal.SIGINT)
+        terminal.wait("once more to stop at once")
+        terminal.send(signal.SIGINT)
+        assert terminal.code() == -signal.SIGINT
+    said = [line for line in terminal.seen.splitlines() if "is left stopped" in line]
+    assert [line.split()[1] for line in said] == [at.name("late"), at.name("orders")]
+    assert "`gitops-connect apply` finishes its steps" in said[0]
+    assert said[1].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
+    assert at.states()["orders"] == "STOPPED"
+    at.apply()
+    assert at.states() == {"orders": "RUNNING", "late": "RUNNING", "closed": "STOPPED"}
 
 
 def test_progress_and_colour_are_for_terminals(at: Workplace, standin: StandIn) -> None:

@@ -26,6 +26,23 @@ def test_afterwards_all_is_as_before() -> None:
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
+@pytest.mark.parametrize("then", ["", "raise ValueError"])
+def test_the_second_one_says_what_it_has_to_say_before_it_ends_the_process(then: str) -> None:
+    program = f"""
+import signal
+from gitops_connect.cli.interrupts import interruptible, tell_at_once
+def second():
+    tell_at_once("left")
+    {then}
+with interruptible(lambda: None, second):
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
+    print("still there")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "left\n")
+
+
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_the_second_one_ends_the_process_whichever_it_is(second: int) -> None:
     program = f"""

@@ -68,7 +68,7 @@ def test_a_library_is_named_and_masked(written: Callable[..., str], monkeypatch:
     monkeypatch.setattr(secrets, "_values_read", {"hunter2"})
     line = json.loads(written(LogFormat.JSON, "retrying http://me:x@host/hunter2", logger=logging.getLogger("urllib3")))
     assert (line["event"], line["logger"]) == ("library", "urllib3")
-    assert line["message"] == "retrying http://***@host/***"
+    assert line["message"] == "retrying http://me:***@host/***"
 
 
 def test_what_json_cannot_say_is_written_all_the_same(written: Callable[..., str]) -> None:

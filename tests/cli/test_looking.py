@@ -62,12 +62,12 @@ def test_get_plugins(at: Workplace, name: str, parse: Parse) -> None:
     values = parse(at.run("get", "plugins", "-o", name).out)
     classes = [value["class"] for value in values]
     assert classes == sorted(classes)
-    assert values[0] == {
+    assert {
         "cluster": "local",
         "type": "sink",
         "version": "4.3.1",
         "class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
-    }
+    } in values
     assert [row[-1] for row in table(at.run("get", "plugins"))] == ["CLASS", *classes]
 
 
@@ -113,7 +113,18 @@ def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -
     standin.cluster.fail_task(at.name("orders"), 0, "java.lang.Boom: no\n\tat a.B")
     out = at.run("describe", "connector", at.name("orders")).out
     assert "java.lang.Boom: no" in out
-    assert "FAILED" in out
+    assert "task 0 is FAILED" in out
+    assert f"POST /connectors/{at.name('orders')}/restart?includeTasks=true&onlyFailed=true" in out
+    assert "Degraded" in out
+
+
+def test_describe_masks_in_traces_what_the_plugin_calls_a_password(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.mirror("orders", "state: stopped", **{"ssl.key.password": "hunter2"}))
+    at.apply()
+    standin.cluster.fail(at.name("orders"), "java.lang.Boom: hunter2")
+    out = at.run("describe", "connector", at.name("orders")).out
+    assert "java.lang.Boom: ***" in out
+    assert "hunter" not in out
 
 
 def test_describe_of_what_is_not_there(at: Workplace) -> None:
@@ -133,7 +144,7 @@ def test_status_shows_what_is_and_what_should_be(at: Workplace) -> None:
     revision = at.git("rev-parse", "--short=7", "HEAD")
     assert f"local: desired {revision}, last applied {revision}" in ran.err
     assert ran.code == 0
-    assert at.run("status", "--drift-exitcode").code == 3
+    assert at.run("status", "--exit-code").code == 1
 
 
 @pytest.mark.parametrize(("name", "parse"), FORMATS)
@@ -160,6 +171,22 @@ def test_doctor_looks_at_everything_whatever_is_down(at: Workplace) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("allowed", "told"),
+    [
+        ('env = ["*"]', "[secrets] env = '*': whoever can write to the repository"),
+        ('files = ["/"]', "[secrets] files = '/'"),
+        ('files = ["."]', "[secrets] files = "),
+        ('env = ["ORDERS_*"]', ""),
+        ('files = ["secrets"]', ""),
+    ],
+)
+def test_doctor_warns_of_secrets_that_reach_too_far(at: Workplace, allowed: str, told: str) -> None:
+    at.settings(more=f"[secrets]\n{allowed}")
+    found = [value["found"] for value in json.loads(at.run("doctor", "-o", "json").out) if value["part"] == "secrets"]
+    assert (len(found), told in " ".join(found)) == (1 if told else 0, True)
+
+
 def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandIn) -> None:
     standin.cluster.version = "3.4.0"
     assert "cannot stop a connector (3.5 can)" in at.run("doctor").out
@@ -181,3 +208,34 @@ def test_doctor_looks_at_each_worker_by_itself(at: Workplace, standin: StandIn) 
     ran = at.run("doctor")
     assert ran.code == 1
     assert [row[0] for row in table(ran)[-2:]] == ["ok", "error"]
+
+
+def test_status_says_that_connect_could_not_check_a_config(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "7"}))
+    standin.refuse("PUT", "/connector-plugins/.*/validate", 500, "out of order", times=100)
+    (line,) = json.loads(at.run("status", "-o", "json").out)
+    assert (line["sync"], line["health"]) == ("OutOfSync", "Healthy")
+    assert line["message"].startswith("configure; orders.yaml:4:1: Connect could not check this config: ")
+    assert "out of order" in line["message"]
+    assert at.run("status", "--exit-code").code == 1
+
+
+def test_status_shows_what_has_failed_of_a_connector_that_is_not_managed(at: Workplace, standin: StandIn) -> None:
+    config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "lines"}
+    at.rest("POST", "/connectors", {"name": "theirs", "config": config})
+    standin.cluster.fail_task("theirs", 0, "java.lang.Boom: no\n\tat a.B")
+    ran = at.run("status", "--exit-code")
+    assert "task 0 is FAILED: java.lang.Boom: no" in ran.out
+    assert "POST /connectors/theirs/restart?includeTasks=true&onlyFailed=true" in ran.err
+    assert ran.code == 0, "it is not judged"
+    assert at.run("plan").out.endswith("No changes. Your connectors match the configuration.\n")
+
+
+def test_status_ends_with_1_for_errors_that_belong_to_no_connector(at: Workplace) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.commit("broken.yaml", "apiVersion: gitops-connect/v1\nkind: [\n")
+    assert at.run("status").code == 0
+    assert at.run("status", "--exit-code").code == 1

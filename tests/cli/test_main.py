@@ -110,7 +110,7 @@ def test_a_bug_is_reported_ready_for_an_issue_and_without_private_values(
     assert f"gitops-connect {gitops_connect.__version__}, Python 3." in ran.err
     assert "command: gitops-connect fail --config --name --cluster\n" in ran.err
     assert "Traceback (most recent call last):" in ran.err
-    assert "ZeroDivisionError: *** at http://***@connect:8083" in ran.err
+    assert "ZeroDivisionError: *** at http://me:***@connect:8083" in ran.err
     for private in ("hunter2", "private", "payments", "me:pass"):
         assert private not in ran.err
 

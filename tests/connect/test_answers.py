@@ -128,7 +128,7 @@ def test_what_stands_before_connect() -> None:
 def test_a_redirection_is_named_and_not_followed() -> None:
     error = refusal(READ, 302, "").error
     assert type(error) is ConnectRefused
-    assert "redirects to https://***@other/login; put that address into the settings" in str(error)
+    assert "redirects to https://u:***@other/login; put that address into the settings" in str(error)
 
 
 def test_success_with_and_without_a_body() -> None:
@@ -140,7 +140,7 @@ def test_secrets_of_either_side_are_in_no_message() -> None:
     request = Request("POST", "/connectors", {"x": "hunter2"}, effect=True, secrets=frozenset({"hunter2"}))
     text = "Invalid value hunter2 for configuration x; seen: Bearer t0ken; jdbc:pg://me:pw@db/x"
     shown = str(refusal(request, 400, of_connect(400, text), frozenset({"t0ken"})).error)
-    assert "Invalid value *** for configuration x; seen: Bearer ***; jdbc:pg://***@db/x" in shown
+    assert "Invalid value *** for configuration x; seen: Bearer ***; jdbc:pg://me:***@db/x" in shown
     assert "hunter2" not in repr(request)
 
 

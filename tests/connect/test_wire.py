@@ -169,6 +169,14 @@ def test_a_key_that_is_not_defined_has_no_definition() -> None:
     assert verdict.defined == frozenset()
 
 
+def test_a_key_that_the_plugin_defines_and_does_not_validate_has_no_value() -> None:
+    definition = {"name": "pin", "type": "PASSWORD"}
+    verdict = wire.parse_verdict({"configs": [{"definition": definition, "value": None}]})
+    assert (verdict.errors, verdict.sensitive, verdict.defined) == ({}, {"pin"}, {"pin"})
+    with pytest.raises(wire.Unreadable):
+        wire.parse_verdict({"configs": [{"definition": None, "value": None}]})
+
+
 @pytest.mark.parametrize(
     ("state", "expected"),
     [(TargetState.RUNNING, "RUNNING"), (TargetState.PAUSED, "PAUSED"), (TargetState.STOPPED, "STOPPED")],

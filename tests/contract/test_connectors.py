@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract.under_test import SOURCE, Contract
+from contract.under_test import SOURCE, Contract, entry
 from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, Rejected
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
@@ -305,3 +305,30 @@ def test_connector_entities_by_name(contract: Contract) -> None:
     assert contract.json("GET", f"/connectors/{ABSENT}") == (404, answer)
     answer = {"error_code": 404, "message": f"No status found for connector {ABSENT}"}
     assert contract.json("GET", f"/connectors/{ABSENT}/status") == (404, answer)
+
+
+def test_a_task_can_run_for_a_moment_and_fail_at_its_first_poll(contract: Contract) -> None:
+    name = contract.create("brief", contract.numbers(until="20", oldest="10", **{"interval.ms": "1500"}))
+    contract.await_offsets(name, entry({"stream": "a"}, {"position": 20}))
+    contract.stop(name)
+    contract.client.alter_offsets(name, entry({"stream": "a"}, {"position": 5}))
+    contract.run(name)
+    found = contract.await_state(name, "RUNNING", ["FAILED"])
+    first = "org.apache.kafka.connect.errors.ConnectException: number 5 is no longer there, the oldest is 10"
+    assert found.tasks[0].trace.splitlines()[0] == first
+
+
+def test_a_failed_task_is_restarted_by_a_new_config_and_by_a_stop_and_not_by_a_pause(contract: Contract) -> None:
+    config = contract.numbers(until="20", oldest="10")
+    name = contract.stopped("brief", config)
+    contract.client.alter_offsets(name, entry({"stream": "a"}, {"position": 5}))
+    contract.client.resume(name)
+    contract.await_state(name, "RUNNING", ["FAILED"])
+    contract.client.pause(name)
+    contract.await_state(name, "PAUSED", ["FAILED"])
+    contract.client.resume(name)
+    contract.await_state(name, "RUNNING", ["FAILED"])
+    contract.client.configure(name, {**config, "oldest": "4"})
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    contract.stop(name)
+    assert contract.client.connectors()[0][name].tasks == ()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from situations import wanted
 
 from contract.under_test import MIRROR, SINK, SOURCE, Contract
+from gitops_connect.checks.undefined_keys import FRAMEWORK
+from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.errors import NotFound, Rejected
 from gitops_connect.model.observed import ConnectorType
 
@@ -35,6 +38,42 @@ def test_a_valid_config(contract: Contract) -> None:
     verdict = contract.client.validate(SOURCE, {**contract.source(), "name": "x"})
     assert verdict.errors == {}
     assert verdict.defined >= {"name", "connector.class", "tasks.max", "file", "topic", "key.converter"}
+
+
+def test_all_keys_that_a_plugin_defines_are_told(contract: Contract) -> None:
+    source = contract.client.validate(SOURCE, {**contract.source(), "name": "x", "extra": "1"}).defined
+    sink = contract.client.validate(SINK, {**contract.sink(), "name": "x"}).defined
+    assert source - FRAMEWORK == {"file", "topic", "batch.size"}
+    assert sink - FRAMEWORK == {"file"}
+    assert source | sink == FRAMEWORK | {"file", "topic", "batch.size"}
+
+
+def test_usual_configs_have_no_unknown_key(contract: Contract) -> None:
+    usual = {
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "key.converter.schemas.enable": "false",
+        "errors.tolerance": "all",
+        "errors.log.enable": "true",
+    }
+    client = {"source.cluster.bootstrap.servers": "a:1", "source.consumer.isolation.level": "read_committed"}
+    creation = {"topic.creation.default.partitions": "1", "topic.creation.default.cleanup.policy": "compact"}
+    for config in (contract.source(**usual, **creation), contract.sink(**usual), contract.mirror(**usual, **client)):
+        verdict = contract.client.validate(config["connector.class"], {**config, "name": "x"})
+        assert list(unknown_keys(wanted("x", config=config), verdict)) == []
+
+
+def test_a_misspelt_key_is_found_among_those_of_the_plugin(contract: Contract) -> None:
+    config = contract.source(**{"batch.sizes": "10", "errors.tolerence": "all"})
+    verdict = contract.client.validate(SOURCE, {**config, "name": "x"})
+    hints = [item.hint.split("?")[0] for item in unknown_keys(wanted("x", config=config), verdict)]
+    assert hints == ["did you mean 'batch.size'", "did you mean 'errors.tolerance'"]
+
+
+def test_a_plugin_that_is_given_keys_of_its_own(contract: Contract) -> None:
+    config = contract.numbers(streams="a,b", stream="c")
+    verdict = contract.client.validate(config["connector.class"], {**config, "name": "x"})
+    [warning] = unknown_keys(wanted("x", config=config), verdict)
+    assert "'stream'" in warning.summary
 
 
 @pytest.mark.parametrize("class_name", [SOURCE, "FileStreamSourceConnector", "FileStreamSource"])

@@ -181,13 +181,36 @@ def test_what_lasts_is_said_once(at: Workplace, standin: StandIn) -> None:
     with InThread(at) as daemon:
         daemon.wait("cycle", applied=1)
         standin.cluster.fail(at.name("orders"), "java.lang.Boom: no")
-        assert "FAILED: java.lang.Boom: no" in daemon.wait("note", connector=at.name("orders"))["message"]
+        told = daemon.wait("unhealthy", connector=at.name("orders"))
+        assert told["message"] == "the connector is FAILED: java.lang.Boom: no"
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
-        assert len(daemon.all("note")) == 1
+        assert len(daemon.all("unhealthy")) == 1
         (problem,) = daemon.all("document")
         assert (problem["connector"], problem["level"]) == (at.name("broken"), "ERROR")
         assert problem["location"].startswith("orders.yaml:")
+
+
+@pytest.mark.slow
+def test_a_failed_task_is_told_once_and_so_is_its_end(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as daemon:
+        assert daemon.wait("cycle", applied=1)["unhealthy"] == 0
+        standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
+        told = daemon.wait("unhealthy", connector=name)
+        assert (told["level"], told["message"]) == ("WARNING", "task 0 is FAILED: java.lang.Boom: no")
+        assert f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true" in told["hint"]
+        at.commit("more.yaml", at.source("more"))
+        assert daemon.wait("cycle", count=2)["unhealthy"] == 1
+        with standin.cluster.lock:
+            reported = standin.cluster.connectors[name].reported
+            assert reported is not None
+            reported.tasks[0] = ("RUNNING", "")
+        daemon.wait("recovered", connector=name, level="INFO")
+        standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
+        daemon.wait("unhealthy", count=2, connector=name)
+        assert len(daemon.all("recovered")) == 1
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from situations import change, situation, wanted
+from situations import change, seen, situation, wanted
 
 from gitops_connect.daemon import events
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -57,3 +57,25 @@ def test_an_offset_change_that_waits_is_told_once() -> None:
     assert noted == [("orders", "offset change a (alter) waits: its connector is to be absent")], (
         "that the connector of b is not declared is told as a problem of its document"
     )
+
+
+def test_what_a_step_leaves_unread_is_noted() -> None:
+    given = situation(
+        [wanted("orders", config={"file": "/b"})], [seen("orders", config={"file": "/a"})], owned=["orders"]
+    )
+    ((connector, message),) = events.notes(plan(given))
+    assert connector == "orders"
+    assert message.startswith('offsets: the offsets of file "/a" are no longer read')
+
+
+def test_a_connector_that_the_cluster_does_not_report_has_not_recovered(caplog: pytest.LogCaptureFixture) -> None:
+    orders, more = ConnectorName("orders"), ConnectorName("more")
+    desired = [wanted("orders"), wanted("more")]
+    failed = [seen("orders", tasks=["Boom"]), seen("more", tasks=[])]
+    with caplog.at_level(logging.INFO):
+        known = events.health_seen(plan(situation(desired, failed)), frozenset())
+        known = events.health_seen(plan(situation(desired, [seen("more")], unknown=["orders"])), known)
+        assert known == {orders}
+        assert events.health_seen(plan(situation(desired, [seen("orders"), seen("more")])), known) == frozenset()
+    told = [(record.getMessage(), record.__dict__["fields"]["connector"]) for record in caplog.records]
+    assert told == [("unhealthy", more), ("unhealthy", orders), ("recovered", more), ("recovered", orders)]

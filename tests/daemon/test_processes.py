@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 from daemon_log import AsProcess
 from git_parts.http_server import serving
@@ -75,6 +76,26 @@ def test_a_second_signal_ends_it_at_once(slow: Workplace, standin: StandIn) -> N
         daemon.wait("stopping")
         daemon.send(signal.SIGTERM)
         assert daemon.code() == -signal.SIGTERM
+
+
+def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    standin.cluster.stored.set_source(at.name("orders"), {"filename": "f"}, {"position": 1})
+    standin.hang("DELETE", ".*/offsets")
+    at.commit("reset.yaml", change("again", at.name("orders"), "operation: reset\nacknowledge: [reset]"))
+    with AsProcess(at) as daemon:
+        is_sent(at, standin, "DELETE")
+        daemon.send(signal.SIGTERM)
+        daemon.wait("stopping")
+        daemon.send(signal.SIGTERM)
+        assert daemon.code() == -signal.SIGTERM
+        (left,) = daemon.all("left stopped", level="warning", cluster="local", connector=at.name("orders"))
+    assert left["message"].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
+    assert at.states() == {"orders": "STOPPED"}
+    with AsProcess(at, "--once") as again:
+        assert again.code() == 0
+    assert at.states() == {"orders": "RUNNING"}
 
 
 def test_idle_it_ends_at_once(at: Workplace) -> None:

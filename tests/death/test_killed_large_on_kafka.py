@@ -18,7 +18,7 @@ from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 __all__ = ["place", "worker"]
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 KILLED = -9
 

@@ -17,7 +17,7 @@ from death.trials import Trial, program
 from gitops_connect.model.operations import OperationState
 from gitops_connect.sandbox.cluster import Sandbox
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
 AT_ONCE = 4
 DEADLINE = 60.0
 STORIES: dict[str, tuple[Documents, Documents]] = {

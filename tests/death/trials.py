@@ -75,7 +75,9 @@ class Trial:
 
     def __post_init__(self) -> None:
         (self.folder / "repository").mkdir(parents=True)
-        (self.folder / "gitops-connect.toml").write_text(f'[clusters.local]\nurl = ["{self.url}"]\n{self.more}\n')
+        (self.folder / "gitops-connect.toml").write_text(
+            f'[clusters.local]\nurl = ["{self.url}"]\nmin_running = "0.2s"\n{self.more}\n'
+        )
         self.lines = 0
 
     @property

@@ -172,3 +172,11 @@ def test_the_example_repository_is_sound() -> None:
         if name.endswith(".yaml"):
             schema = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
             assert (EXAMPLES / name).parent.joinpath(schema).resolve().is_file()
+
+
+def test_a_misspelt_annotation_of_ours_is_told() -> None:
+    annotations = '{runbook: x, "gitops-connect/allow-unknown-keys": "a, b.*,c", "gitops-connect/allow-unknown-key": a}'
+    text = connector("a").replace("metadata:", f"metadata:\n  annotations: {annotations}")
+    states, diagnostics = declare({"a.yaml": text})
+    assert rules(diagnostics) == ["connector/unknown-annotation"]
+    assert states[LOCAL].connectors[0].allow_unknown_keys == ("a", "b.*", "c")

@@ -437,3 +437,18 @@ def test_no_damage_raises_anything(data: st.DataObject, name: str) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     manifest(name, text[:start] + data.draw(st.text(max_size=3)) + text[end:])
+
+
+@pytest.mark.parametrize(("name", "frame"), [("a.json", '{{"offsets": [{}]}}'), ("a.jsonl", "{}")])
+def test_an_object_with_very_many_fields_is_refused(name: str, frame: str) -> None:
+    fields = ", ".join(f'"k{number}": 1' for number in range(60_000))
+    entry = f'{{"partition": {{"a": 1}}, "offset": {{{fields}, "k59999": 2}}}}'
+    found = {one.rule: one.found for one in manifest(name, frame.format(entry)).faults}
+    assert found["manifest/format"].startswith("an object with 60,000 fields")
+    assert found["manifest/duplicate-key"] == "the field 'k59999' twice in one object"
+
+
+@pytest.mark.parametrize("pack", [".gz", ".zst"])
+def test_what_is_no_text_is_not_unpacked_to_its_end(pack: str) -> None:
+    zeros = COMPRESSIONS[pack](b"{}\n\xc3\xa4" + bytes(MAX_SIZE))
+    assert fault(f"a.jsonl{pack}", zeros)[0::2] == ("manifest/encoding", 2)

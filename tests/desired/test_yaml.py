@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_connect.desired.nodes import MAX_DEPTH, MAX_NODES
-from gitops_connect.desired.yaml import ParsedFile, parse
+from gitops_connect.desired.yaml import MAX_DOCUMENTS, ParsedFile, parse
 from gitops_connect.model.documents import Blob, Document
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"))
@@ -179,3 +179,11 @@ def test_a_tag_makes_no_object() -> None:
     (problem,) = parsed("a: !!python/object/apply:os.system ['exit 3']\n").diagnostics
     assert problem.rule == "yaml/tag"
     assert "!!python/object/apply:os.system" in problem.summary
+
+
+@pytest.mark.parametrize("end", ["---\n", "...\n"])
+def test_documents_are_counted_before_they_are_parsed(end: str) -> None:
+    one = f"a: 1\n{end}"
+    assert rule_of(one * (MAX_DOCUMENTS + 1)) == "document/too-many"
+    (problem,) = parsed(one * 1_000_000).diagnostics
+    assert problem.location.line == 2 * (MAX_DOCUMENTS + 1)

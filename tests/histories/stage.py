@@ -26,7 +26,7 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import CycleOutcome
 from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
 from gitops_connect.settings.durations import Duration
-from gitops_connect.settings.sections import ClusterSettings, Settings
+from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.world import World
 from histories.account import MAX_SKIP, Account, Accounted, at, positions
@@ -142,7 +142,7 @@ class Stage:
             ("http://127.0.0.1:1",),
             prune=True,
             connect_validate=False,
-            max_skip=MAX_SKIP,
+            max_skip=SkipSettings(other=MAX_SKIP),
             settle_timeout=Duration(20),
         )
         clients = {LOCAL: cast(ConnectClient, self.cluster)}

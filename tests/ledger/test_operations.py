@@ -65,6 +65,30 @@ def test_what_may_be_begun(operations: Operations, state: OperationState | None)
         assert operations.records(LOCAL) == {"skip": before}
 
 
+@pytest.mark.parametrize("state", STATES)
+def test_what_may_be_recorded_without_having_been_begun(operations: Operations, state: OperationState | None) -> None:
+    before = bring_to(operations, state)
+    if state in FREE:
+        operations.record(LOCAL, SKIP, STOOD, LATER)
+        digest, message = offsets_digest(STOOD), "every offset was there already: nothing was sent"
+        settled = replace(record_of(SKIP), state=OperationState.SETTLED, since=LATER, before=digest, after=digest)
+        assert operations.records(LOCAL) == {"skip": replace(settled, message=message)}
+        assert operations.snapshot(LOCAL, SKIP.name) == STOOD
+        with pytest.raises(OperationSettled, match="never begun again"):
+            operations.begin(LOCAL, SKIP, STOOD, LATER)
+    else:
+        with pytest.raises(OperationSettled, match="skip"):
+            operations.record(LOCAL, SKIP, STOOD, LATER)
+        assert operations.records(LOCAL) == {"skip": before}
+
+
+def test_a_large_one_is_recorded_without_its_offsets(operations: Operations) -> None:
+    operations.record(LOCAL, replace(SKIP, offsets={}, is_large=True), None, LATER)
+    recorded = operations.records(LOCAL)["skip"]
+    assert (recorded.state, recorded.before, recorded.entries) == (OperationState.SETTLED, None, None)
+    assert operations.snapshot(LOCAL, SKIP.name) is None
+
+
 def test_what_was_begun_with_other_offsets_is_neither_begun_nor_failed(operations: Operations) -> None:
     before = bring_to(operations, OperationState.OPEN)
     with pytest.raises(OperationSettled, match=r"begun on local .* with other offsets, and may have taken effect"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +14,9 @@ from hypothesis import strategies as st
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.families import FAMILIES
 from gitops_connect.model.manifests import OffsetSchema
+from gitops_connect.model.resume_rules import RESUME_RULES
 from gitops_connect.model.shapes import FieldType, Shape, class_names, compare, schema_of, shape_of
+from gitops_connect.model.units import Unit
 
 REWIND, FORWARD, SAME, CHANGED = Direction.REWIND, Direction.FORWARD, Direction.SAME, Direction.CHANGED
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -27,6 +32,18 @@ def shape(name: str) -> Shape:
 SINK = shape_of({"connector.class": "com.example.MySink", "topics": "a"})
 MYSQL = {"file": "mysql-bin.000009", "pos": 900}
 LSN = "0000002b:00000c70:0003"
+
+
+def token(data: str) -> str:
+    """A resume token as Debezium 2 and later keep it: BSON in Base64."""
+    content = b"\x02_data\0" + (len(data) + 1).to_bytes(4, "little") + data.encode() + b"\0"
+    return base64.b64encode((len(content) + 5).to_bytes(4, "little") + content + b"\0").decode()
+
+
+def shards(*gtids: str) -> str:
+    listed = [{"keyspace": "shop", "shard": str(at), "gtid": f"MySQL56/{UUID}:{one}"} for at, one in enumerate(gtids)]
+    return json.dumps(listed)
+
 
 COMPARISONS: list[tuple[str | None, dict[str, Any], dict[str, Any], Direction, int | None]] = [
     ("sink", {"kafka_offset": 5}, {"kafka_offset": 2}, REWIND, 3),
@@ -61,7 +78,12 @@ COMPARISONS: list[tuple[str | None, dict[str, Any], dict[str, Any], Direction, i
     ("MariaDb", {**MYSQL, "gtids": "0-1-100"}, {**MYSQL, "gtids": "0-2-110,1-1-1"}, FORWARD, None),
     ("Postgres", {"lsn_proc": 100, "lsn": 110}, {"lsn_proc": 90, "lsn": 110}, REWIND, 10),
     ("Postgres", {"lsn": 110}, {"lsn": 120}, FORWARD, 10),
-    ("Postgres", {"lsn": 110}, {"lsn": 120, "lsn_proc": 120}, CHANGED, None),
+    ("Postgres", {"lsn": 110}, {"lsn": 120, "lsn_proc": 120}, FORWARD, 10),
+    ("Postgres", {"lsn_proc": 600, "lsn": 600, "lsn_commit": 580, "txId": 7}, {"lsn": 500}, REWIND, 100),
+    ("Postgres", {"lsn_proc": 600, "lsn": 700}, {"lsn": 650}, FORWARD, 50),
+    ("Postgres", {"lsn_proc": 600, "lsn": 700}, {"lsn_proc": 600, "lsn": 100}, CHANGED, None),
+    ("Postgres", {"lsn_proc": None, "lsn": 700}, {"lsn_proc": 600, "lsn": 900}, REWIND, 100),
+    ("Postgres", {"lsn": 5, "lsn_events_processed": 3}, {"lsn": 5}, REWIND, None),
     ("SqlServer", {"commit_lsn": LSN}, {"commit_lsn": "0000002B:00000c70:0004"}, FORWARD, None),
     ("SqlServer", {"commit_lsn": LSN, "change_lsn": None}, {"commit_lsn": LSN, "change_lsn": LSN}, FORWARD, None),
     ("SqlServer", {"commit_lsn": LSN}, {"commit_lsn": "NULL"}, REWIND, None),
@@ -72,6 +94,8 @@ COMPARISONS: list[tuple[str | None, dict[str, Any], dict[str, Any], Direction, i
     ("Oracle", {"scn": "9", "commit_scn": "9:1:"}, {"scn": "9", "commit_scn": "8:1:"}, CHANGED, None),
     ("Oracle", {"lcr_position": "00"}, {"lcr_position": "01"}, CHANGED, None),
     ("Informix", {"commit_lsn": "9"}, {"commit_lsn": "10"}, FORWARD, None),
+    ("Informix", {"commit_lsn": "9", "change_lsn": "NULL"}, {"commit_lsn": "9", "change_lsn": "8"}, FORWARD, None),
+    ("Informix", {"commit_lsn": "9"}, {"commit_lsn": 10}, FORWARD, None),
     ("MongoDb", {"sec": 5, "ord": 1}, {"sec": 5, "ord": 0}, REWIND, None),
     (
         "MongoDb",
@@ -88,7 +112,20 @@ COMPARISONS: list[tuple[str | None, dict[str, Any], dict[str, Any], Direction, i
         None,
     ),
     ("MongoDb", {"sec": 5, "ord": 1, "initsync": True}, {"sec": 9, "ord": 1}, CHANGED, None),
+    (
+        "MongoDb",
+        {"sec": 5, "ord": 1, "resume_token": token("82AB")},
+        {"sec": 9, "ord": 1, "resume_token": token("82AA")},
+        REWIND,
+        None,
+    ),
+    ("MongoDb", {"sec": 5, "ord": 1, "resume_token": token("82AB")}, {"sec": 4, "ord": 1}, REWIND, None),
     ("Vitess", {"vgtid": "[]"}, {"vgtid": "[1]"}, CHANGED, None),
+    ("Vitess", {"vgtid": shards("1-5", "1-9")}, {"vgtid": shards("1-5", "1-7")}, REWIND, None),
+    ("Vitess", {"vgtid": shards("1-5", "1-9")}, {"vgtid": shards("1-6", "1-9")}, FORWARD, None),
+    ("Vitess", {"vgtid": shards("1-5", "1-9")}, {"vgtid": shards("1-6", "1-8")}, CHANGED, None),
+    ("Vitess", {"vgtid": shards("1-5", "1-9")}, {"vgtid": shards("1-5")}, CHANGED, None),
+    ("Vitess", {"vgtid": shards("1-5")}, {"vgtid": shards("1-2:3-5")}, CHANGED, None),
     ("JdbcSource", {"incrementing": 5}, {"incrementing": 3}, REWIND, 2),
     ("JdbcSource", {"timestamp": 5, "timestamp_nanos": 1}, {"timestamp": 6, "timestamp_nanos": 0}, FORWARD, None),
     ("JdbcSource", {"timestamp": 5}, {"timestamp": 5, "timestamp_nanos": 0}, CHANGED, None),
@@ -114,7 +151,9 @@ VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
     FieldType.BINLOG: st.sampled_from(["a.1", "a.02", "b.1", "a.10", "a", 3]),
     FieldType.GTIDS: st.sampled_from([f"{UUID}:1-5", f"{UUID}:1-3:4-5", f"{UUID}:2", f"{OTHER}:1", "x", "0-1-5", None]),
     FieldType.DIGITS: st.sampled_from(["1", "01", "20", 1, 20, "x", None]),
-    FieldType.TOKEN: st.sampled_from(["82AA", "82aa", "82AABB", "83", "zz", None]),
+    FieldType.SEQUENCE: st.sampled_from(["1", "01", "20", "NULL", "null", 20, "x", None]),
+    FieldType.TOKEN: st.sampled_from(["82AA", "82aa", "82AABB", "83", token("82AA"), token("83"), "zz", None]),
+    FieldType.VGTID: st.sampled_from([shards("1-5"), shards("1-3:4-5"), shards("1-7", "2"), "[]", "x", 3, None]),
 }
 
 
@@ -157,16 +196,30 @@ def test_binlogs_are_in_the_order_of_their_numbers(files: list[str], one: int, o
 @pytest.mark.parametrize("full", FAMILIES)
 def test_each_class_is_known_by_all_its_names(full: str) -> None:
     for name in class_names(full):
-        assert shape(name) is FAMILIES[full]
+        assert replace(shape(name), resume=None, unit=FAMILIES[full].unit) == FAMILIES[full]
+        assert shape(name).resume == RESUME_RULES[full].of({})
+
+
+def test_the_unit_of_a_jdbc_source_is_that_of_its_mode() -> None:
+    units = {}
+    for mode in ("incrementing", "timestamp", "timestamp+incrementing"):
+        found = shape_of({"connector.class": "JdbcSource", "mode": mode})
+        assert found is not None
+        units[mode] = found.unit
+        assert compare(found, {"timestamp": 1000}, {"timestamp": 7000}) == (FORWARD, 6000 if "time" in mode else None)
+        assert compare(found, {"incrementing": 7}, {"incrementing": 9}) == (FORWARD, None if "time" in mode else 2)
+    assert list(units.values()) == [Unit.IDS, Unit.TIME, Unit.TIME]
 
 
 @pytest.mark.parametrize("found", [*FAMILIES.values(), SINK])
 def test_a_shape_speaks_of_its_own_fields(found: Shape) -> None:
     known = set(found.offset.types)
-    named = {*found.position, *found.frame, *found.measured, *found.skipped, *found.offset.nullable}
+    named = {*found.position, *found.frame, *found.measured, *found.skipped, *found.offset.nullable, *found.if_both}
+    named |= {*found.instead, *found.instead.values(), *found.offset.choices, *(found.fraction or ())}
+    named |= {name for one in found.contradictions for name in (one.changed, one.kept)}
     assert named | set(found.offset.any_of) <= known
-    assert bool(found.unit) == bool(found.measured)
-    assert {tied.field for tied in found.tied} <= set(found.partitions[0].required)
+    assert (found.unit is not None) == bool(found.measured)
+    assert {tied.field for tied in found.tied} <= {name for fields in found.partitions for name in fields.required}
 
 
 def test_the_short_name_is_as_connect_prunes_it() -> None:
@@ -176,7 +229,9 @@ def test_the_short_name_is_as_connect_prunes_it() -> None:
 
 
 def test_a_sink_is_told_by_its_topics() -> None:
-    assert shape_of({"connector.class": "com.example.Any", "topics.regex": "a.*"}) is SINK
+    assert shape_of({"connector.class": "com.example.Any", "topics.regex": "a.*"}) == SINK
+    assert SINK is not None
+    assert SINK.unit is Unit.RECORDS
     assert shape_of({"connector.class": "com.example.Any", "topics": " "}) is None
     assert shape_of({"connector.class": "com.example.Any"}) is None
     assert shape_of({}) is None
@@ -184,7 +239,7 @@ def test_a_sink_is_told_by_its_topics() -> None:
 
 def test_a_source_with_topics_is_no_sink() -> None:
     mirror = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
-    assert shape_of({"connector.class": mirror, "topics": "orders.*"}) is FAMILIES[mirror]
+    assert shape_of({"connector.class": mirror, "topics": "orders.*"}) == shape(mirror)
     assert shape_of({"connector.class": "com.example.MqttSourceConnector", "topics": "a"}) is None
 
 
@@ -198,7 +253,9 @@ def test_a_schema_of_the_repository_gives_a_position() -> None:
     assert compare(found, {"epoch": 2, "count": 2}, {"epoch": 1, "count": 9}) == (REWIND, None)
     bare = OffsetSchema("com.example.CountSource", "offset-schemas/x", {})
     assert shape_of({"connector.class": "com.example.CountSource"}, bare) is None
-    assert shape_of({"connector.class": "FileStreamSource"}, schema) is shape("FileStreamSource")
+    assert shape_of({"connector.class": "FileStreamSource"}, schema) == shape("FileStreamSource")
+    assert found is not None
+    assert found.scale.name == "steps"
 
 
 def test_a_schema_is_found_by_each_name_of_the_class_unless_two_share_it() -> None:

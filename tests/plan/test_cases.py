@@ -40,7 +40,14 @@ def test_case(path: Path) -> None:
     ]
     assert steps == expected.get("steps", [])
     assert {one.name: list(one.notes) for one in made.connectors if one.notes} == expected.get("notes", {})
+    assert {one.name: list(one.problems) for one in made.unhealthy} == expected.get("unhealthy", {})
     assert list(made.warnings) == expected.get("warnings", [])
+    effects = {
+        f"{step.connector} {step.action.value}": [one.message for one in step.offset_effects]
+        for step in made.steps
+        if step.offset_effects
+    }
+    assert effects == expected.get("offset_effects", effects), "a case that says nothing of effects is about the steps"
     assert made.complete is expected.get("complete", True)
     for collection in ("adopted", "forgotten", "unmanaged"):
         assert list(getattr(made, collection)) == expected.get(collection, [])

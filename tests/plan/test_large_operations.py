@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, full, record, seen, situation, stands, wanted
+from situations import NOW, change, full, record, seen, situation, skipping, stands, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
@@ -66,7 +66,7 @@ def test_errors_hold_it_and_what_would_start_its_connector() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "acknowledge"), [({"rewind": 1}, "rewind"), ({"removed": 2}, "tombstone"), ({"forward": 1001}, "skip")]
+    ("counts", "acknowledge"), [({"rewind": 1}, "rewind"), ({"removed": 2}, "tombstone"), ({"forward": 65_537}, "skip")]
 )
 def test_what_it_does_has_to_be_acknowledged(counts: dict[str, int], acknowledge: str) -> None:
     found = about(large={"c": verdict(**counts)})
@@ -79,10 +79,25 @@ def test_what_it_does_has_to_be_acknowledged(counts: dict[str, int], acknowledge
     assert actions(allowed) == ["stop", "alter", "resume"]
 
 
+def test_what_the_source_system_decides_is_told_by_numbers_alone() -> None:
+    shapes = {ConnectorName("a"): shape_of({"connector.class": "PostgresConnector"})}
+    for found, kind, needed in (
+        (about(large={"c": verdict(rewind=3)}), "alter", ["external", "rewind"]),
+        (about(large={"c": verdict(new=3)}), "alter", ["external"]),
+    ):
+        given = replace(found, shapes=shapes)  # type: ignore[arg-type]
+        refused = planned(change("c", "a", kind), offsets=given)
+        assert sorted(one.hint for one in refused.diagnostics) == [
+            f"if that is meant, add `acknowledge: [{one}]`" for one in needed
+        ]
+        allowed = planned(change("c", "a", kind, acknowledge=needed), offsets=given)
+        assert "alter" in actions(allowed)
+
+
 def test_so_many_may_be_skipped_unacknowledged() -> None:
     found = about(large={"c": verdict(forward=5)})
-    assert actions(planned(change("c", "a"), offsets=found, policy=Policy(max_skip=5)))
-    assert not actions(planned(change("c", "a"), offsets=found, policy=Policy(max_skip=4)))
+    assert actions(planned(change("c", "a"), offsets=found, policy=skipping(5)))
+    assert not actions(planned(change("c", "a"), offsets=found, policy=skipping(4)))
 
 
 def test_a_reset_of_many_needs_their_number_alone() -> None:

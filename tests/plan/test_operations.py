@@ -8,13 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from situations import NOW, REVISION, change, full, record, seen, situation, stands, wanted
+from situations import NOW, REVISION, change, full, record, seen, situation, skipping, stands, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, OnDelete
-from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationRecord, clear_name, seed_name
 from gitops_connect.model.plans import Plan, Standing
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, Unit
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -29,6 +30,16 @@ def offsets(
 ) -> OffsetSituation:
     known = {one.name: one for one in records}
     return OffsetSituation(NOW, known, manifests=declared, live=live, shapes={"a": shape_of(full({}))}, **more)
+
+
+def of_server(lsn: int) -> Offsets:
+    return {partition_text({"server": "shop"}): offset_text({"lsn": lsn})}
+
+
+def postgres(declared: Mapping[str, OffsetPatch | None], config: Mapping[str, str]) -> OffsetSituation:
+    """A connector of Debezium for PostgreSQL at LSN 100."""
+    shape = shape_of({"connector.class": "PostgresConnector", **config})
+    return replace(offsets({"a": of_server(100)}, declared), shapes={"a": shape})  # type: ignore[dict-item]
 
 
 def actions(made: Plan) -> list[str]:
@@ -116,7 +127,7 @@ class TestAcknowledgements:
         ("kind", "declared", "needed"),
         [
             ("alter", A10, "rewind"),
-            ("alter", stands(a=20_000), "skip"),
+            ("alter", stands(a=70_000), "skip"),
             ("alter", dict.fromkeys(A20), "tombstone"),
             ("replace", stands(b=1), "tombstone"),
             ("reset", None, "reset"),
@@ -136,14 +147,57 @@ class TestAcknowledgements:
         assert "resume" in actions(allowed)
         assert rules(allowed) == []
 
+    @pytest.mark.parametrize(
+        ("config", "lsn", "needed"),
+        [
+            ({}, 90, ["external", "rewind"]),
+            ({"flush.lsn.source": "false"}, 90, ["rewind"]),
+            ({}, 110, ["external"]),
+            ({"flush.lsn.source": "false"}, 110, ["external"]),
+            ({}, 100, []),
+        ],
+    )
+    def test_where_the_offset_alone_does_not_decide_the_document_says_that_it_knows(self, config, lsn, needed) -> None:
+        about = postgres({"c": of_server(lsn)}, config)
+        refused = planned(wanted("a"), change("c", "a"), about=about)
+        assert sorted(problem.hint for problem in refused.diagnostics) == [
+            f"if that is meant, add `acknowledge: [{one}]`" for one in needed
+        ]
+        assert {rule for rule, _ in rules(refused)} <= {"offsets/unacknowledged"}
+        allowed = planned(wanted("a"), change("c", "a", acknowledge=needed), about=about)
+        assert ("record" if lsn == 100 else "alter") in actions(allowed)
+        assert rules(allowed) == []
+        (shown,) = allowed.operations
+        assert shown.difference is not None
+        assert any(line.external for line in shown.difference.resume) == ("external" in needed)
+
+    def test_a_reset_that_reads_nothing_again_says_so(self) -> None:
+        about = postgres({}, {"snapshot.mode": "no_data"})
+        refused = planned(wanted("a"), change("c", "a", "reset", acknowledge=["reset"]), about=about)
+        assert [problem.hint for problem in refused.diagnostics] == ["if that is meant, add `acknowledge: [external]`"]
+        about = postgres({}, {})
+        assert "reset" in actions(planned(wanted("a"), change("c", "a", "reset", acknowledge=["reset"]), about=about))
+
+    def test_a_skip_has_the_limit_of_its_unit(self) -> None:
+        about = postgres({"c": of_server(100 + 70_000)}, {})
+        refused = planned(wanted("a"), change("c", "a", acknowledge=["external"]), about=about)
+        (problem,) = refused.diagnostics
+        assert problem.summary == (
+            "offset change c: 70,000 bytes of WAL are skipped, and the limit is 65,536 bytes of WAL"
+            " (`wal_bytes` of the setting `max_skip`)"
+        )
+        limits = Policy(max_skip={**DEFAULT_SKIP_LIMITS, Unit.WAL_BYTES: 70_000})
+        allowed = planned(wanted("a"), change("c", "a", acknowledge=["external"]), about=about, policy=limits)
+        assert "alter" in actions(allowed)
+
     def test_what_is_not_destructive_needs_none(self) -> None:
         made = planned(wanted("a"), change("c", "a"), about=offsets({"a": A20}, {"c": A30 | stands(new=1)}))
         assert actions(made) == ["stop", "alter", "resume"]
 
     def test_the_limit_for_skips_is_the_operators(self) -> None:
         about = offsets({"a": A20}, {"c": A30})
-        assert actions(planned(wanted("a"), change("c", "a"), about=about, policy=Policy(max_skip=9))) == []
-        assert actions(planned(wanted("a"), change("c", "a"), about=about, policy=Policy(max_skip=10))) != []
+        assert actions(planned(wanted("a"), change("c", "a"), about=about, policy=skipping(9))) == []
+        assert actions(planned(wanted("a"), change("c", "a"), about=about, policy=skipping(10))) != []
 
     def test_a_refused_change_keeps_nothing_from_stopping_and_everything_from_starting(self) -> None:
         about = offsets({"a": A20}, {"c": A10})

@@ -48,7 +48,7 @@ def test_a_cluster_that_is_gone_makes_it_stale() -> None:
         require_fresh(saved(made()), [])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", '{"format_version": "1.0"}', "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", '{"format_version": "1.0"}', "\x00", "[" * 100_000])
 def test_what_is_no_plan_is_refused_by_name(text: str) -> None:
     with pytest.raises(UsageError, match=r"plan\.json is not a plan"):
         load_saved(text, "plan.json")

@@ -7,6 +7,7 @@ jar that needs no more than that; it comes from Maven Central and is kept beside
 from __future__ import annotations
 
 import subprocess
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,22 +22,27 @@ _HERE = Path(__file__).parent
 
 def build_plugins(folder: Path, environment: Mapping[str, str]) -> Path:
     """Make a jar with all of them in `folder`, which is then one for a plugin path."""
+    plugins = folder / "plugins"
+    build_jar(_HERE, plugins / "fixtures.jar", environment)
+    return plugins
+
+
+def build_jar(sources: Path, jar: Path, environment: Mapping[str, str]) -> None:
+    """Compile `sources/java` and pack the classes with the service files of `sources/services`."""
     java = find_java(environment)
     kafka_jars, compiler_jars = (
         fetch_jars(wanted, java, environment, lambda *words: None) for wanted in (kafka(BROKER_RELEASE), COMPILER)
     )
-    classes = folder / "classes"
-    language = ["-source", str(OLDEST), "-target", str(OLDEST), "-proc:none", "-failOnWarning"]
-    where = ["-classpath", ":".join(map(str, kafka_jars.glob("*.jar"))), "-d", str(classes), str(_HERE / "java")]
     compiler = next(compiler_jars.glob("ecj-*.jar"))
-    command = [str(java.path), "-XX:TieredStopAtLevel=1", "-jar", str(compiler), *language, *where]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout
-    plugins = folder / "plugins"
-    plugins.mkdir()
-    with zipfile.ZipFile(plugins / "fixtures.jar", "w") as jar:
-        for file in sorted(classes.rglob("*.class")):
-            jar.write(file, file.relative_to(classes))
-        for file in sorted((_HERE / "services").iterdir()):
-            jar.write(file, Path("META-INF", "services", file.name))
-    return plugins
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as classes:
+        language = ["-source", str(OLDEST), "-target", str(OLDEST), "-proc:none", "-failOnWarning"]
+        where = ["-classpath", ":".join(map(str, kafka_jars.glob("*.jar"))), "-d", classes, str(sources / "java")]
+        command = [str(java.path), "-XX:TieredStopAtLevel=1", "-jar", str(compiler), *language, *where]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr + done.stdout
+        with zipfile.ZipFile(jar, "w") as packed:
+            for file in sorted(Path(classes).rglob("*.class")):
+                packed.write(file, file.relative_to(classes))
+            for file in sorted((sources / "services").iterdir()):
+                packed.write(file, Path("META-INF", "services", file.name))

@@ -12,10 +12,11 @@ from goldens import assert_golden
 from manifests import MIRROR, mirrored, verdict
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.differences import Difference, Direction, Move, ResumeAspect, ResumeLine
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.bars import bars
 from gitops_connect.report.manifest_page import Origin, render
 from gitops_connect.report.manifests import CheckedManifest
@@ -78,7 +79,7 @@ DIFFERENCE = Difference(
     },
     {Direction.REWIND: 9_123_456, Direction.FORWARD: 310_200},
     MOVES,
-    "records",
+    Scale(Unit.RECORDS),
 )
 CLEAN = CheckedManifest(
     file="offsets/orders.jsonl",
@@ -131,6 +132,16 @@ def test_it_needs_nothing_from_elsewhere_and_runs_nothing(checked: CheckedManife
     assert any(value.startswith("default-src 'none'") for name, value in page.attributes if name == "content")
 
 
+def test_bytes_of_a_log_are_a_distance_and_no_rows() -> None:
+    one = move("orders", 5_000_000, 12, Direction.REWIND)
+    line = ResumeLine(ResumeAspect.RISK, "nothing <is> read again", external=True)
+    wal = Difference({Direction.REWIND: 1}, {Direction.REWIND: 832}, (one,), Scale(Unit.WAL_BYTES), resume=(line,))
+    page = Markup(render(replace(CLEAN, difference=wal), ORIGIN))
+    assert "832 bytes of WAL earlier" in page.texts
+    assert "risk: nothing <is> read again" in page.texts
+    assert not any("come again" in text for text in page.texts)
+
+
 def foreign() -> CheckedManifest:
     partition, offset = partition_text({"x": FOREIGN[:-1]}), offset_text({"y": FOREIGN[:-1]})
     one = Move(partition, offset, offset, Direction.REWIND, 3)
@@ -143,7 +154,7 @@ def foreign() -> CheckedManifest:
         cluster=ClusterName(FOREIGN),
         basis=FOREIGN,
         spark=FOREIGN,
-        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), FOREIGN),
+        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), Scale(Unit.OTHER, FOREIGN)),
         distribution={Direction.REWIND: (1,)},
         diagnostics=Diagnostics.of([diagnostic]),
         counts={diagnostic.rule: 1},

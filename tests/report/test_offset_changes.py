@@ -15,16 +15,27 @@ from goldens import assert_golden
 from situations import NOW, REVISION, change, record, seen, situation, stands, wanted
 
 from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.families import POSTGRES
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationKind, seed_name
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan, Standing, Step
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.units import Scale, Unit
+from gitops_connect.plan.offsets import find_difference
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.report import markdown, plan_json
-from gitops_connect.report.offsets import counts, offset_words, partition_words
+from gitops_connect.report.offsets import (
+    also_written,
+    counts,
+    difference_lines,
+    move_lines,
+    offset_words,
+    partition_words,
+)
+from gitops_connect.report.offsets_json import difference_value
 from gitops_connect.report.text import TextReport
 
 SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "orders"}
@@ -48,7 +59,9 @@ def standing(offsets: Mapping[int, int]) -> Offsets:
 
 
 def everything() -> Situation:
-    """One of each: alter, replace, reset, seed, withdrawn, refused, waiting, without a connector, applied."""
+    """One of each: alter, replace, reset, seed, already there, withdrawn, refused, waiting, without a connector,
+    applied.
+    """
     seeded = replace(
         wanted("seeded"), initial_offsets=change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
     )
@@ -58,6 +71,7 @@ def everything() -> Situation:
         wanted("moved", config=SINK),
         wanted("refused", config=SINK),
         seeded,
+        wanted("there"),
         wanted("unfinished", "stopped"),
     ]
     altered = replace(
@@ -65,12 +79,14 @@ def everything() -> Situation:
     )
     held = change("2026-11-02-rewind", "refused")
     later = change("2026-11-03-later", "refused")
+    there = change("2026-11-07-there", "there")
     changes = [
         altered,
         change("2026-11-04-reset", "cleaned", kind="reset", acknowledge=["reset"]),
         change("2026-11-05-replace", "many", kind="replace", acknowledge=["rewind", "tombstone"]),
         held,
         later,
+        there,
         change("2026-11-06-lost", "sedeed"),
         *(change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)),
     ]
@@ -93,6 +109,7 @@ def everything() -> Situation:
             seen("many"),
             seen("moved", config=SINK),
             seen("refused", config=SINK),
+            seen("there"),
             seen("unfinished", "STOPPED"),
         ],
         owned=[one.name for one in desired],
@@ -108,6 +125,7 @@ def everything() -> Situation:
             OperationName("2026-11-05-replace"): {**stands(**{f"f{number:02}": number for number in range(12)})},
             held.name: of_topic({0: 5}),
             later.name: of_topic({1: 5}),
+            there.name: stands(a=1, b=2),
             seed_name(ConnectorName("seeded")): stands(a=20),
         },
         live={
@@ -115,6 +133,7 @@ def everything() -> Situation:
             ConnectorName("many"): {**stands(**{f"f{number:02}": 100 for number in range(12)}), **strange},
             ConnectorName("moved"): standing({0: 1900, 1: 120, 2: 4, 5: 10}),
             ConnectorName("refused"): standing({0: 1205}),
+            ConnectorName("there"): stands(a=1, b=2, c=3),
             ConnectorName("unfinished"): stands(a=1),
         },
         shapes={one.name: shape for one in desired if (shape := shape_of(one.config)) is not None},
@@ -232,7 +251,10 @@ def test_two_offsets_never_look_alike(offset: Mapping[str, Any], words: str) -> 
     assert offset_words(None) == "(none)"
 
 
-def difference(*moves: tuple[Direction, int | None], unit: str = "records") -> Difference:
+RECORDS, WAL, TIME = (Scale(unit) for unit in (Unit.RECORDS, Unit.WAL_BYTES, Unit.TIME))
+
+
+def difference(*moves: tuple[Direction, int | None], scale: Scale = RECORDS) -> Difference:
     made = [Move(PartitionText(f'{{"p":{index}}}'), None, None, *move) for index, move in enumerate(moves)]
     found = {direction: sum(one.direction is direction for one in made) for direction, _ in moves}
     far = {
@@ -240,7 +262,7 @@ def difference(*moves: tuple[Direction, int | None], unit: str = "records") -> D
         for direction, distance in moves
         if distance
     }
-    return Difference(found, far, tuple(made), unit)
+    return Difference(found, far, tuple(made), scale)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +273,12 @@ def difference(*moves: tuple[Direction, int | None], unit: str = "records") -> D
         (difference((Direction.REWIND, 1200), (Direction.REWIND, 1)), "2 rewind (1,201 records come again)"),
         (difference((Direction.FORWARD, 1)), "1 forward (1 record skipped)"),
         (difference((Direction.FORWARD, 5), (Direction.FORWARD, None)), "2 forward (at least 5 records skipped)"),
-        (difference((Direction.REWIND, None), unit=""), "1 rewind (how far cannot be told)"),
+        (difference((Direction.REWIND, None), scale=Scale()), "1 rewind (how far cannot be told)"),
+        (difference((Direction.REWIND, 832), scale=WAL), "1 rewind (832 bytes of WAL earlier)"),
+        (difference((Direction.FORWARD, 1), scale=Scale(Unit.BINLOG_BYTES)), "1 forward (1 byte of binlog later)"),
+        (difference((Direction.REWIND, 7_500_000), scale=TIME), "1 rewind (2 h 5 min earlier)"),
+        (difference((Direction.FORWARD, 250), scale=TIME), "1 forward (250 ms later)"),
+        (difference((Direction.FORWARD, 3), scale=Scale(Unit.OTHER, "pages")), "1 forward (3 pages skipped)"),
         (
             difference((Direction.SAME, None), (Direction.NEW, None), (Direction.CHANGED, None)),
             "1 changed, 1 new, 1 same",
@@ -262,12 +289,59 @@ def test_counts(given: Difference, words: str) -> None:
     assert counts(given) == words
 
 
+@pytest.mark.parametrize(
+    ("current", "declared", "written"),
+    [
+        ({"lsn": 0x1985390, "lsn_proc": 0x1985390}, {"lsn": 0x1985050}, "lsn 0/1985390 -> 0/1985050"),
+        ({"lsn_proc": 0x1985390}, {"lsn": 0x1985050}, "lsn_proc 0/1985390 -> lsn 0/1985050"),
+        ({"lsn": 5}, {"lsn": 5, "txId": 1}, ""),
+    ],
+)
+def test_a_second_notation_is_of_a_field_that_both_offsets_have_if_there_is_one(
+    current: dict[str, Any], declared: dict[str, Any], written: str
+) -> None:
+    move = Move(partition_text({"server": "shop"}), offset_text(current), offset_text(declared), Direction.REWIND, 832)
+    assert also_written(move, POSTGRES.scale) == written
+
+
+def test_a_move_is_also_written_as_its_source_system_writes_it() -> None:
+    postgres = shape_of({"connector.class": "PostgresConnector"})
+    jdbc = shape_of({"connector.class": "JdbcSource", "mode": "timestamp"})
+    server, table = partition_text({"server": "shop"}), partition_text({"table": "orders"})
+    before = {server: offset_text({"lsn": 26_760_080, "txId": 7})}
+    made = find_difference(before, {server: offset_text({"lsn": 26_759_248, "txId": 7})}, postgres)
+    (line,) = move_lines(made.moves, made.scale)
+    assert line.text.endswith("rewind 832 bytes of WAL (lsn 0/1985390 -> 0/1985050)")
+    made = find_difference({}, {server: offset_text({"lsn": 5})}, postgres)
+    (line,) = move_lines(made.moves, made.scale)
+    assert line.text.endswith("new (lsn (none) -> 0/5)")
+    before = {table: offset_text({"timestamp": 1_763_719_200_000, "timestamp_nanos": 0})}
+    after = offset_text({"timestamp": 1_763_711_700_000, "timestamp_nanos": 0})
+    made = find_difference(before, {table: after}, jdbc)
+    (line,) = move_lines(made.moves, made.scale)
+    assert line.text.endswith(
+        "rewind 2 h 5 min earlier (timestamp 2025-11-21T10:00:00.000Z -> 2025-11-21T07:55:00.000Z)"
+    )
+    assert difference_value(made)["unit"] == "time"
+    assert difference_value(made)["moves"][0]["also_written"].startswith("timestamp 2025-11-21T10")
+
+
+def test_what_decides_is_said_once_below_all_moves() -> None:
+    postgres = shape_of({"connector.class": "PostgresConnector"})
+    servers = [partition_text({"server": name}) for name in ("a", "b")]
+    before = {one: offset_text({"lsn": 100}) for one in servers}
+    made = find_difference(before, {one: offset_text({"lsn": 90}) for one in servers}, postgres)
+    texts = [line.text for line in difference_lines(made, None)]
+    assert [text.partition(":")[0] for text in texts[3:]] == ["this class", "risk", "to read rows again"]
+    assert "the replication slot decides, not the offset" in texts[3]
+
+
 def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
     operation = next(step.operation for step in made.steps if step.action is Action.ALTER)
     step = Step(ConnectorName("moved"), Action.ALTER, "offset change x", operation=operation)
     warned = StepOutcome(step, Result.APPLIED, "managed externally\x1b[2J", 0.5)
     report = TextReport(coloured=False)
-    assert report.step(warned) == "  ~ moved: alter applied after 0.5 s: warning: managed externally [2J"
+    assert report.step(warned) == "  ~ moved: alter applied after 0.5 s, with a warning"
     plain = replace(warned, message="")
     cycle = CycleOutcome(ClusterName("local"), REVISION, made, made.diagnostics, (warned, plain))
     assert report.outcome([cycle]) == (

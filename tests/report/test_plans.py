@@ -39,7 +39,7 @@ def everything() -> Situation:
         wanted("suspended", "stopped", suspend=True),
     ]
     observed = [
-        seen("adopted"),
+        seen("adopted", tasks=["java.io.IOException: no <disk>\n\tat x"] * 2 + ["RUNNING", "java.lang.Boom"]),
         seen("drifting", "PAUSED", config={"file": "/b", "extra": "x"}),
         seen("failed", "FAILED", trace="java.lang.RuntimeException: no\n\tat x"),
         seen("gone"),

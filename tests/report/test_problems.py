@@ -16,6 +16,8 @@ ERROR = Diagnostic(
 )
 WARNING = Diagnostic(Severity.WARNING, "document/foreign", "left alone", Location("a.yaml", 12, 1))
 
+NOTE = Diagnostic(Severity.NOTE, "manifest/server", "another server", Location("c.yaml", 2, 2))
+
 
 def test_text_is_sorted_by_place_with_hints_and_a_count() -> None:
     assert problems_text(Diagnostics.of([ERROR, WARNING]), documents=14) == (
@@ -31,14 +33,18 @@ def test_counts() -> None:
     assert problems_text(Diagnostics(), documents=1) == "no problems in 1 document\n"
     assert problems_text(Diagnostics.of([ERROR, other])).endswith("2 errors\n")
     assert problems_text(Diagnostics.of([WARNING]), documents=0).endswith("1 warning in 0 documents\n")
+    assert problems_text(Diagnostics.of([NOTE, ERROR])).endswith("1 error, 1 note\n")
+    skipped = problems_text(Diagnostics.of([NOTE]), documents=2, skipped=2)
+    assert skipped.endswith("1 note in 2 documents\nnot checked again: 2 applied offset changes\n")
 
 
 def test_colour_only_where_it_is_asked_for() -> None:
-    both = Diagnostics.of([ERROR, WARNING])
+    both = Diagnostics.of([ERROR, WARNING, NOTE])
     assert "\x1b[" not in problems_text(both)
     coloured = problems_text(both, coloured=True)
     assert "\x1b[31merror\x1b[0m" in coloured
     assert "\x1b[33mwarning\x1b[0m" in coloured
+    assert "\x1b[36mnote\x1b[0m" in coloured
 
 
 def test_nothing_from_a_file_breaks_a_line_or_colours_a_terminal() -> None:
@@ -49,8 +55,9 @@ def test_nothing_from_a_file_breaks_a_line_or_colours_a_terminal() -> None:
 
 
 def test_json_has_everything() -> None:
-    value = json.loads(problems_json(Diagnostics.of([ERROR, WARNING]), documents=14))
-    assert (value["documents"], value["errors"], value["warnings"]) == (14, 1, 1)
+    value = json.loads(problems_json(Diagnostics.of([ERROR, WARNING, NOTE]), documents=14, skipped=3))
+    assert (value["documents"], value["errors"], value["warnings"], value["notes"]) == (14, 1, 1, 1)
+    assert value["applied_offset_changes"] == 3
     assert value["diagnostics"][1] == {
         "severity": "error",
         "rule": "schema/type",

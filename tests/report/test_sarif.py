@@ -130,3 +130,16 @@ def test_every_rule_that_the_code_names_is_explained() -> None:
     assert sorted(named - set(rule_ids())) == []
     assert sorted(set(rule_ids()) - named) == []
     assert all(explanation(rule).endswith(".") for rule in rule_ids())
+
+
+@pytest.mark.parametrize(
+    ("summary", "text"),
+    [
+        ("key `[a](https://evil.example)`", r"key `[a\](https://evil.example)`"),
+        (r"[a\](0) and [b\\](1)", r"[a\\\](0) and [b\\\\\](1)"),
+        (r"[clusters.local] is no list of [a] (b\)", r"[clusters.local] is no list of [a] (b\)"),
+    ],
+)
+def test_no_value_becomes_a_link(summary: str, text: str) -> None:
+    log = json.loads(sarif.render(Diagnostics.of([Diagnostic(Severity.ERROR, "schema/type", summary, Location("a"))])))
+    assert log["runs"][0]["results"][0]["message"] == {"text": text}

@@ -1,15 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from situations import NOW, change, record, seen, situation, stands, wanted
 
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.plan.health import find_unhealthy
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.situation import OffsetSituation
-from gitops_connect.report.status import Health, Sync, connector_health, connector_statuses, unplaced
+from gitops_connect.plan.situation import OffsetSituation, Situation
+from gitops_connect.report.status import (
+    ConnectorStatus,
+    Health,
+    Sync,
+    connector_health,
+    connector_statuses,
+    problems_by_connector,
+    unplaced,
+)
 
 
 def with_tasks(state: str, *tasks: str) -> ObservedConnector:
@@ -20,12 +32,24 @@ def with_tasks(state: str, *tasks: str) -> ObservedConnector:
     return replace(seen("orders", state), tasks=tuple(made))
 
 
+def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnostic] = ()) -> list[ConnectorStatus]:
+    """`found` are problems that only the cluster finds."""
+    made = plan(given)
+    cluster = Diagnostics.of((*found, *made.diagnostics))
+    problems = problems_by_connector(given.desired, Diagnostics.of(documents), cluster)
+    return connector_statuses(made, given.desired, given.observed, find_unhealthy(given), problems)
+
+
+def problem(rule: str, connector: str = "orders", severity: Severity = Severity.ERROR) -> Diagnostic:
+    return Diagnostic(severity, rule, f"no {rule}", Location("a.yaml", 3, 9), connector=ConnectorName(connector))
+
+
 @pytest.mark.parametrize(
     ("observed", "health"),
     [
         (None, Health.MISSING),
         (with_tasks("RUNNING", "RUNNING", "RUNNING"), Health.HEALTHY),
-        (with_tasks("RUNNING"), Health.PROGRESSING),
+        (with_tasks("RUNNING"), Health.DEGRADED),
         (with_tasks("RUNNING", "RUNNING", "UNASSIGNED"), Health.PROGRESSING),
         (with_tasks("RUNNING", "RUNNING", "FAILED"), Health.DEGRADED),
         (with_tasks("FAILED"), Health.DEGRADED),
@@ -45,8 +69,7 @@ def test_each_connector_has_one_line_whatever_is_known_of_it() -> None:
         held=["held"],
         unknown=["unknown"],
     )
-    desired = {one.name: one for one in given.desired.connectors}
-    lines = connector_statuses(plan(given), desired, given.desired.held, given.observed)
+    lines = statuses(given)
     assert {line.name: (line.sync, line.health) for line in lines} == {
         "changed": (Sync.OUT_OF_SYNC, Health.HEALTHY),
         "held": (Sync.UNKNOWN, Health.DEGRADED),
@@ -57,7 +80,8 @@ def test_each_connector_has_one_line_whatever_is_known_of_it() -> None:
     }
     messages = {line.name: line.message for line in lines}
     assert messages["changed"] == "stop"
-    assert messages["held"] == "Boom: x"
+    assert messages["held"] == "task 0 is FAILED: Boom: x; its document has errors"
+    assert messages["unknown"] == "the cluster did not say how it is: nothing is planned for it"
 
 
 def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> None:
@@ -77,9 +101,7 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
         changes=[due, held, done, lost, lost_here],
         offsets=offsets,
     )
-    made = plan(given)
-    desired = {one.name: one for one in given.desired.connectors}
-    lines = connector_statuses(made, desired, given.desired.held, given.observed)
+    made, lines = plan(given), statuses(given)
     found = {line.name: (line.sync, line.message) for line in lines}
     assert found["due"] == (Sync.OUT_OF_SYNC, "stop, alter, resume (offset change d (alter))")
     assert found["held"][0] is Sync.OUT_OF_SYNC
@@ -88,3 +110,101 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     assert found["theirs"][0] is Sync.UNMANAGED
     assert found["theirs"][1].startswith("offset change t (alter) waits: connector 'theirs' is on the cluster")
     assert unplaced(made, lines) == ["local: offset change l (alter) waits: connector 'nobody' is not declared"]
+
+
+REJECTED, SECRET = problem("connect/invalid-config"), problem("secret/missing")
+NEW = {"topic": "new"}
+
+
+@pytest.mark.parametrize(
+    ("desired", "observed", "found", "sync", "reason"),
+    [
+        (wanted("orders", config=NEW), seen("orders"), REJECTED, Sync.OUT_OF_SYNC, "a.yaml:3:9: no connect/invalid"),
+        (wanted("orders", config=NEW), None, REJECTED, Sync.OUT_OF_SYNC, "it is not created; a.yaml:3:9: no connect/"),
+        (wanted("orders", "stopped", config=NEW), seen("orders"), REJECTED, Sync.OUT_OF_SYNC, "stop; a.yaml:3:9: no "),
+        (wanted("orders"), seen("orders"), SECRET, Sync.UNKNOWN, "a.yaml:3:9: no secret/missing"),
+        (wanted("orders"), None, SECRET, Sync.OUT_OF_SYNC, "a.yaml:3:9: no secret/missing"),
+    ],
+)
+def test_what_cannot_be_applied_is_not_in_sync_and_says_why(desired, observed, found, sync, reason) -> None:
+    there = [observed] if observed else []
+    (line,) = statuses(situation([desired], there, owned=["orders"], invalid=frozenset({"orders"})), found)
+    assert line.sync is sync
+    assert reason in line.message
+    assert not line.is_fine
+
+
+def test_a_config_that_connect_could_not_check_says_so() -> None:
+    unasked = problem("connect/not-validated", severity=Severity.WARNING)
+    (line,) = statuses(situation([wanted("orders", config=NEW)], [seen("orders")]), unasked)
+    assert (line.sync, line.message) == (Sync.OUT_OF_SYNC, "configure; a.yaml:3:9: no connect/not-validated")
+
+
+def test_neither_health_nor_sync_hides_the_other() -> None:
+    broken = seen("orders", tasks=["Boom: x"])
+    (line,) = statuses(situation([wanted("orders", config=NEW)], [broken], invalid=frozenset({"orders"})), REJECTED)
+    assert (line.sync, line.health) == (Sync.OUT_OF_SYNC, Health.DEGRADED)
+    assert line.message.startswith("task 0 is FAILED: Boom: x; ")
+    assert line.message.endswith("a.yaml:3:9: no connect/invalid-config")
+
+
+def test_a_document_with_errors_leaves_its_connector_unknown_with_the_first_of_them() -> None:
+    errors = [problem("schema/type"), problem("schema/key"), problem("schema/type", "another")]
+    (line,) = statuses(situation([], [seen("orders")], owned=["orders"], held=["orders"]), documents=errors)
+    assert line.sync is Sync.UNKNOWN
+    assert line.message == "a.yaml:3:9: no schema/key (and 1 more: gitops-connect plan shows them)"
+
+
+def test_an_error_in_a_document_for_another_cluster_says_nothing_of_this_one() -> None:
+    (line,) = statuses(situation([wanted("orders")], [seen("orders")]), documents=[problem("schema/type")])
+    assert (line.sync, line.message, line.is_fine) == (Sync.SYNCED, "", True)
+
+
+def test_an_offset_change_with_errors_leaves_its_connector_out_of_sync() -> None:
+    given = situation([wanted("orders")], [seen("orders")])
+    broken = replace(given, desired=replace(given.desired, broken_changes=frozenset({ConnectorName("orders")})))
+    (line,) = statuses(broken, documents=[problem("schema/type")])
+    assert (line.sync, line.message) == (Sync.OUT_OF_SYNC, "a.yaml:3:9: no schema/type")
+
+
+@pytest.mark.parametrize(
+    ("given", "sync", "reason"),
+    [
+        ({"observed": [seen("orders")], "owned": ["orders"]}, Sync.OUT_OF_SYNC, "no longer declared, and kept"),
+        ({"observed": [seen("orders")], "owned": ["orders"], "complete": False}, Sync.UNKNOWN, "it is in no document"),
+        ({"desired": [wanted("orders", "absent")], "observed": [seen("orders")]}, Sync.OUT_OF_SYNC, "neither created"),
+        (
+            {"desired": [wanted("orders", "stopped")], "observed": [seen("orders")], "version": "3.4.0"},
+            Sync.OUT_OF_SYNC,
+            "cannot stop a connector",
+        ),
+    ],
+)
+def test_what_nobody_will_apply_is_not_in_sync(given: dict[str, Any], sync: Sync, reason: str) -> None:
+    (line,) = statuses(situation(**given))
+    assert line.sync is sync
+    assert reason in line.message
+
+
+@pytest.mark.parametrize(
+    ("state", "observed", "is_fine"),
+    [
+        ("running", seen("orders"), True),
+        ("paused", seen("orders", "PAUSED"), True),
+        ("stopped", seen("orders", "STOPPED"), True),
+        ("paused", seen("orders"), False),
+        ("running", seen("orders", tasks=["Boom"]), False),
+        ("running", seen("orders", tasks=[]), False),
+        ("running", seen("orders", "UNASSIGNED"), False),
+        ("paused", replace(seen("orders", "PAUSED"), tasks=seen("orders", tasks=["Boom"]).tasks), False),
+    ],
+)
+def test_what_is_fine(state: str, observed: ObservedConnector, is_fine: bool) -> None:
+    (line,) = statuses(situation([wanted("orders", state)], [observed]))
+    assert line.is_fine is is_fine
+
+
+def test_what_is_unmanaged_is_not_judged_and_shown_with_what_has_failed() -> None:
+    (line,) = statuses(situation([], [seen("theirs", tasks=["Boom: x"])]))
+    assert (line.sync, line.health, line.is_fine) == (Sync.UNMANAGED, Health.DEGRADED, True)
+    assert line.message == "task 0 is FAILED: Boom: x"

@@ -6,6 +6,7 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.load import load_settings
 from gitops_connect.settings.sections import ClusterMode, LogFormat, Settings
@@ -54,6 +55,41 @@ def test_every_section_is_read_and_paths_start_from_the_file(tmp_path: Path) -> 
     assert settings.daemon.log_format is LogFormat.TEXT
 
 
+CLUSTER = '[clusters.local]\nurl = ["http://127.0.0.1:8083"]\n'
+
+
+def test_each_unit_has_a_limit_for_skips_and_a_number_is_that_of_records(tmp_path: Path) -> None:
+    def limits(text: str, environment: dict[str, str] | None = None) -> SkipLimits:
+        return load(tmp_path, text, environment).clusters[ClusterName("local")].max_skip.limits
+
+    assert limits(CLUSTER) == DEFAULT_SKIP_LIMITS
+    assert limits(f"{CLUSTER}max_skip = 5") == {**DEFAULT_SKIP_LIMITS, Unit.RECORDS: 5}
+    table = '[clusters.local.max_skip]\nwal_bytes = "1MiB"\ntime = "2h5m"\nids = 0'
+    changed = {Unit.WAL_BYTES: 2**20, Unit.TIME: 7_500_000, Unit.IDS: 0}
+    assert limits(CLUSTER + table) == {**DEFAULT_SKIP_LIMITS, **changed}
+    by_environment = {"GITOPS_CONNECT_CLUSTERS__LOCAL__MAX_SKIP__OTHER": "7"}
+    assert limits(CLUSTER, by_environment) == {**DEFAULT_SKIP_LIMITS, Unit.OTHER: 7}
+    assert limits(CLUSTER, {"GITOPS_CONNECT_CLUSTERS__LOCAL__MAX_SKIP": "7"})[Unit.RECORDS] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "max_skip = -1",
+            "[clusters.local] max_skip records: expected a number from 0 to 1,000,000,000,000,000, found -1",
+        ),
+        ('max_skip = "many"', "max_skip records: expected a number, found 'many'"),
+        ("[clusters.local.max_skip]\nrecord = 1", "max_skip: there is no setting 'record'; did you mean 'records'?"),
+        ('[clusters.local.max_skip]\ntime = "soon"', "max_skip time: expected a duration such as 30s or 5m"),
+    ],
+)
+def test_a_wrong_limit_for_skips_is_named(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        load(tmp_path, CLUSTER + text)
+    assert words in str(raised.value)
+
+
 def test_the_environment_wins_and_needs_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     environment = {
@@ -86,14 +122,19 @@ def test_the_environment_can_name_the_file(tmp_path: Path) -> None:
         ("[repositry]\nurl = 'x'", r"there is no section \[repositry\]; there are repository"),
         ("[repository]\ninterval = 'soon'", "interval: expected a duration such as 30s or 5m, found 'soon'"),
         ("[repository]\ninterval = -1", "interval: expected a duration"),
-        ("[repository]\nurl = 1", "url: expected a text, found 1"),
+        ("[repository]\nurl = 1", "url: expected a string, found a number"),
         ("[clusters.a]\nprune = true", r"\[clusters.a\]: the addresses of the workers are missing"),
         ("[clusters.a]\nurl = 'u'\nprune = 'maybe'", "prune: expected true or false, found 'maybe'"),
         ("[clusters.a]\nurl = 'u'\nmode = 'watch'", "mode: expected one of enforce, observe, found 'watch'"),
         ("[clusters.a]\nurl = 'u'\nparallelism = 'many'", "parallelism: expected a number, found 'many'"),
-        ("[clusters.a]\nurl = 'u'\nmax_deletions = -1", "max_deletions: expected a number that is not negative"),
+        ("[clusters.a]\nurl = 'u'\nmax_deletions = -1", "max_deletions: expected a number from 0"),
         ("[clusters.a]\nurl = 'u'\nheaders = 'x'", "headers: expected a table"),
         ("[clusters.a]\nurl = 'u'\ntoken = {vault = 'x'}", "token: expected {env"),
+        (
+            "[clusters.a]\nurl = 'u'\nmin_running = '2m'",
+            r"\[clusters.a\] min_running: expected less than settle_timeout \(120 s\), which bounds it, found 120 s",
+        ),
+        ("[clusters.a]\nurl = 'u'\nsettle_timeout = '5s'", "min_running: expected less than settle_timeout"),
         ("[clusters]\na = 'u'", r"\[clusters.a\]: expected a table"),
         ("[repository", "cannot read the settings file"),
     ],

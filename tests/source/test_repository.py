@@ -203,6 +203,18 @@ def test_a_tree_that_stands_for_endless_files_is_refused_at_once(upstream: Upstr
         open_repository().fetch()
 
 
+def test_a_tree_that_stands_for_endless_directories_is_refused_at_once(
+    upstream: Upstream, open_repository: Open
+) -> None:
+    tree = upstream.git("mktree")
+    for _ in range(10):
+        tree = upstream.git("mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)).encode())
+    commit = upstream.git("commit-tree", tree, "-m", "10^10 directories and no file")
+    upstream.git("update-ref", "refs/heads/main", commit)
+    with pytest.raises(SourceRefused, match="more than 100,000 files and directories"):
+        open_repository().fetch()
+
+
 def test_an_empty_repository_is_named(upstream: Upstream, open_repository: Open, clone: Path) -> None:
     with pytest.raises(SourceRefused, match="the repository is empty: push a commit to branch 'main'"):
         open_repository().fetch()

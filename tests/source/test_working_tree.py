@@ -7,6 +7,7 @@ import pytest
 from git_parts.upstream import run_git
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
+from gitops_connect.source import listing
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.working_tree import WorkingTree
 
@@ -126,3 +127,21 @@ def test_a_file_that_has_changed_does_not_come_to_its_end(folder: Path) -> None:
     (folder / "y.json").unlink()
     with pytest.raises(SourceUnavailable, match="changed while"):
         list(checkout.stream(checkout.entries[1]))
+
+
+@pytest.mark.parametrize("name", ["disk.img", "offsets.jsonl", "a.yaml"])
+def test_a_huge_file_is_not_opened(folder: Path, name: str) -> None:
+    """A sparse file takes no room on the disk, and an hour to read."""
+    with (folder / name).open("wb") as file:
+        os.truncate(file.fileno(), 200 * 1024**3)
+    checkout = WorkingTree(folder).fetch()
+    assert [entry.path for entry in checkout.entries] == ["clusters/a/x.yaml", "y.json"]
+    (problem,) = checkout.diagnostics
+    assert (problem.location.file, problem.rule) == (name, "file-too-large")
+    assert "larger than 4 GiB" in problem.summary
+
+
+def test_directories_count_towards_the_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_FILES", 3)
+    with pytest.raises(SourceRefused, match="more than 3 files and directories"):
+        WorkingTree(folder).fetch()

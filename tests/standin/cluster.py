@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any
 
 from standin.plugins import Refused, check, find, keys_of
-from standin.records import Stored, move
+from standin.records import Stored, first_poll, move
 
 WORKER = "127.0.0.1:8083"
 MASK = "********"
@@ -35,6 +35,8 @@ class Reported:
     state: str
     trace: str = ""
     tasks: list[tuple[str, str]] = field(default_factory=list)
+    looks: int = 0
+    """How often the connector was looked at in this state."""
 
 
 @dataclass
@@ -165,11 +167,12 @@ class Cluster:
             self._start(connector)
         elif reported.state == "FAILED":
             return
-        elif connector.target is Target.STARTED:
+        elif connector.target is Target.STARTED and not reported.tasks:
             self._start(connector)
         else:
-            tasks = [task if task[0] == "FAILED" else ("PAUSED", "") for task in reported.tasks]
-            connector.reported = Reported("PAUSED", "", tasks)
+            state = connector.target.value
+            tasks = [task if task[0] == "FAILED" else (state, "") for task in reported.tasks]
+            connector.reported = Reported(state, "", tasks)
 
     def _stop(self, connector: Connector) -> None:
         tasks = connector.reported.tasks if connector.reported else []
@@ -192,8 +195,14 @@ class Cluster:
         self._move_on(connector)
 
     def _move_on(self, connector: Connector) -> None:
+        """What runs moves on. Its tasks are seen to run once before their first poll, which may be their last."""
         reported = connector.reported
         if reported and reported.state == "RUNNING" and any(state == "RUNNING" for state, _ in reported.tasks):
+            reported.looks += 1
+            if trace := first_poll(self.stored, connector.name, connector.config):
+                if reported.looks > 1:
+                    reported.tasks = [("FAILED", trace) for _ in reported.tasks]
+                return
             move(self.stored, connector.name, connector.config)
 
     def status(self, name: str) -> dict[str, Any]:
@@ -256,9 +265,11 @@ def _fault(config: Mapping[str, str]) -> str:
 
 
 def _tasks(config: Mapping[str, str]) -> list[tuple[str, str]]:
-    """A file source has one task, a sink as many as it may; one that cannot make its file fails."""
+    """A source has one task, or none without anything to read; a sink has as many as it may, and each fails that cannot
+    make its file.
+    """
     if _type(config) == "source":
-        return [("RUNNING", "")]
+        return [] if config.get("streams") == "" else [("RUNNING", "")]
     file = config.get("file")
     broken = file is not None and not Path(file).parent.is_dir()
     trace = f"org.apache.kafka.connect.errors.ConnectException: Couldn't find or create file '{file}'\n\tat …"

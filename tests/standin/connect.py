@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -14,7 +15,7 @@ from urllib.parse import parse_qs, unquote
 
 from standin import offsets, plugins
 from standin.cluster import Cluster, Target
-from standin.faults import Fault, Faults, Kind
+from standin.faults import Fault, Faults, Kind, Parts
 from standin.plugins import Refused
 
 _AMBIGUOUS = re.compile(r"%(2F|25|5C|0[0-9A-F]|1[0-9A-F])", re.IGNORECASE)
@@ -101,6 +102,10 @@ class StandIn:
     def truncate(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match are carried out, and get half of their answer."""
         self.faults.add(Fault(Kind.TRUNCATE, method, path, effect=True, **more))
+
+    def stream(self, method: str, path: str, parts: Parts, **more: Any) -> None:
+        """The next requests that match get these bytes, `pause` seconds apart, until their client is gone."""
+        self.faults.add(Fault(Kind.STREAM, method, path, parts=parts, **more))
 
     def carry_out(self, call: Call) -> Reply:
         """What Connect does with a request, and answers."""
@@ -251,6 +256,16 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             case Kind.DROP:
                 self.close_connection = True
+            case Kind.STREAM:
+                self._stream(fault)
+
+    def _stream(self, fault: Fault) -> None:
+        self.close_connection = True
+        with suppress(OSError):  # the client has gone
+            for part in fault.parts():
+                if self.server.standin.closing.wait(fault.pause):
+                    return
+                self.wfile.write(part)
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
 

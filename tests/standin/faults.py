@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from threading import Lock
 from typing import Any
 
+Parts = Callable[[], Iterator[bytes]]
+"""Makes the bytes that are sent for one request, from the status line on."""
+
 
 class Kind(Enum):
-    """An answer of one's own, a connection that is closed without one, or none until the stand-in is closed."""
+    """What a request meets. HANG: no answer until the stand-in is closed. STREAM: raw bytes in place of an answer."""
 
     ANSWER = "answer"
     DROP = "drop"
     HANG = "hang"
     TRUNCATE = "truncate"
+    STREAM = "stream"
 
 
 @dataclass
@@ -30,6 +35,9 @@ class Fault:
     status: int = 500
     body: Any = ""
     headers: dict[str, str] = field(default_factory=dict)
+    parts: Parts = lambda: iter(())
+    pause: float = 0.0
+    """Seconds before each part."""
 
     def matches(self, method: str, path: str) -> bool:
         return self.times > 0 and bool(re.fullmatch(self.method, method) and re.fullmatch(self.path, path))

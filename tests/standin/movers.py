@@ -25,7 +25,7 @@ def ask(config: Config, entries: Entries) -> bool:
         raise Refused(500, "the offsets are kept elsewhere, and nobody answers there")
     if simple in _SOURCES:
         _SOURCES[simple](config, entries)
-    return simple not in ("NumberSource", "RecordSink")
+    return simple not in ("NumberSource", "RecordSink", "PostgresConnector")
 
 
 def check_primitive(entries: Entries) -> None:

@@ -40,18 +40,39 @@ class PluginClass:
         return self.name, simple, simple.removesuffix("Connector")
 
 
+_VERSIONED = ("connector", "key.converter", "value.converter", "header.converter")
 COMMON = {
     "name": Key(required=True),
     "connector.class": Key(required=True),
     "tasks.max": Key("INT", default="1", least=1),
+    "tasks.max.enforce": Key("BOOLEAN", default="true"),
     "key.converter": Key("CLASS"),
     "value.converter": Key("CLASS"),
     "header.converter": Key("CLASS"),
+    **{f"{part}.plugin.version": Key() for part in _VERSIONED},
     "transforms": Key("LIST", default=""),
+    "predicates": Key("LIST", default=""),
+    "config.action.reload": Key(default="restart"),
     "errors.tolerance": Key(default="none"),
     "errors.retry.timeout": Key("LONG", default="0"),
+    "errors.retry.delay.max.ms": Key("LONG", default="60000"),
+    "errors.log.enable": Key("BOOLEAN", default="false"),
+    "errors.log.include.messages": Key("BOOLEAN", default="false"),
 }
-SINK = {"topics": Key("LIST", default=""), "topics.regex": Key(default="")}
+SOURCE = {
+    "topic.creation.groups": Key("LIST", default=""),
+    "exactly.once.support": Key(default="requested"),
+    "transaction.boundary": Key(default="poll"),
+    "transaction.boundary.interval.ms": Key("LONG"),
+    "offsets.storage.topic": Key(),
+}
+_TOPICS = {"topics": Key("LIST", default=""), "topics.regex": Key(default="")}
+SINK = {
+    **_TOPICS,
+    "errors.deadletterqueue.topic.name": Key(default=""),
+    "errors.deadletterqueue.topic.replication.factor": Key("SHORT", default="3"),
+    "errors.deadletterqueue.context.headers.enable": Key("BOOLEAN", default="false"),
+}
 _FILE = "org.apache.kafka.connect.file.FileStream"
 _MIRROR = "org.apache.kafka.connect.mirror.Mirror"
 _PASSWORDS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
@@ -69,6 +90,7 @@ _FIXTURES = {
             "streams": Key("LIST", default="a"),
             "until": Key("LONG", default=str(2**63 - 1)),
             "interval.ms": Key("LONG", default="10"),
+            "oldest": Key("LONG", default="0"),
         },
     ),
     "RecordSink": ("sink", {"file": Key(required=True)}),
@@ -85,6 +107,12 @@ PLUGINS = (
         PluginClass(f"{_MIRROR}{part}Connector", "source", _MIRROR_KEYS)
         for part in ("Checkpoint", "Heartbeat", "Source")
     ),
+    PluginClass(
+        "io.debezium.connector.postgresql.PostgresConnector",
+        "source",
+        {"topic.prefix": Key(required=True), "snapshot.mode": Key(default="initial"), "flush.lsn.source": Key()},
+    ),
+    PluginClass(f"{_FIXTURE}PinSource", "source", {"pin": Key("PASSWORD", required=True)}),
     *(
         PluginClass(f"{_FIXTURE}{prefix}{name}", kind, keys)
         for name, (kind, keys) in _FIXTURES.items()
@@ -99,7 +127,7 @@ def find(class_name: str) -> PluginClass | None:
 
 
 def keys_of(plugin: PluginClass) -> dict[str, Key]:
-    return {**COMMON, **(SINK if plugin.type == "sink" else {}), **plugin.keys}
+    return {**COMMON, **(SINK if plugin.type == "sink" else SOURCE), **plugin.keys}
 
 
 def listing(version: str) -> list[dict[str, str]]:
@@ -170,7 +198,7 @@ def _invalid(messages: list[str]) -> str:
 def errors(plugin: PluginClass, config: Mapping[str, str]) -> dict[str, list[str]]:
     found = {key: messages for key, spec in keys_of(plugin).items() if (messages := _errors(key, spec, config))}
     if plugin.type == "sink" and not config.get("topics") and not config.get("topics.regex"):
-        for key in SINK:
+        for key in _TOPICS:
             found[key] = ["Must configure one of topics or topics.regex"]
     return found
 

@@ -57,6 +57,18 @@ def topics_of(stored: Stored, config: Mapping[str, str]) -> list[str]:
     return [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
 
 
+def first_poll(stored: Stored, name: str, config: Mapping[str, str]) -> str:
+    """The trace with which a task fails at its first poll: a number source that goes on from before `oldest`."""
+    oldest = int(config.get("oldest", 0))
+    for _, offset in stored.sources.get(name, {}).values() if oldest else ():
+        if offset["position"] < oldest:
+            text = f"number {offset['position']} is no longer there, the oldest is {oldest}"
+            return (
+                f"org.apache.kafka.connect.errors.ConnectException: {text}\n\tat org.example.fixtures.NumberTask.poll"
+            )
+    return ""
+
+
 def move(stored: Stored, name: str, config: Mapping[str, str]) -> None:
     """Let a running connector do what there is to do."""
     kind = config["connector.class"].rpartition(".")[2].removesuffix("Connector")
@@ -84,7 +96,7 @@ def _read_lines(stored: Stored, name: str, config: Mapping[str, str]) -> None:
 def _count(stored: Stored, name: str, config: Mapping[str, str]) -> None:
     for stream in config.get("streams", "a").split(","):
         partition = {"stream": stream.strip()}
-        number = int(stored.source(name, partition).get("position", 0)) + 1
+        number = int(stored.source(name, partition).get("position", config.get("oldest", 0))) + 1
         if number <= int(config.get("until", 2**63 - 1)):
             stored.topics.setdefault(config["topic"], []).append(f"{stream.strip()} {number}")
             stored.set_source(name, partition, {"position": number})

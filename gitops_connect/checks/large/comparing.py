@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.large.job import FOUND, Job, Subject
+from gitops_connect.checks.large.known_fields import counted_field
 from gitops_connect.checks.large.leaving import save_lines
 from gitops_connect.checks.large.meeting import Indexes, Meeting, furthest, meet, smallest
 from gitops_connect.checks.large.moves import TIES, Far, Moves
@@ -20,13 +21,12 @@ from gitops_connect.checks.large.offenders import Offenders, offenders_in
 from gitops_connect.checks.large.parsing import number_in
 from gitops_connect.checks.large.rows import LINE, Form, Rows, joined, without_marks
 from gitops_connect.checks.large.tally import Places, Shown, Spot, Tally, dumped
-from gitops_connect.checks.large.templates import counted_field
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.shapes import compare
+from gitops_connect.model.shapes import Shape, compare
 
 _LOW: Final = np.int64(2**32 - 1)
 
@@ -142,12 +142,14 @@ class _Compared:
     tally: Tally = field(init=False)
     moves: Moves = field(default_factory=Moves)
     counted: str = field(init=False)
+    shape: Shape | None = field(init=False)
     same: list[Indexes] = field(default_factory=list)
 
     def result(self) -> list[Any]:
         """In a form for `dumped`."""
         self.tally = Tally(self.subject.context.acknowledged, self.bucket.offenders)
-        self.counted = counted_field(self.subject.shape)
+        self.shape = self.subject.shape
+        self.counted = counted_field(self.shape)
         self.moves.partitions = len(self.met.new) + len(self.met.moved)
         if self.subject.examples is not None:
             self._find_unmet()
@@ -231,7 +233,7 @@ class _Compared:
     def _add_one(self, row: int, current: OffsetText | None, declared: OffsetText | None) -> None:
         direction, distance = Direction.SAME, None
         if current != declared and current is not None and declared is not None:
-            direction, distance = compare(self.subject.shape, json.loads(current), json.loads(declared))
+            direction, distance = compare(self.shape, json.loads(current), json.loads(declared))
         if direction is Direction.SAME:
             self.same.append(np.array([row]))
         self.moves.add(direction, Far(self.bucket.spot(row), current, declared, distance))

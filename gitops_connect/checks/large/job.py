@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.large.keys import Secret
+from gitops_connect.checks.large.known_fields import counted_field
 from gitops_connect.checks.large.leaving import Folders
 from gitops_connect.checks.large.offenders import Offenders, offenders_in
 from gitops_connect.checks.large.parsing import Parser
@@ -20,7 +21,7 @@ from gitops_connect.checks.large.reading import Reader, Unit, pieces
 from gitops_connect.checks.large.rows import Rows
 from gitops_connect.checks.large.standing import Examples, Standing
 from gitops_connect.checks.large.tally import Tally, dumped
-from gitops_connect.checks.large.templates import Template, counted_field
+from gitops_connect.checks.large.templates import Template
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import OperationKind

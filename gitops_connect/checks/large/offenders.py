@@ -12,15 +12,13 @@ import pyarrow as pa
 
 from gitops_connect.checks.large.leaving import Folders, whole
 from gitops_connect.checks.large.tally import Places, Shown
-from gitops_connect.checks.rules import Finding, diagnose
-from gitops_connect.model.diagnostics import Location
+from gitops_connect.checks.rules import Finding, severity_of, summary_of
 from gitops_connect.model.operations import Acknowledgement
 
 _HELD = 10_000
 """Findings that come one by one, before they are written."""
 _PLACE = "\0"
 """In a message, for a line that is not known yet: a canonical text has none."""
-_NOWHERE = Location("")
 Acknowledged = frozenset[Acknowledgement]
 PART = pa.schema(
     [
@@ -95,9 +93,10 @@ class Offenders:
 
 def _said(finding: Finding, acknowledged: Acknowledged) -> tuple[str, str, Sequence[str | None]]:
     words = {"first": _PLACE, "second": _PLACE, **finding.words}
-    said = diagnose(finding._replace(words=words), _NOWHERE, None, acknowledged)
-    parts = said.summary.split(_PLACE)
-    return said.rule, said.severity.value, parts if len(parts) == 3 else (said.summary, None, None)
+    severity = severity_of(finding, acknowledged).value
+    summary = summary_of(finding._replace(words=words))
+    parts = summary.split(_PLACE)
+    return finding.rule, severity, parts if len(parts) == 3 else (summary, None, None)
 
 
 @contextmanager

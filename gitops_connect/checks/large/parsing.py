@@ -132,7 +132,8 @@ class Parser:
             offset = value["offset"]
             return partition_text(value["partition"]), None if offset is None else offset_text(offset), False
         findings, partition, offset = self.judge.judge(value)
-        deferred = partition is not None and (self.defers_all or (self.defers and bool(findings)))
+        unsure = self.defers and (bool(findings) or self.judge.needs_current(value))
+        deferred = partition is not None and (self.defers_all or unsure)
         if findings and not deferred:
             tally.add_entry(spot, findings)
         return partition, offset, deferred

@@ -16,7 +16,7 @@ from gitops_connect.checks.field_types import INT
 from gitops_connect.checks.large.certifying import Certain, read_topics
 from gitops_connect.checks.large.field_keys import Values, constant
 from gitops_connect.checks.large.layouts import Field, LineForm
-from gitops_connect.checks.large.templates import TEXTS, TOPIC, Template
+from gitops_connect.checks.large.templates import TEXTS, Template
 from gitops_connect.checks.large.texts import Texts, assembled, of_array
 from gitops_connect.model.shape_fields import FieldType
 
@@ -36,6 +36,8 @@ _RANGES: Mapping[FieldType, tuple[int | None, int | None]] = {
     FieldType.ZERO: (0, 0),
     FieldType.SIGNED: (None, None),
     FieldType.SERVER: (None, None),
+    FieldType.PG_LSN: (0, None),
+    FieldType.MILLISECONDS: (None, None),
 }
 
 
@@ -136,7 +138,7 @@ def _fitting(table: Table, form: LineForm, template: Template | None) -> Which |
         if certain is None:
             return None
         which &= certain
-        if key == ("partition", TOPIC) and template is not None and template.topics is not None:
+        if template is not None and template.topics is not None and key == ("partition", template.topics.field):
             which[which] = read_topics(array.filter(pa.array(which)), template.topics)
     return which
 

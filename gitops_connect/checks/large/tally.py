@@ -134,8 +134,8 @@ class Tally:
             self.odd,
             self.unread,
             [[*kind, count] for kind, count in self.counts.items()],
-            [[*kind, listed] for kind, listed in self.shown.items()],
-            self.broken,
+            [[*kind, _explained(listed)] for kind, listed in self.shown.items()],
+            _explained(self.broken),
         ]
 
     @staticmethod
@@ -164,6 +164,10 @@ class Tally:
 def dumped(value: Any) -> bytes:
     """For a column of a row that only this package reads."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def _explained(listed: Iterable[Shown]) -> list[Shown]:
+    return [one._replace(finding=one.finding.explained()) for one in listed]
 
 
 def _shown(value: Any) -> Shown:

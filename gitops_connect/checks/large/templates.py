@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,21 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.large.known_fields import BY_TYPE, Known, counted_field, known_of
 from gitops_connect.checks.large.layouts import Anchors, Field, Layout, LineForm, Member, Span, layout_of
 from gitops_connect.checks.rules import Finding
-from gitops_connect.checks.ties import RULES, ties_of
+from gitops_connect.checks.ties import RULES
 from gitops_connect.checks.topics import TopicFilter
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shape_fields import FieldType, Shape
-from gitops_connect.model.shapes import shape_of
 
 MAX_FORMS = 4
 """A line of none costs a look by each of them, and then what it would have cost without them."""
-TOPIC = "kafka_topic"
-_FEW = 50
-"""Topics that an expression may list."""
 _LONGEST = 4096
 """Characters of an expression: a line may begin with megabytes of blanks."""
 _TEXT = r'"[^"\\\x00-\x1f]*"'
@@ -45,12 +42,14 @@ _PATTERNS: Mapping[FieldType, str] = {
     FieldType.SMALL: "(?:0|[1-9][0-9]{0,8})",
     FieldType.SIGNED: _WHOLE,
     FieldType.SERVER: _WHOLE,
+    FieldType.PG_LSN: _NATURAL,
+    FieldType.MILLISECONDS: _WHOLE,
     FieldType.ZERO: "0",
     FieldType.FLAG: "(?:true|false)",
 }
-"""All of a type but the extreme ones. Types that are not here make lines that are looked at one by one."""
+"""All of a type but the extreme ones, and LSNs only as numbers. Types that are not here make lines that are looked at
+one by one."""
 TEXTS = frozenset({FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN})
-_BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,52 +60,6 @@ class Template:
     topics: TopicFilter | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of the fields of an entry: their types, and the texts that one of them may have.
-
-    A field without a type may be of the type that it has in an example. `counted` is the field of an offset that
-    decides all; see `counted_field`.
-    """
-
-    partition: Mapping[str, FieldType] = field(default_factory=dict)
-    offset: Mapping[str, FieldType] = field(default_factory=dict)
-    texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    topics: TopicFilter | None = None
-    counted: str = ""
-
-    def kind(self, half: str, member: Member) -> FieldType | None:
-        """The type of a field; None where nothing is certain of it."""
-        kind = (self.partition if half == "partition" else self.offset).get(member.name, FieldType.ANY)
-        return _BY_TYPE.get(type(member.value)) if kind is FieldType.ANY else kind
-
-
-def counted_field(shape: Shape | None) -> str:
-    """The field of an offset that is a number of 0 or more, decides which way it moves, and is alone; else empty."""
-    if shape is None or not shape.unit or shape.offset.optional or len(shape.offset.required) != 1:
-        return ""
-    ((name, kind),) = shape.offset.required.items()
-    decides = shape.position == (name,) == shape.measured and not shape.frame
-    return name if decides and kind is FieldType.NUMBER else ""
-
-
-def known_of(context: ManifestContext) -> Known | None:
-    """What the connector's class and config say; None where each entry needs its own look."""
-    if context.schema is not None:
-        return None
-    shape = shape_of(context.config or {})
-    if shape is None or not shape.partitions:
-        return Known(counted=counted_field(shape))
-    ties = ties_of(shape, context.config)
-    texts = {one.field: frozenset({one.value}) for one in ties.expectations}
-    filtered = ties.topics
-    if filtered is not None and filtered.key == "topics" and filtered.value.count(",") < _FEW:
-        texts[TOPIC] = frozenset(name.strip() for name in filtered.value.split(","))
-        filtered = None
-    types = {name: kind for part in shape.partitions for name, kind in part.types.items()}
-    return Known(types, shape.offset.types, texts, filtered, counted_field(shape))
-
-
 def _certain(judge: EntryJudge, known: Known, value: Any) -> tuple[Finding, ...] | None:
     """What is wrong with each line that has the same texts in the fields that the config fixes; None: not certain.
 
@@ -114,7 +67,9 @@ def _certain(judge: EntryJudge, known: Known, value: Any) -> tuple[Finding, ...]
     """
     fixed = {f"partition.{name}" for name in known.texts}
     found = [one for one in judge.judge(value).findings if one.rule != "manifest/nothing-to-remove"]
-    return tuple(found) if all(one.rule in RULES and one.field in fixed for one in found) else None
+    if not all(one.rule in RULES and one.field in fixed for one in found):
+        return None
+    return tuple(one.explained() for one in found)
 
 
 def _pinned(known: Known, value: Mapping[str, Any], findings: Iterable[Finding]) -> Known:
@@ -194,7 +149,10 @@ def _forms(layout: Layout, known: Known, findings: tuple[Finding, ...], *, tombs
 
 
 def _form(layout: Layout, known: Known) -> LineForm | None:
-    """None where one of the fields has no form."""
+    """None where one of the fields has no form, or where it depends on the current offset what they mean."""
+    names = {member.name for member in layout.offset}
+    if any(names.issuperset(pair) for pair in known.pairs):
+        return None
     varying: dict[int, tuple[Member, str]] = {}
     fields = []
     for half, members in (("partition", layout.partition), ("offset", layout.offset)):
@@ -213,7 +171,7 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
     return replace(
         form,
         number=_number(layout, known, anchors),
-        topic=_topic(layout, anchors),
+        topic=_topic(layout, known, anchors),
         fields=tuple(_located(one, member, anchors) for one, member in fields),
         is_canonical=layout.line.decode() == _canonical(layout.value),
     )
@@ -228,7 +186,7 @@ def _field(half: str, member: Member, known: Known) -> tuple[Field, str] | None:
         texts = frozenset({member.value})
     kind = known.kind(half, member) if texts is None else FieldType.TEXT
     pattern = _PATTERNS.get(kind or FieldType.ANY) if texts is None else _one_of(texts)
-    if kind is None or pattern is None or type(member.value) not in _BY_TYPE:
+    if kind is None or pattern is None or type(member.value) not in BY_TYPE:
         return None
     return Field(half, member.name, kind, texts), pattern
 
@@ -282,9 +240,10 @@ def _number(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
     return anchors.span(layout.offset[0].start, layout.offset[0].end)
 
 
-def _topic(layout: Layout, anchors: Anchors) -> Span | None:
+def _topic(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
     """What is between the marks."""
-    found = next((one for one in layout.partition if one.name == TOPIC and isinstance(one.value, str)), None)
+    name = "" if known.topics is None else known.topics.field
+    found = next((one for one in layout.partition if one.name == name and isinstance(one.value, str)), None)
     return None if found is None else anchors.span(found.start + 1, found.end - 1)
 
 

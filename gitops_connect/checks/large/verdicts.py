@@ -20,8 +20,10 @@ from gitops_connect.checks.small import SHOWN, rest
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.differences import Difference, Move
+from gitops_connect.model.field_places import is_json, locate_in
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 from gitops_connect.model.offsets import PartitionText, partition_text
+from gitops_connect.model.units import Scale
 
 
 class Results:
@@ -135,8 +137,10 @@ class Result:
         by_kind: dict[Kind, list[Diagnostic]] = {}
         if not self.is_broken:
             tally.add_all(replace(self.tally, entries=0))
+            every = (one for listed in self.tally.shown.values() for one in listed)
+            texts = self._texts({one.spot for one in every if self._has_fields(one)})
             for kind, listed in self.tally.shown.items():
-                by_kind[kind] = [self._diagnostic(one, places) for one in listed]
+                by_kind[kind] = [self._diagnostic(one, places, texts.get(one.spot, "")) for one in listed]
         for one in self.beside(places):
             kind = one.rule, one.severity.value
             tally.counts[kind] += 1
@@ -150,12 +154,21 @@ class Result:
             first.setdefault(self.job.units[shown.spot.unit].file.name, shown)
         return first.values()
 
-    def _diagnostic(self, shown: Shown, places: Places) -> Diagnostic:
+    def _has_fields(self, shown: Shown) -> bool:
+        """Whether the place of the field is known: the file is JSON, with each entry as it is there."""
+        file = self.job.units[shown.spot.unit].file
+        return bool(shown.finding.field) and file.places is not None and is_json(file.name)
+
+    def _diagnostic(self, shown: Shown, places: Places, text: str = "") -> Diagnostic:
+        """`text` is the entry, if the places of its fields are to be found in it."""
         place, finding = places.at(shown.spot), shown.finding
         if shown.other is not None:
             first = places.at(shown.other)
             named = str(first.line) if first.file == place.file else f"{first.line} of {first.file}"
             finding = finding._replace(words={**finding.words, "first": named, "second": str(place.line)})
+        if text:
+            line, column = locate_in(text, (place.line, place.column), finding.field)
+            place = replace(place, line=line, column=column)
         context = self.manifest.context
         return diagnose(finding, place, context.connector, context.acknowledged)
 
@@ -173,21 +186,29 @@ class Result:
             named = [Move(partitions[far.spot], far.current, far.declared, direction, far.distance) for far in listed]
             moves += sorted(named, key=Move.sort_key)[:SHOWN]
         moves.sort(key=Move.sort_key)
-        return Difference(self.moves.counts, +self.moves.distances, tuple(moves), shape.unit if shape else "")
+        scale = shape.scale if shape is not None else Scale()
+        return Difference(self.moves.counts, +self.moves.distances, tuple(moves), scale)
 
     def _partitions(self, spots: set[Spot]) -> dict[Spot, PartitionText]:
-        """Read once more what stands in these lines: of millions only these are shown."""
+        """Of what stands in these lines."""
         found = {}
         judge, _ = self.job.subjects[self.number].judge()
+        for spot, text in self._texts(spots).items():
+            value: Any = json.loads(text)
+            kept = None if self.job.units[spot.unit].is_live else judge.judge(value).partition
+            found[spot] = kept if kept is not None else partition_text(value["partition"])
+        return found
+
+    def _texts(self, spots: set[Spot]) -> dict[Spot, str]:
+        """Read these lines once more: of millions only these are shown."""
+        found = {}
         for unit, sought in groupby(sorted(spots), key=lambda spot: spot.unit):
             left = [*sought]
             for piece in pieces(self.job.units[unit], self.job.reader):
                 here = [spot for spot in left if spot.line < piece.base + piece.lines]
                 lines = piece.content.split(b"\n") if here else []
                 for spot in here:
-                    value: Any = json.loads(lines[spot.line - piece.base].decode("utf-8-sig"))
-                    kept = None if self.job.units[unit].is_live else judge.judge(value).partition
-                    found[spot] = kept if kept is not None else partition_text(value["partition"])
+                    found[spot] = lines[spot.line - piece.base].decode("utf-8-sig")
                 left = left[len(here) :]
                 if not left:
                     break

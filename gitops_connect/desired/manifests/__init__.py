@@ -11,6 +11,7 @@ from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.formats import Format, format_of
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
+from gitops_connect.model.field_places import JsonPlaces
 from gitops_connect.model.manifests import Manifest, ManifestEntry
 from gitops_connect.model.unreadable import EMPTY, TOO_LARGE, Place, Unreadable
 
@@ -85,7 +86,8 @@ class _Parser:
             raise Unreadable(TOO_LARGE, "Parquet, which is read on Spark and not in this process")
         text, size = text_of(blob.content, compression, self._left)
         self._left -= size
+        places = JsonPlaces(text) if form is Format.JSON else None
         for value, place in _READERS[form](text, self._faults):
             if len(self._entries) == MAX_ENTRIES:
                 raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES} entries", place)
-            self._entries.append(ManifestEntry(value, Location(blob.path, *place)))
+            self._entries.append(ManifestEntry(value, Location(blob.path, *place), places))

@@ -62,8 +62,15 @@ def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[
     for piece in unpack(content, compression):
         plain += piece
         if len(plain) > at_most:
+            _refuse_nul(plain)
             raise _too_large("the file has, decompressed,", at_most)
     return decode(bytes(plain)), max(len(plain), len(content))
+
+
+def _refuse_nul(plain: bytearray) -> None:
+    """What is no text need not be unpacked any further: 10 GB of zeros are 300 KB compressed."""
+    if (at := plain.find(0)) >= 0:
+        raise Unreadable(ENCODING, utf8.NUL, (plain.count(b"\n", 0, at) + 1, at - plain.rfind(b"\n", 0, at)))
 
 
 def decode(content: bytes) -> str:

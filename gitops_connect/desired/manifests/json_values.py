@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gitops_connect.model.unreadable import (
     DUPLICATE_KEY,
     ENCODING,
+    FORMAT,
     MAX_DEPTH,
+    MAX_FIELDS,
     NUMBER,
     TOO_DEEP,
     explain,
@@ -25,6 +29,15 @@ _LONGEST_NUMBER = 400
 """Digits. Python refuses more than 4,300, and no float has more than 309 before the point."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _first_repeated(names: Iterable[str]) -> str:
+    counted: Counter[str] = Counter()
+    for name in names:
+        counted[name] += 1
+        if counted[name] > 1:
+            return name
+    raise AssertionError("no name is repeated")
 
 
 class Doubt(NamedTuple):
@@ -80,9 +93,13 @@ class JsonValues:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
         if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = _first_repeated(name for name, _ in pairs)
             self.doubts.append(Doubt(DUPLICATE_KEY, f"the field {shown(twice)} twice in one object"))
+        if len(fields) > MAX_FIELDS:
+            found = (
+                f"an object with {len(fields):,} fields, of which a partition or an offset has {MAX_FIELDS:,} at most"
+            )
+            self.doubts.append(Doubt(FORMAT, found))
         return fields
 
     def _integer(self, digits: str) -> int | None:

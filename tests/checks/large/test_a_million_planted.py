@@ -19,7 +19,7 @@ from planting import make
 from gitops_connect.checks.large.check import check
 from gitops_connect.model.operations import OperationKind
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 FILES = ("offsets/a.jsonl", "offsets/b.jsonl.gz", "offsets/c.jsonl.zst", "offsets/d.jsonl")
 OTHERS = ["sink", "its own file", "SQL Server", "MongoDB", "a class of nobody", "a class of one's own", "JDBC"]

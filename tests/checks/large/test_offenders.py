@@ -131,16 +131,23 @@ def test_where_nothing_is_wrong_there_is_a_file_without_rows(tmp_path: Path) -> 
 
 
 def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None:
-    """Line and column of `name`, in the verdict and in the file; and the places where no entry could be read."""
+    """Line and column of `name`, in the verdict and in the file; and the places where no entry could be read.
+
+    In YAML an error points at the entry, as the file does; in JSON the verdict points at the field.
+    """
     places = [(10, 3), (10, 50), (13, 7), (500_000, 70_000)]
     values = [mirrored(1, -1), mirrored(2), mirrored(2), mirrored(4, -1)]
     lines, spots = tmp_path / "m.lines.jsonl", tmp_path / "m.places"
     lines.write_bytes(jsonl(values))
     spots.write_bytes(b"".join(n.to_bytes(4, "little") for place in places for n in place))
     faults = (LineFault("manifest/syntax", "an odd thing", 12, 4), LineFault("manifest/number", "1e999", 14, 2))
-    file = LargeFile("m.json", str(lines), str(spots), faults)
     context = Case(b"", MIRROR).context
-    manifest = LargeManifest(Location("m.json"), (file,), context, Case(b"").kind)
+
+    def rewritten(name: str) -> LargeManifest:
+        files = (LargeFile(name, str(lines), str(spots), faults),)
+        return LargeManifest(Location(name), files, context, Case(b"").kind)
+
+    manifest = rewritten("m.yaml")
     for unit in (1, 10**6):
         (verdict,) = in_process([manifest], unit=unit, offenders=tmp_path / "offenders")
         found = [(row[0].removeprefix("manifest/"), *row[3:5]) for row in named(verdict)]
@@ -154,6 +161,9 @@ def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None
         assert "lines 10 and 13" in next(one.summary for one in verdict.diagnostics if "duplicate" in one.rule)
         assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
         assert (verdict.errors, verdict.counts["manifest/syntax"]) == (5, 1)
+    (in_json,) = in_process([rewritten("m.json")])
+    at_field = jsonl(values[:1]).index(b'"offset":-1')
+    assert ("manifest/negative", 10, 3 + at_field) in {(row[0], *row[3:5]) for row in named(in_json)}
 
 
 def test_many_faults_of_a_rewritten_file_are_counted(tmp_path: Path) -> None:

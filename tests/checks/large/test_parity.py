@@ -27,6 +27,7 @@ from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.operations import OperationKind
 
 pytestmark = pytest.mark.slow
+PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
 
 
 def held_alike(cases: list[Case], verdicts: Any) -> None:
@@ -128,7 +129,7 @@ def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind,
 
 
 @pytest.mark.parametrize("name", ODD_LINES)
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("suffix", ["", *PACKED])
 def test_odd_lines(name: str, suffix: str) -> None:
     if suffix and name in ("gzip in disguise", "lfs"):
         pytest.skip("that is not what is inside of a compressed file")
@@ -287,3 +288,13 @@ def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
     lines = pa.array(case.content.decode().splitlines(keepends=True))
     for template in (subject.template, subject.live_template):
         assert pc.match_substring_regex(lines, template.forms[0].pattern).to_pylist() == [True] * 3
+
+
+def test_lsns_as_postgresql_writes_them_are_the_same_offsets_as_their_numbers() -> None:
+    config = {"connector.class": "PostgresConnector"}
+    lsns = [100, "0/64", "0/1985390", "x/1", "0/123456789", -1]
+    lines = [entry({"server": f"s{n}"}, {"lsn": lsns[n % len(lsns)]}) for n in range(60)]
+    live = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100 + n % 2}) for n in range(30)))
+    checked(
+        Case(jsonl(lines), config, live), Case(jsonl(line for n, line in enumerate(lines) if n % 6 < 3), config, live)
+    )

@@ -252,3 +252,16 @@ def test_distances_are_counted_by_their_decades() -> None:
         Direction.FORWARD: forward,
         Direction.REWIND: (1, *[0] * 4, 1, *[0] * 12, 2),
     }
+
+
+def test_lsns_as_postgresql_writes_them_are_sent_as_numbers() -> None:
+    """Such lines are judged one by one; nothing of how they are written is left in what is sent."""
+    config = {"connector.class": "PostgresConnector"}
+    lsns = [100, "0/64", "0/1985390", 26_760_080]
+    values = [entry({"server": f"s{n}"}, {"lsn": lsns[n % 4], "lsn_commit": "0/5"}) for n in range(80)]
+    live = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100, "lsn_commit": 5}) for n in range(40)))
+    for kind in (OperationKind.ALTER, OperationKind.REPLACE):
+        (found,) = left_alike([Case(jsonl(values), config, live, kind)], unit=300)
+        assert found
+        assert not any("0/" in line for line in found)
+        assert any("26760080" in line for line in found)

@@ -41,7 +41,9 @@ TABLE = b"""partition.filename,offset.position
 CONTENTS: Mapping[str, list[bytes]] = {
     "a.json": [
         BODY % b"",
+        (BODY % b"").replace(b"\n", b"\r\n"),
         BODY % b', "more": 1',
+        json.dumps([*SOUND, read("/data/order.txt"), read(position=-1), read(5, "7")], indent=3).encode(),
         (BODY % b"")[:-5],
         b"[]",
         b"",

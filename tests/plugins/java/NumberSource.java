@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.Importance;
 import org.apache.kafka.common.config.ConfigDef.Type;
@@ -20,14 +21,16 @@ public class NumberSource extends SourceConnector {
     static final String STREAMS = "streams";
     static final String UNTIL = "until";
     static final String INTERVAL = "interval.ms";
+    static final String OLDEST = "oldest";
     private static final String START_FAILS = "start.fails.while";
     private static final String STOP_FAILS = "stop.fails.while";
 
     static final ConfigDef CONFIG = new ConfigDef()
             .define(TOPIC, Type.STRING, Importance.HIGH, "Where the numbers go.")
-            .define(STREAMS, Type.LIST, List.of("a"), Importance.HIGH, "The streams, each counted by itself.")
+            .define(STREAMS, Type.LIST, List.of("a"), Importance.HIGH, "Each is counted by itself; without any there is no task.")
             .define(UNTIL, Type.LONG, Long.MAX_VALUE, Importance.HIGH, "The last number; then nothing more comes.")
             .define(INTERVAL, Type.LONG, 10L, Importance.LOW, "The pause before each number of all streams.")
+            .define(OLDEST, Type.LONG, 0L, Importance.LOW, "The task fails when it goes on from before this number.")
             .define(START_FAILS, Type.STRING, "", Importance.LOW, "The start throws while this file is there.")
             .define(STOP_FAILS, Type.STRING, "", Importance.LOW, "The stop throws while this file is there.");
 
@@ -58,7 +61,8 @@ public class NumberSource extends SourceConnector {
 
     @Override
     public List<Map<String, String>> taskConfigs(int maxTasks) {
-        return List.of(config);
+        boolean isEmpty = new AbstractConfig(CONFIG, config).getList(STREAMS).isEmpty();
+        return isEmpty ? List.of() : List.of(config);
     }
 
     @Override

@@ -1,0 +1,29 @@
+"""What to do about a connector that fails after its steps took effect."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Step
+
+_CHANGES_OFFSETS = (Action.ALTER, Action.RESET)
+
+
+def advice(before: Iterable[StepOutcome], step: Step) -> str:
+    """What leads back from `step`, which took effect and failed, and from the steps `before` it.
+
+    An undo of an offset change takes back those of the same connector that were applied after it, too.
+    """
+    applied = [outcome.step for outcome in before if outcome.result is Result.APPLIED]
+    changes = [one.operation for one in applied if one.action in _CHANGES_OFFSETS and one.operation is not None]
+    actions = {one.action for one in (*applied, step)}
+    told = []
+    if changes:
+        told.append(f"to put the offsets back: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
+    if Action.CONFIGURE in actions:
+        told.append("fix its config in the repository, where Git has the previous one, and apply again")
+    elif Action.CREATE in actions:
+        told.append("fix its config in the repository, and apply again")
+    return "; ".join(told)

@@ -1,0 +1,110 @@
+"""Whether a connector works after its last step, as pure functions: all of it has to be RUNNING for a while.
+
+Many tasks start, and fail at their first `poll` or `put`; Connect reports the connector RUNNING all the same. A task
+that has failed keeps its status until its successor has started (`WorkerTask.doStart`), and for ever if there is none.
+So a part that was FAILED before the step and still is, with the same trace, says nothing of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from gitops_connect.apply.goals import RESTART_SECONDS, STALE_SECONDS, Progress, Verdict, describe, differs, judge
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.health import Failure, failures, runs_without_tasks, why_no_tasks
+from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.plans import Action, Step
+
+FailedParts = Mapping[Failure, str]
+"""What is FAILED, with the whole Java stack trace: its first line is often the same for all that can happen."""
+TASKS_SECONDS = 3.0
+"""A connector is RUNNING before it has tasks: they come with the rebalance that follows (DistributedHerder)."""
+_SENDS_CONFIG = (Action.CREATE, Action.CONFIGURE)
+_NOT_RUN = (WorkerState.STOPPED, WorkerState.PAUSED)
+
+
+def failed_parts(seen: ObservedConnector) -> FailedParts:
+    """Every part of a connector that is FAILED now, the connector itself first."""
+    traces: dict[int | None, str] = {None: seen.trace, **{task.id: task.trace for task in seen.tasks}}
+    return {failure: traces[failure.task] for failure in failures(seen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A step after which the connector has to be RUNNING, with all its tasks, for `min_running` seconds.
+
+    `failed_before` are the parts that were FAILED before the step and have not been seen otherwise since.
+    """
+
+    min_running: float
+    failed_before: FailedParts = field(default_factory=dict)
+
+    def after(self, seen: ObservedConnector) -> Watched:
+        """What is left of `failed_before`: a part that works, or fails in another way, was restarted."""
+        return Watched(self.min_running, dict(self.failed_before.items() & failed_parts(seen).items()))
+
+
+def leaves_running(step: Step) -> bool:
+    """Whether the connector runs after the step; after a new config, if it ran before."""
+    match step.action:
+        case Action.CREATE:
+            return step.initial_state in (None, TargetState.RUNNING)
+        case Action.CONFIGURE | Action.RESUME:
+            return True
+        case Action.STOP | Action.PAUSE | Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:
+            return False
+        case _:
+            assert_never(step.action)
+
+
+def wanted_working(step: Step, watched: Watched) -> str:
+    """What has to be observed, in words."""
+    sent = " with the config that was sent" if step.action in _SENDS_CONFIG else ""
+    return f"RUNNING{sent}, its tasks too, for {watched.min_running:g} s"
+
+
+def judge_working(step: Step, seen: ObservedConnector | None, watched: Watched, *, doubtful: bool = False) -> Verdict:
+    """What a look says of a step that leaves the connector running; `seen` and `doubtful` are those of `judge`."""
+    if seen is None or (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
+        return judge(step, seen, doubtful=doubtful)
+    is_config = step.action is Action.CONFIGURE
+    if step.action in _SENDS_CONFIG and (other := differs(step, seen, doubtful=doubtful and is_config)):
+        return other
+    failed = failed_parts(seen)
+    if fresh := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
+        # Before a restart that a new config brings, the old task may have failed by itself.
+        lasting = STALE_SECONDS if is_config else 0.0
+        return Verdict(Progress.FAILED, _words(fresh), lasting, took_effect=True)
+    if failed:
+        return _judge_failed_before(step, failed)
+    return _judge_running(step, seen, watched)
+
+
+def _judge_failed_before(step: Step, failed: FailedParts) -> Verdict:
+    if step.action is Action.RESUME:
+        # `WorkerTask.transitionTo` and `WorkerConnector.doStart` leave what has failed as it is.
+        found = f"{_words(failed)}; it was so before, and a resume does not restart it"
+        return Verdict(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
+    return Verdict(Progress.PENDING, f"as before the change that {_words(failed)}", took_effect=True)
+
+
+def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> Verdict:
+    if seen.state is not WorkerState.RUNNING or any(task.state is not WorkerState.RUNNING for task in seen.tasks):
+        return Verdict(Progress.PENDING, describe(seen))
+    if runs_without_tasks(seen):
+        warning = f"it runs without tasks: {why_no_tasks(seen)}"
+        lasting = max(watched.min_running, TASKS_SECONDS)
+    else:
+        warning = ""
+        lasting = max(watched.min_running, RESTART_SECONDS if step.action is Action.CONFIGURE else 0.0)
+    return Verdict(Progress.DONE, describe(seen), lasting, took_effect=True, warning=warning)
+
+
+def _words(failed: Iterable[Failure]) -> str:
+    """The first part that failed, why, and how many more there are."""
+    first, *more = failed
+    part = "it" if first.task is None else first.part
+    others = f" (and {len(more)} more of its tasks)" if more else ""
+    return f"{part} is FAILED: {first.reason}{others}"

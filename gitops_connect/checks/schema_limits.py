@@ -1,0 +1,102 @@
+"""What a schema from a repository may cost: its size, its references, its regular expressions.
+
+Whoever can write to a repository writes these schemas, and one process checks the offsets of all connectors with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MAX_BYTES = 256 * 1024
+"""Of one schema. A schema of an entry has a few KiB."""
+MAX_DEPTH = 64
+MAX_ITEMS = 500
+"""In one list. Whether the items of a list are unique is found out by comparing each with each."""
+MAX_UNFOLDED = 5_000
+"""Values, with each reference replaced by what it refers to: as many may be looked at for each entry."""
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+Document = dict[str, Any] | bool
+
+
+class Exceeded(Exception):
+    """The schema costs too much, or refers to what cannot be had: `found`, and what to do (`hint`)."""
+
+    def __init__(self, found: str, hint: str = "") -> None:
+        super().__init__(found)
+        self.hint = hint
+
+
+def check_limits(document: Document) -> None:
+    """Raise Exceeded. What passes can be checked against any entry in a time that is linear in the entry."""
+    for value, depth in _walk(document, 0):
+        if depth > MAX_DEPTH:
+            raise Exceeded(f"it is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, list) and len(value) > MAX_ITEMS:
+            raise Exceeded(f"it has a list of {len(value):,} items, expected at most {MAX_ITEMS}")
+        if isinstance(value, dict) and depth and isinstance(value.get("$id"), str):
+            raise Exceeded("a schema inside it has an $id", "one file is one schema")
+    _Unfolding(document).size(document, ())
+
+
+def _walk(value: Any, depth: int) -> Iterator[tuple[Any, int]]:
+    waiting = [(value, depth)]
+    while waiting:
+        value, depth = waiting.pop()
+        yield value, depth
+        if depth <= MAX_DEPTH:
+            waiting.extend((inner, depth + 1) for inner in inner_values(value))
+
+
+def inner_values(value: Any) -> Iterator[Any]:
+    """The values of a mapping, or the items of a list."""
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+class _Unfolding:
+    """Counts values with references followed, each target once: twenty references in a row can stand for 2^20."""
+
+    def __init__(self, root: Document) -> None:
+        self._root = root
+        self._known: dict[str, int] = {}
+
+    def size(self, value: Any, inside: tuple[str, ...]) -> int:
+        size = 1 + sum(self.size(inner, inside) for inner in inner_values(value))
+        for key in REFERENCES:
+            if isinstance(value, Mapping) and isinstance(value.get(key), str):
+                size += self._referred(value[key], inside)
+        if size > MAX_UNFOLDED:
+            raise Exceeded(
+                f"it has more than {MAX_UNFOLDED:,} values, its references followed", "an entry has a handful of fields"
+            )
+        return size
+
+    def _referred(self, reference: str, inside: tuple[str, ...]) -> int:
+        if reference in inside:
+            hint = "an entry is flat: nothing in its schema needs to contain itself"
+            raise Exceeded(f"{_shown(reference)} refers to itself in a circle", hint)
+        if reference not in self._known:
+            target = _target(self._root, reference)
+            self._known[reference] = self.size(target, (*inside, reference))
+        return self._known[reference]
+
+
+def _target(root: Any, reference: str) -> Any:
+    hint = "a schema refers to itself only, as in #/$defs/partition"
+    if not reference.startswith("#/"):
+        raise Exceeded(f"it refers to {_shown(reference)}", hint)
+    place = root
+    for step in reference[2:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(place, dict) or name not in place:
+            raise Exceeded(f"it refers to {_shown(reference)}, which is not there", hint)
+        place = place[name]
+    return place
+
+
+def _shown(reference: str) -> str:
+    return reference if len(reference) <= 100 else f"{reference[:97]}..."

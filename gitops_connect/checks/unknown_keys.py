@@ -1,0 +1,154 @@
+"""Config keys that nothing reads: those that neither the plugin's validation nor a known prefix explains.
+
+Connect accepts any key, so a misspelt one (`table.includes.list`) changes what the connector does without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Set
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from gitops_connect.checks.undefined_keys import (
+    FRAMEWORK,
+    FREE_SECTIONS,
+    OF_EVERY_ALIAS,
+    SECTIONS,
+    UNDEFINED,
+    UNDEFINED_IN_SECTIONS,
+    Section,
+    Undefined,
+    concerns,
+)
+from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, DesiredConnector
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.suggestions import closest
+from gitops_connect.model.validation import ConfigVerdict
+
+_CLASS = "connector.class"
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A key that nothing is known to read: what most likely was meant, why, and whether it certainly is not read."""
+
+    key: str
+    meant: str | None
+    reason: str
+    certain: bool = False
+
+
+def unknown_keys(
+    connector: DesiredConnector, verdict: ConfigVerdict, explained: Collection[str] = ()
+) -> Iterator[Diagnostic]:
+    """A warning for each unknown key that the document does not allow, and for each allowance without effect.
+
+    `explained` are keys that another diagnostic speaks of.
+    """
+    undefined = [key for key in sorted(connector.config) if key not in verdict.defined and key != "name"]
+    own = frozenset(key for key in verdict.defined - FRAMEWORK if _of_plugin(key))
+    if not own:
+        return  # the plugin takes what it is given, and defines nothing to compare it with
+    for found in _reported(connector, verdict, undefined, own):
+        allowed = any(fnmatchcase(found.key, pattern) for pattern in connector.allow_unknown_keys)
+        if not allowed and found.key not in explained:
+            yield _unknown_key(connector, found)
+    for pattern in connector.allow_unknown_keys:
+        if not any(fnmatchcase(key, pattern) for key in undefined):
+            yield _unused(connector, pattern)
+
+
+def _of_plugin(key: str) -> bool:
+    """Whether a defined key comes from the plugin itself, and not from a transform, a converter or a client."""
+    in_section = any(key.startswith(section.prefix.partition("{}")[0]) for section in SECTIONS)
+    return not in_section and not _matches((one for one in UNDEFINED if not one.classes), key, "")
+
+
+def _reported(
+    connector: DesiredConnector, verdict: ConfigVerdict, undefined: list[str], own: Set[str]
+) -> list[_Unknown]:
+    """The unknown keys. If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it
+    does not define: then only those with a suggestion, and those that are certainly not read."""
+    found = [one for key in undefined if (one := _judge(connector, verdict, key)) is not None]
+    certain = [one for one in found if one.meant is not None or one.certain]
+    return found if len(found) - len(certain) <= len(connector.config.keys() & own) else certain
+
+
+def _judge(connector: DesiredConnector, verdict: ConfigVerdict, key: str) -> _Unknown | None:
+    section = next((one for one in SECTIONS if key.startswith(one.prefix.partition("{}")[0])), None)
+    if section is not None:
+        return _in_section(connector, verdict, key, section)
+    if _is_read(connector, key):
+        return None
+    meant = closest(key, _unset(connector, verdict)) or _other_prefix(key)
+    return _Unknown(key, meant, f"{connector.config.get(_CLASS, '')} does not define it")
+
+
+def _is_read(connector: DesiredConnector, key: str) -> bool:
+    class_name = connector.config.get(_CLASS, "")
+    listed = [one for one in FREE_SECTIONS if any(key.startswith(prefix) for prefix in _prefixes(connector, one))]
+    return _matches(UNDEFINED, key, class_name) or any(concerns(one.classes, class_name) for one in listed)
+
+
+def _matches(undefined: Iterable[Undefined], key: str, class_name: str) -> bool:
+    return any(
+        concerns(one.classes, class_name) and any(fnmatchcase(key, pattern) for pattern in one.patterns)
+        for one in undefined
+    )
+
+
+def _in_section(connector: DesiredConnector, verdict: ConfigVerdict, key: str, section: Section) -> _Unknown | None:
+    """A key of a transform that is not listed is never read. One of a listed transform is compared with the keys that
+    this transform defines, if it defines any; Connect defines none as long as the class is missing."""
+    prefix = next((one for one in _prefixes(connector, section) if key.startswith(one)), None)
+    if prefix is None:
+        start = section.prefix.partition("{}")[0]
+        alias, _, rest = key.removeprefix(start).partition(".")
+        meant = closest(alias, section.always + _aliases(connector, section))
+        reason = f"{section.key!r} does not list {alias!r}"
+        return _Unknown(key, f"{start}{meant}.{rest}" if meant else None, reason, certain=True)
+    defined = {one.removeprefix(prefix) for one in verdict.defined if one.startswith(prefix)}
+    class_name, rest = connector.config.get(f"{prefix}type", ""), key.removeprefix(prefix)
+    if not defined - OF_EVERY_ALIAS or _matches(UNDEFINED_IN_SECTIONS, rest, class_name):
+        return None
+    meant = closest(rest, [one for one in sorted(defined) if prefix + one not in connector.config])
+    return _Unknown(key, meant and prefix + meant, f"{class_name} does not define it")
+
+
+def _prefixes(connector: DesiredConnector, section: Section) -> list[str]:
+    return [section.prefix.format(alias) for alias in section.always + _aliases(connector, section)]
+
+
+def _aliases(connector: DesiredConnector, section: Section) -> tuple[str, ...]:
+    return tuple(alias.strip() for alias in connector.config.get(section.key, "").split(",") if alias.strip())
+
+
+def _unset(connector: DesiredConnector, verdict: ConfigVerdict) -> list[str]:
+    """What the plugin defines and the config does not set. Debezium defines some patterns as if they were keys."""
+    return [key for key in sorted(verdict.defined - connector.config.keys()) if "(" not in key]
+
+
+def _other_prefix(key: str) -> str | None:
+    """The key under the known prefix that its own beginning most likely stands for: `transform.a.type`."""
+    known = [pattern.removesuffix("*") for one in UNDEFINED if not one.classes for pattern in one.patterns]
+    for prefix in (*known, *(section.prefix.partition("{}")[0] for section in SECTIONS)):
+        parts = prefix.count(".")
+        head, rest = key.split(".")[:parts], key.split(".")[parts:]
+        if rest and closest(".".join(head), [prefix.removesuffix(".")]) is not None:
+            return prefix + ".".join(rest)
+    return None
+
+
+def _unknown_key(connector: DesiredConnector, found: _Unknown) -> Diagnostic:
+    meant = f"did you mean {found.meant!r}? " if found.meant else ""
+    hint = f"{meant}if the plugin reads it, allow it with metadata.annotations: {{{ALLOW_UNKNOWN_KEYS}: {found.key}}}"
+    summary = f"nothing is known to read the config key {found.key!r}: {found.reason}"
+    where = connector.locate_config(found.key)
+    return Diagnostic(Severity.WARNING, "connect/unknown-key", summary, where, hint, connector.name)
+
+
+def _unused(connector: DesiredConnector, pattern: str) -> Diagnostic:
+    summary = f"{ALLOW_UNKNOWN_KEYS} allows {pattern!r}, and no unknown config key matches it"
+    where = connector.locate(("metadata", "annotations", ALLOW_UNKNOWN_KEYS))
+    hint = "remove the pattern, or correct it"
+    return Diagnostic(Severity.WARNING, "connect/unused-allowance", summary, where, hint, connector.name)

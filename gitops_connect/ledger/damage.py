@@ -1,0 +1,131 @@
+"""Rows that this program never wrote: found when the ledger is opened, before anything is decided by them.
+
+The database itself guards its file. What it lets through is a value that somebody edited, or that another program
+wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    func,
+    select,
+    type_coerce,
+)
+
+from gitops_connect.errors import LedgerUnusable
+from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.schema import LEASES, OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
+from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
+from gitops_connect.model.ownership import Origin
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+_LONGEST_SHOWN = 60
+_ACKNOWLEDGEMENTS = [one.value for one in Acknowledgement]
+
+Check = Callable[[Any], bool]
+
+
+def check_rows(connection: Connection, place: str) -> None:
+    """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
+    for table in (OWNERSHIP, OPERATIONS, PIECES, REVISIONS, LEASES):
+        for found in _damaged(connection, table):
+            raise LedgerUnusable(f"the ledger {place} is damaged: {found}; put back a backup, nothing was done")
+
+
+def _damaged(connection: Connection, table: Table) -> Iterator[str]:
+    columns = [_raw(column, connection) for column in table.c]
+    for row in connection.execute(select(*columns)):
+        for column, value in zip(table.c, row, strict=True):
+            expected, is_sound = _expected(column)
+            if not (value is None and column.nullable) and not is_sound(value):
+                key = ", ".join(str(value) for one, value in zip(table.c, row, strict=True) if one.primary_key)
+                where = f"table {table.name}, row {_shown(key)}, column {column.name}"
+                yield f"{where}: found {_shown(value)}, expected {expected}"
+
+
+def _raw(column: Column[Any], connection: Connection) -> Any:
+    """What is stored, before any type of ours reads it; of a blob in SQLite only its type, as it may be large."""
+    if isinstance(column.type, LargeBinary):
+        return func.typeof(column) if connection.dialect.name == "sqlite" else func.length(column)
+    return type_coerce(column, Integer if isinstance(column.type, Boolean) else String)
+
+
+def _expected(column: Column[Any]) -> tuple[str, Check]:
+    """What a column holds, in words and as a check."""
+    known = _KNOWN.get(f"{column.table.name}.{column.name}")
+    if known is not None:
+        return known
+    return next(rule for kind, rule in _BY_TYPE.items() if isinstance(column.type, kind))
+
+
+def _one_of(kind: type[Enum]) -> tuple[str, Check]:
+    values = [str(one.value) for one in kind]
+    return f"one of {', '.join(values)}", lambda value: value in values
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return False
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _parsed(value: Any) -> Any:
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _is_digests(value: Any) -> bool:
+    found = _parsed(value)
+    return isinstance(found, dict) and all(isinstance(one, str) for one in found.values())
+
+
+def _is_acknowledgements(value: Any) -> bool:
+    found = _parsed(value)
+    return isinstance(found, list) and all(one in _ACKNOWLEDGEMENTS for one in found)
+
+
+_KNOWN: Mapping[str, tuple[str, Check]] = {
+    "ownership.origin": _one_of(Origin),
+    "ownership.on_delete": _one_of(OnDelete),
+    "ownership.applied": ("a JSON object of digests", _is_digests),
+    "operations.kind": _one_of(OperationKind),
+    "operations.state": _one_of(OperationState),
+    "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),
+    "operation_pieces.part": _one_of(Part),
+}
+_BY_TYPE: Mapping[Any, tuple[str, Check]] = {
+    UtcTime: ("a time such as 2026-11-21T10:00:00.000000Z", _is_time),
+    LargeBinary: ("bytes", lambda value: value in ("blob", "null", None) or isinstance(value, int)),
+    Boolean: ("0 or 1", lambda value: value in (0, 1)),
+    Integer: ("a whole number", lambda value: isinstance(value, int)),
+    Double: ("a number", lambda value: isinstance(value, int | float)),
+    String: ("a string", lambda value: isinstance(value, str)),
+}
+"""In this order: `UtcTime` decorates a String."""
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."

@@ -1,0 +1,125 @@
+"""Where in an entry a field is: for an error that points at the field and not at the entry.
+
+Found when an error is reported, so that entries that are well cost nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from gitops_connect.model.documents import Pointer
+from gitops_connect.model.entry_texts import in_one_line, scan
+
+_JSON = re.compile(r"\.json(?:\.gz|\.zst)?$")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+Place = tuple[int, int]
+
+
+class FieldPlaces(Protocol):
+    """The places of the fields of all entries of one file or document."""
+
+    def locate(self, entry: Place, field: str) -> Place:
+        """Line and column of a field, as findings name it (`offset.lsn`), of the entry that begins there.
+
+        Of a field that is not there: of the partition or the offset, or of the entry.
+        """
+
+    def line(self, entry: Place, value: Any) -> str:
+        """That entry as a line of JSON: if the file is JSON, one for `locate_in`."""
+
+
+class PointerPlaces(NamedTuple):
+    """Of entries under that pointer of a document, whose fields have known places."""
+
+    positions: Mapping[Pointer, Place]
+    pointer: Pointer
+
+    def locate(self, entry: Place, field: str) -> Place:
+        """See `FieldPlaces`."""
+        index, pointer = 0, (*self.pointer, 0)
+        while pointer in self.positions and self.positions[pointer] != entry:
+            index += 1
+            pointer = (*self.pointer, index)
+        half, _, name = field.partition(".")
+        places = (self.positions.get(found) for found in ((*pointer, half, name), (*pointer, half)))
+        return next((place for place in places if place is not None), entry)
+
+    def line(self, entry: Place, value: Any) -> str:
+        """See `FieldPlaces`."""
+        return json.dumps(value)
+
+
+class JsonPlaces:
+    """Of the entries of a JSON text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts: list[int] = []
+
+    def locate(self, entry: Place, field: str) -> Place:
+        """See `FieldPlaces`."""
+        return locate_in(self.line(entry), entry, field)
+
+    def line(self, entry: Place, value: Any = None) -> str:
+        """See `FieldPlaces`."""
+        if not self._starts:
+            self._starts = [0, *(found.end() for found in re.finditer("\n", self._text))]
+        start = self._starts[entry[0] - 1] + entry[1] - 1
+        _, end = scan(self._text, start)
+        return in_one_line(self._text[start:end])
+
+
+class LinePlaces:
+    """Of the entries of a JSON text, of which each is a line now."""
+
+    def __init__(self, lines: Mapping[Place, str]) -> None:
+        self._lines = lines
+
+    def locate(self, entry: Place, field: str) -> Place:
+        """See `FieldPlaces`."""
+        return locate_in(self._lines[entry], entry, field)
+
+    def line(self, entry: Place, value: Any) -> str:
+        """See `FieldPlaces`."""
+        return self._lines[entry]
+
+
+def is_json(name: str) -> bool:
+    """Whether a manifest of that name is one JSON text."""
+    return _JSON.search(name) is not None
+
+
+def locate_in(text: str, entry: Place, field: str) -> Place:
+    """The same of one entry as a line of JSON, in which a carriage return is a line break (`EntryText`)."""
+    half, _, name = field.partition(".")
+    found = _member(text, 0, half)
+    if found is None:
+        return entry
+    inner = _member(text, found[1], name)
+    at = found[0] if inner is None else inner[0]
+    last = text.rfind("\r", 0, at)
+    return (entry[0], entry[1] + at) if last < 0 else (entry[0] + text.count("\r", 0, at), at - last)
+
+
+def _member(text: str, start: int, name: str) -> tuple[int, int] | None:
+    """Where the key and the value of that member are, in the object that begins there."""
+    return next(((key, value) for found, key, value in _members(text, start) if found == name), None)
+
+
+def _members(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    at = _after_blanks(text, start + 1)
+    while text[start : start + 1] == "{" and text[at : at + 1] == '"':
+        key, end = scan(text, at)
+        value = _after_blanks(text, _after_blanks(text, end) + 1)
+        yield key, at, value
+        _, end = scan(text, value)
+        at = _after_blanks(text, _after_blanks(text, end) + 1)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at

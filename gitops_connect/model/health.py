@@ -1,0 +1,159 @@
+"""Whether a connector works: which of its parts have failed, and why it may have no tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType, ObservedConnector, WorkerState
+
+_SHOWN_OF_AN_END = 160
+"""Characters of the beginning and of the end of a long line that are shown."""
+_CAUSED_BY = "Caused by: "
+_READ_THE_LOG = "it may also have thrown while it made them, which the worker logs and repeats (`taskConfigs`)"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A part of a connector that is FAILED: `task` is its number, or None for the connector itself.
+
+    `reason` is what `summary` makes of the Java stack trace.
+    """
+
+    task: int | None
+    reason: str
+
+    @property
+    def part(self) -> str:
+        """`task 3`, or `the connector`."""
+        return "the connector" if self.task is None else f"task {self.task}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnhealthyConnector:
+    """A connector that does not work: it, or tasks of it, are FAILED; or it is RUNNING and has no tasks.
+
+    `no_tasks` is the likely reason in the second case, and empty in the first.
+    """
+
+    name: ConnectorName
+    failures: tuple[Failure, ...] = ()
+    no_tasks: str = ""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """One line for each reason, with all the tasks that failed for it, as in `tasks 0-7 are FAILED: …`."""
+        if self.no_tasks:
+            return (f"it is RUNNING and has no tasks: {self.no_tasks}",)
+        return tuple(_fold(self.failures))
+
+
+def unhealthy(connector: ObservedConnector) -> UnhealthyConnector | None:
+    """What is wrong with the connector; None if it works, starts, or was paused or stopped with no failed part."""
+    if found := failures(connector):
+        return UnhealthyConnector(connector.name, found)
+    if runs_without_tasks(connector):
+        return UnhealthyConnector(connector.name, no_tasks=why_no_tasks(connector))
+    return None
+
+
+def failures(connector: ObservedConnector) -> tuple[Failure, ...]:
+    """Every part that is FAILED: the connector first, then its tasks by number.
+
+    In most cases Connect reports a connector RUNNING while its tasks are FAILED.
+    """
+    tasks = (Failure(task.id, summary(task.trace)) for task in connector.tasks if task.state is WorkerState.FAILED)
+    if connector.state is WorkerState.FAILED:
+        return (Failure(None, summary(connector.trace)), *tasks)
+    return tuple(tasks)
+
+
+def first_line(trace: str) -> str:
+    """The line of a Java stack trace that names the exception and its message."""
+    return trace.strip().splitlines()[0] if trace.strip() else "the worker reports no trace"
+
+
+def summary(trace: str) -> str:
+    """The first line of a Java stack trace, and the innermost cause if the first line does not quote it.
+
+    Connect wraps what a task throws: the first line is often only "Exiting WorkerSinkTask due to unrecoverable
+    exception." (`WorkerSinkTask`), or "Tolerance exceeded in error handler" (`RetryWithToleranceOperator`).
+    """
+    first = first_line(trace)
+    causes = [line.removeprefix(_CAUSED_BY).strip() for line in trace.splitlines() if line.startswith(_CAUSED_BY)]
+    if not causes or causes[-1] in first:
+        return _shorten(first)
+    return f"{_shorten(first)} Caused by: {_shorten(causes[-1])}"
+
+
+def _shorten(line: str) -> str:
+    """Debezium quotes a whole offset in the middle of its messages; what is wrong is said at both ends."""
+    return line if len(line) <= 2 * _SHOWN_OF_AN_END else f"{line[:_SHOWN_OF_AN_END]} … {line[-_SHOWN_OF_AN_END:]}"
+
+
+def runs_without_tasks(connector: ObservedConnector) -> bool:
+    """True if the connector is RUNNING and has no tasks, and its config does not say so: it moves no records."""
+    return connector.state is WorkerState.RUNNING and not connector.tasks and not _is_disabled(connector.config)
+
+
+def why_no_tasks(connector: ObservedConnector) -> str:
+    """What a RUNNING connector without tasks most often means (`Connector.taskConfigs` returned none).
+
+    MirrorMaker's connectors return none for exactly the reason given (`MirrorSourceConnector`,
+    `MirrorCheckpointConnector`). A JDBC source returns none if it finds no table; newer versions of Confluent's start
+    one task without a table instead. The framework itself never drops tasks: a sink whose topics match nothing keeps
+    its tasks. If `taskConfigs` throws, the herder logs it and tries again later, for ever
+    (`DistributedHerder.reconfigureConnectorTasksWithExponentialBackoffRetries`).
+    """
+    if known := _WHY.get(_simple_class(connector.config)):
+        return known
+    match connector.type:
+        case ConnectorType.SOURCE:
+            return f"most often its class found nothing to read, such as no matching topic or table; {_READ_THE_LOG}"
+        case ConnectorType.SINK | ConnectorType.UNKNOWN:
+            return f"its class returned no task configs; {_READ_THE_LOG}"
+
+
+_WHY = {
+    "MirrorSource": "no topic of the source cluster matches `topics`, or none that its credentials may see",
+    "MirrorCheckpoint": "no consumer group of the source cluster matches `groups` and has offsets for a topic that"
+    " matches `topics`",
+    "JdbcSource": "most likely the database has no table that matches `table.whitelist`, `table.types` and"
+    " `schema.pattern`, or the list of tables could not be read: the worker's log says which",
+}
+_SWITCHES = {
+    "MirrorSource": ("enabled",),
+    "MirrorCheckpoint": ("enabled", "emit.checkpoints.enabled"),
+    "MirrorHeartbeat": ("emit.heartbeats.enabled",),
+}
+"""Keys that, if they are false, make a connector of MirrorMaker have no tasks on purpose (`taskConfigs`)."""
+
+
+def _is_disabled(config: Mapping[str, str]) -> bool:
+    keys = _SWITCHES.get(_simple_class(config), ())
+    return any(config.get(key, "").strip().lower() == "false" for key in keys)
+
+
+def _simple_class(config: Mapping[str, str]) -> str:
+    """The class's name without package and `Connector`, which Connect takes as well (`PluginUtils`)."""
+    return config.get("connector.class", "").rpartition(".")[2].removesuffix("Connector")
+
+
+def _fold(found: tuple[Failure, ...]) -> Iterator[str]:
+    by_reason: dict[str, list[int]] = {}
+    for failure in found:
+        if failure.task is None:
+            yield f"the connector is FAILED: {failure.reason}"
+        else:
+            by_reason.setdefault(failure.reason, []).append(failure.task)
+    for reason, tasks in by_reason.items():
+        noun, verb = ("task", "is") if len(tasks) == 1 else ("tasks", "are")
+        yield f"{noun} {_ranges(tasks)} {verb} FAILED: {reason}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """`0-3, 5` for 0, 1, 2, 3, 5."""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

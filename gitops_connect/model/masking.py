@@ -1,0 +1,121 @@
+"""The one place that masks secrets in a string: in a config value before it is shown, and in what Connect answers.
+
+Connect quotes values in its errors ("Invalid value hunter2 for configuration database.password"), quotes whole configs
+("Connector config {…} contains no connector type"), and plugins put them into stack traces.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from urllib.parse import quote, quote_plus, unquote
+
+from gitops_connect.model.credentials import credentials
+from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
+
+MASK = "***"
+_SHORT = 4
+_BASE64 = "A-Za-z0-9+/_-"
+_ENCODERS = (b64encode, urlsafe_b64encode)
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """`text` with each of `secrets`, and each credential that its own syntax shows, as `***`.
+
+    A secret is also found without the whitespace at its ends (Connect trims values), as JSON, HTML and URLs write it,
+    and in Base64, also as a part of what was encoded (`user:secret` of Basic authentication): then all that is encoded
+    is masked. One of fewer than four characters is only masked if it is a whole word: elsewhere the holes would spell
+    it.
+    """
+    secrets = frozenset(secrets)
+    for core in {core for secret in secrets for core in _encoded_cores(secret)}:
+        if core in text:
+            text = re.sub(rf"(?<![{_BASE64}])[{_BASE64}]*?{re.escape(core)}[{_BASE64}]*+={{0,2}}", MASK, text)
+    for form in sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True):
+        if len(form) >= _SHORT:
+            text = text.replace(form, MASK)
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", MASK, text)
+    for start, end in reversed(credentials(text)):
+        text = text[:start] + MASK + text[end:]
+    return text
+
+
+def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
+    """The value of a config key as it may be shown. `sensitive`: the key is known to have a secret as its value.
+
+    A config provider's reference is shown: the worker resolves it, and it is no secret.
+    """
+    if (sensitive or is_sensitive_key(key)) and not is_reference(value):
+        return MASK
+    return mask(value)
+
+
+def holds_secret(key: str, value: str) -> bool:
+    """Whether a config value is a secret in clear text, or contains one, such as the password in a JDBC URL."""
+    if not value or is_mask(value):
+        return False
+    return (is_sensitive_key(key) and not is_reference(value)) or bool(credentials(value))
+
+
+def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:
+    """The secrets of a config: the values of the given keys and of those with sensitive names, and the credentials in
+    all other values.
+
+    Masks and references that the worker resolves (`${file:…}`) are left out: neither is a secret.
+    """
+    keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
+    whole = {config[key] for key in keys if not is_mask(config[key]) and not is_reference(config[key])}
+    return frozenset(whole.union(*(_parts(value) for value in config.values())))
+
+
+def mask_traces(connector: ObservedConnector, secrets: Iterable[str]) -> ObservedConnector:
+    """The connector without these secrets in its stack traces: plugins quote their config there."""
+    tasks = tuple(replace(task, trace=mask(task.trace, secrets)) for task in connector.tasks)
+    return replace(connector, trace=mask(connector.trace, secrets), tasks=tasks)
+
+
+def _parts(value: str) -> set[str]:
+    """The credentials in a value, as they are written and as a URL means them."""
+    found = {value[start:end] for start, end in credentials(value)}
+    return found | {unquote(part) for part in found}
+
+
+_cached = lru_cache(maxsize=10_000)
+"""The daemon masks each line of its log, and the secrets stay the same."""
+
+
+@_cached
+def _forms(secret: str) -> set[str]:
+    plain = {secret, secret.strip()} | _parts(secret)
+    return plain.union(*(_escaped(form) for form in plain)) - {""}
+
+
+def _escaped(plain: str) -> set[str]:
+    markup = html.escape(plain)
+    escaped = {markup, markup.replace("&#x27;", "&#39;"), html.escape(plain, quote=False)}
+    content = plain.encode(errors="surrogatepass")
+    encoded = {encode(content).decode() for encode in _ENCODERS}
+    urls = {quote(content, safe=""), quote_plus(content)}
+    return escaped | urls | encoded | {form.rstrip("=") for form in encoded} | {json.dumps(plain)[1:-1]}
+
+
+@_cached
+def _encoded_cores(secret: str) -> set[str]:
+    """The Base64 characters that depend on the secret alone, for each of the three ways in which it can be aligned.
+
+    Base64 writes three bytes as four characters, so those at both ends may depend on what is beside the secret, too.
+    """
+    contents = {plain.encode(errors="surrogatepass") for plain in {secret, secret.strip()}}
+    cores = set()
+    for content in contents:
+        for before in range(3):
+            end = (before + len(content)) * 8 // 6
+            cores |= {encode(bytes(before) + content)[-(-before * 8 // 6) : end].decode() for encode in _ENCODERS}
+    return {core for core in cores if len(core) >= _SHORT}

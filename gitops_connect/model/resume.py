@@ -1,0 +1,86 @@
+"""What decides where a connector resumes after its offsets were changed: rules for each class, and for its config.
+
+`resume_rules` has the rules of the known classes, `Shape.resume` those of one connector. Pure data and its evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gitops_connect.model.differences import Direction, ResumeAspect, ResumeLine
+
+ALL = frozenset(Direction) - {Direction.SAME}
+UNKNOWN_CLASS = "this class does not check offsets, and may keep its position elsewhere too"
+"""After a change of the offsets of a class that neither Connect nor gitops-connect knows more of."""
+_POSSIBLE: Mapping[Direction, frozenset[Direction]] = {
+    Direction.CHANGED: frozenset({Direction.CHANGED, Direction.REWIND, Direction.FORWARD})
+}
+"""An offset of which the direction cannot be told may move either way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on the config: the first of `keys` that the config has decides, by its value in lower case.
+
+    `default` is the answer if the config has none of the keys: what the class does then. `negated` turns the answer.
+    """
+
+    keys: tuple[tuple[str, frozenset[str]], ...]
+    default: bool = False
+    negated: bool = False
+
+    def holds(self, config: Mapping[str, str]) -> bool:
+        """Whether a connector with this config meets it."""
+        answers = (config[key].strip().lower() in values for key, values in self.keys if config.get(key, "").strip())
+        return next(answers, self.default) is not self.negated
+
+    def __invert__(self) -> Condition:
+        return replace(self, negated=not self.negated)
+
+
+def one_of(key: str, *values: str, default: bool = False) -> Condition:
+    """True if the config has one of the values at the key; `default` if it does not have the key."""
+    return Condition(((key, frozenset(values)),), default)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRule:
+    """One fact about offsets that move in these directions, for configs that meet all of `when`.
+
+    `external`: Connect's offset alone does not decide, so that the document must acknowledge `external`.
+    """
+
+    aspect: ResumeAspect
+    directions: frozenset[Direction]
+    message: str
+    when: tuple[Condition, ...] = ()
+    external: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRules:
+    """The rules of one class. `decides` says in a few words what decides where the connector resumes.
+
+    `unchecked` is what to say after a change that the class itself did not check; empty if the offset alone decides.
+    """
+
+    decides: str
+    rules: tuple[ResumeRule, ...]
+    unchecked: str = ""
+
+    def of(self, config: Mapping[str, str]) -> ResumeRules:
+        """The rules that apply to a connector with this config."""
+        met = (rule for rule in self.rules if all(condition.holds(config) for condition in rule.when))
+        return replace(self, rules=tuple(replace(rule, when=()) for rule in met))
+
+    def lines(self, directions: Iterable[Direction]) -> tuple[ResumeLine, ...]:
+        """What is to be said of a change that moves offsets in these directions; nothing is said twice."""
+        possible = frozenset().union(*(_POSSIBLE.get(one, frozenset({one})) for one in directions))
+        lines = (
+            ResumeLine(rule.aspect, rule.message, rule.external) for rule in self.rules if rule.directions & possible
+        )
+        return tuple(sorted(dict.fromkeys(lines), key=lambda line: _ORDER[line.aspect]))
+
+
+_ORDER = {aspect: number for number, aspect in enumerate(ResumeAspect)}

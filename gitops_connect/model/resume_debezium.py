@@ -1,0 +1,268 @@
+"""What decides where a Debezium connector resumes: read off its source and its documentation.
+
+The rules hold for Debezium 3.3 to 3.6, unless a version is named. `BaseSourceTask.validateSchemaHistory` compares the
+offset with what the server still has, before the task starts. If the position is gone, the task fails (`… no longer
+available on the server`), or takes a new snapshot with `snapshot.mode: when_needed`
+(`WhenNeededSnapshotter.shouldSnapshotOnDataError`).
+"""
+
+from __future__ import annotations
+
+from gitops_connect.model.differences import Direction, ResumeAspect
+from gitops_connect.model.resume import Condition, ResumeRule, ResumeRules, one_of
+
+_DECIDES, _NEEDS, _RISK = ResumeAspect.DECIDES, ResumeAspect.NEEDS, ResumeAspect.RISK
+_EFFECT, _AGAIN = ResumeAspect.EFFECT, ResumeAspect.AGAIN
+_NEW, _REWIND, _FORWARD = (frozenset({one}) for one in (Direction.NEW, Direction.REWIND, Direction.FORWARD))
+_REMOVED = frozenset({Direction.REMOVED})
+
+_WHEN_NEEDED = one_of("snapshot.mode", "when_needed")
+_NO_DATA = one_of("snapshot.mode", "no_data", "schema_only", "never")
+_RECOVERY = one_of("snapshot.mode", "recovery", "schema_only_recovery")
+_GONE = "the task fails (`no longer available on the server`)"
+_SNAPSHOT = "`snapshot.mode: when_needed` takes a new snapshot of all tables instead"
+
+
+def _again(ways: str, *when: Condition, only_if: str = "") -> tuple[ResumeRule, ...]:
+    """How to read rows again. `only_if`: the condition under which the earlier offset alone does not do it."""
+    without_data = f"{only_if}an ad hoc incremental snapshot; a reset reads nothing again with this `snapshot.mode`"
+    return (
+        ResumeRule(_AGAIN, _REWIND, f"{only_if}{ways}", when=(*when, ~_NO_DATA)),
+        ResumeRule(_AGAIN, _REWIND, without_data, when=(*when, _NO_DATA)),
+    )
+
+
+_RESET = "reset the offsets, and the next start takes a new snapshot; or an ad hoc incremental snapshot"
+_ANY_SNAPSHOT = f"`snapshot.mode: when_needed`; or {_RESET}"
+_AFTER_DELETION = "if the server has deleted that part of its log: "
+_REMOVED_SNAPSHOT = ResumeRule(
+    _EFFECT, _REMOVED, "the next start takes a new snapshot, as `snapshot.mode` says", when=(~_NO_DATA,)
+)
+
+
+def _log(needs: str, *, is_checked: bool = True) -> tuple[ResumeRule, ...]:
+    """An offset in a log of which the server deletes the oldest part. `is_checked`: Debezium looks before it starts."""
+    if not is_checked:
+        missing = "Debezium does not look whether it is there: changes that are gone are missing without an error"
+        return (ResumeRule(_NEEDS, _REWIND | _NEW, needs), ResumeRule(_RISK, _REWIND | _NEW, missing))
+    return (
+        ResumeRule(_NEEDS, _REWIND | _NEW, f"{needs}; otherwise {_GONE}", when=(~_WHEN_NEEDED,)),
+        ResumeRule(_NEEDS, _REWIND | _NEW, f"{needs}; otherwise {_SNAPSHOT}", when=(_WHEN_NEEDED,)),
+    )
+
+
+_STREAM_ONLY = ResumeRule(
+    _DECIDES,
+    _REMOVED,
+    "without an offset the server decides where reading begins: this `snapshot.mode` takes no snapshot of rows",
+    when=(_NO_DATA,),
+    external=True,
+)
+_HISTORY = (
+    ResumeRule(
+        _DECIDES,
+        _NEW,
+        "the schema history topic decides too: without one that describes the tables at this position the task fails"
+        " (`The db history topic is missing`)",
+        when=(~_RECOVERY,),
+        external=True,
+    ),
+    ResumeRule(
+        _NEEDS,
+        _NEW,
+        "no table was changed since this position: `snapshot.mode: recovery` rebuilds the schema history from the"
+        " tables as they are now",
+        when=(_RECOVERY,),
+    ),
+    ResumeRule(_NEEDS, _REWIND, "a schema history topic that reaches back to that position"),
+    ResumeRule(_RISK, _FORWARD, "changes of tables that are skipped are missing in the schema history"),
+    _REMOVED_SNAPSHOT,
+    _STREAM_ONLY,
+)
+"""`BaseSourceTask.validateSchemaHistory`, `HistorizedRelationalDatabaseSchema.recover`, `RecoverySnapshotter`."""
+
+_SILENT = "otherwise, and with `lsn` alone or an `lsn_commit` that stays, nothing is read again, without an error"
+"""Seen with 3.3, which compares `lsn_commit` with restart_lsn, and nothing if `lsn` is alone."""
+_MANUAL_FLUSH = Condition((("lsn.flush.mode", frozenset({"manual"})), ("flush.lsn.source", frozenset({"false"}))))
+_TRUSTS_SLOT = one_of("offset.mismatch.strategy", "trust_slot", "trust_greater_lsn")
+POSTGRES = ResumeRules(
+    "the replication slot: PostgreSQL sends nothing before its `confirmed_flush_lsn`, which follows what was read",
+    (
+        ResumeRule(
+            _DECIDES,
+            _REWIND,
+            "the replication slot decides, not the offset: PostgreSQL sends nothing before its confirmed_flush_lsn",
+            when=(~_MANUAL_FLUSH,),
+            external=True,
+        ),
+        ResumeRule(
+            _NEEDS,
+            _REWIND,
+            "WAL that the slot still holds: with this config the connector does not move its confirmed_flush_lsn",
+            when=(_MANUAL_FLUSH,),
+        ),
+        ResumeRule(
+            _RISK,
+            _REWIND,
+            f"with an offset from before the slot's restart_lsn {_GONE}; {_SILENT}",
+            when=(~_MANUAL_FLUSH, ~_WHEN_NEEDED, ~_TRUSTS_SLOT),
+        ),
+        ResumeRule(
+            _RISK,
+            _REWIND,
+            f"for an offset from before the slot's restart_lsn {_SNAPSHOT}; {_SILENT}",
+            when=(~_MANUAL_FLUSH, _WHEN_NEEDED, ~_TRUSTS_SLOT),
+        ),
+        ResumeRule(
+            _RISK,
+            _REWIND,
+            "nothing is read again: with this `offset.mismatch.strategy` the connector starts where the slot is",
+            when=(~_MANUAL_FLUSH, _TRUSTS_SLOT),
+        ),
+        *_again(_ANY_SNAPSHOT, ~_MANUAL_FLUSH),
+        *_again(_ANY_SNAPSHOT, _MANUAL_FLUSH, only_if="if the slot no longer holds that part of the WAL: "),
+        ResumeRule(
+            _DECIDES,
+            _FORWARD,
+            "the WAL decides too: only PostgreSQL knows where it ends (pg_current_wal_lsn())",
+            external=True,
+        ),
+        ResumeRule(
+            _RISK, _FORWARD, "past the end of the WAL the connector stays RUNNING, and new rows are not delivered"
+        ),
+        ResumeRule(
+            _DECIDES,
+            _NEW,
+            "the replication slot decides too: it must exist, with a restart_lsn that is not after this LSN",
+            external=True,
+        ),
+        ResumeRule(
+            _RISK,
+            _NEW,
+            f"without a slot {_GONE}; with one that begins later, earlier changes are missing without an error",
+            when=(~_WHEN_NEEDED, ~_TRUSTS_SLOT),
+        ),
+        ResumeRule(_RISK, _NEW, f"otherwise {_SNAPSHOT}", when=(_WHEN_NEEDED, ~_TRUSTS_SLOT)),
+        ResumeRule(
+            _RISK, _NEW, "with this `offset.mismatch.strategy` an earlier LSN has no effect", when=(_TRUSTS_SLOT,)
+        ),
+        _REMOVED_SNAPSHOT,
+        ResumeRule(
+            _DECIDES,
+            _REMOVED,
+            "the replication slot decides: without an offset and a snapshot the connector goes on from its"
+            " confirmed_flush_lsn, and nothing is read again",
+            when=(_NO_DATA,),
+            external=True,
+        ),
+    ),
+    unchecked="this class does not check offsets: the replication slot also decides where it resumes",
+)
+"""`PostgresConnection.validateLogPosition` (restart_lsn), `PostgresReplicationConnection.startStreaming`,
+`PostgresConnectorConfig`: `flush.lsn.source`, and from 3.4 on `lsn.flush.mode` (which wins) and
+`offset.mismatch.strategy`; documentation page `postgresql`. PostgreSQL: START_REPLICATION begins at the later of the
+LSN that is asked for and `confirmed_flush_lsn`."""
+
+BINLOG = ResumeRules(
+    "the offset (its GTID set if it has one), within the binlogs that the server has; and the schema history topic",
+    (
+        *_log("the binlogs from that position on (with GTIDs: no transaction after that set is purged)"),
+        ResumeRule(
+            _RISK,
+            _FORWARD,
+            f"with a file or GTIDs that the server does not have, {_GONE}; a `pos` must be the start of an event",
+            when=(~_WHEN_NEEDED,),
+        ),
+        ResumeRule(
+            _RISK,
+            _FORWARD,
+            f"for a binlog file or GTIDs that the server does not have, {_SNAPSHOT}; a `pos` must be the start of an"
+            " event",
+            when=(_WHEN_NEEDED,),
+        ),
+        ResumeRule(
+            _RISK,
+            _REWIND | _FORWARD | _NEW,
+            "on a server with GTIDs an offset needs `gtids`: without them MariaDB's connector fails, and MySQL's begins"
+            " at the first binlog that is left",
+        ),
+        *_HISTORY,
+        *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
+    ),
+)
+"""`BinlogConnectorConnection.isBinlogPositionAvailable` looks for the file or the GTIDs, and not for `pos`;
+documentation pages `mysql` and `mariadb`."""
+
+SQL_SERVER = ResumeRules(
+    "the offset, within the change tables (CDC retention); and the schema history topic",
+    (
+        *_log("change tables that reach back to that LSN (the retention of the CDC cleanup job)"),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
+        *_HISTORY,
+        *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
+    ),
+)
+"""`SqlServerConnection.validateLogPosition` (the lowest LSN of all change tables); documentation page `sqlserver`."""
+
+DB2 = ResumeRules(
+    "the offset, within the change tables (pruning of the capture agent); and the schema history topic",
+    (
+        *_log("change tables that reach back to that LSN (pruning of the capture agent)", is_checked=False),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
+        *_HISTORY,
+        *_again(_RESET, only_if=_AFTER_DELETION),
+    ),
+)
+"""`Db2Connection.validateLogPosition` accepts every position; documentation page `db2`."""
+
+INFORMIX = ResumeRules(
+    "the offset, within the logical logs that the server still has; and the schema history topic",
+    (
+        *_log("logical logs that reach back to that LSN (`begin_lsn` if there is one)"),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
+        *_HISTORY,
+        *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
+    ),
+)
+"""`InformixConnection.validateLogPosition`; documentation page `informix`."""
+
+ORACLE = ResumeRules(
+    "the offset, within the online and archive logs that the database still has; and the schema history topic",
+    (
+        *_log("redo and archive logs that reach back to that SCN"),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that SCN"),
+        *_HISTORY,
+        *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
+    ),
+)
+"""`OracleConnection.validateLogPosition` (the first SCN of the logs); documentation page `oracle`."""
+
+MONGODB = ResumeRules(
+    "the offset's `resume_token`, within the oplog",
+    (
+        *_log("an oplog that still contains the `resume_token`, which decides; `sec` and `ord` alone do not"),
+        ResumeRule(_RISK, _FORWARD, f"with a `resume_token` that the server does not accept, {_GONE}"),
+        *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
+        _REMOVED_SNAPSHOT,
+        _STREAM_ONLY,
+    ),
+)
+"""`MongoDbConnection.validateLogPosition` opens a change stream with the token; documentation page `mongodb`."""
+
+VITESS = ResumeRules(
+    "the offset's VGTID, within the binlogs that each shard still has",
+    (
+        ResumeRule(
+            _NEEDS, _REWIND | _NEW, "binlogs of every shard back to that VGTID; otherwise VStream ends with an error"
+        ),
+        ResumeRule(
+            _AGAIN,
+            _REWIND,
+            f"{_AFTER_DELETION}reset the offsets, and the next start copies the tables again",
+            when=(~_NO_DATA,),
+        ),
+        _REMOVED_SNAPSHOT,
+        _STREAM_ONLY,
+    ),
+)
+"""`VitessConnectorTask` checks no position; documentation page `vitess`."""

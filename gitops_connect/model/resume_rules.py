@@ -1,0 +1,120 @@
+"""What decides where a connector resumes, for every known class: read off its source and its documentation.
+
+Those of Debezium are in `resume_debezium`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gitops_connect.model import resume_debezium as debezium
+from gitops_connect.model.differences import Direction, ResumeAspect
+from gitops_connect.model.resume import ALL, UNKNOWN_CLASS, ResumeRule, ResumeRules, one_of
+
+_NEEDS, _RISK, _EFFECT = ResumeAspect.NEEDS, ResumeAspect.RISK, ResumeAspect.EFFECT
+_NEW, _REWIND, _FORWARD = (frozenset({one}) for one in (Direction.NEW, Direction.REWIND, Direction.FORWARD))
+_REMOVED = frozenset({Direction.REMOVED})
+
+_BULK = one_of("mode", "bulk")
+JDBC = ResumeRules(
+    "the offset alone (with `mode: bulk` none is used)",
+    (
+        ResumeRule(
+            ResumeAspect.DECIDES,
+            ALL,
+            "`mode: bulk` reads whole tables at every poll: the offset has no effect",
+            when=(_BULK,),
+            external=True,
+        ),
+        ResumeRule(_EFFECT, _REWIND, "rows that are still in the table are read again, as they are now"),
+        ResumeRule(_RISK, _FORWARD, "rows that come later with a smaller id or an earlier timestamp are never read"),
+        ResumeRule(
+            _EFFECT,
+            _REMOVED,
+            "the table is read from its beginning, or from `timestamp.initial` (Aiven: `timestamp.initial.ms`)",
+        ),
+    ),
+)
+"""`TimestampIncrementingTableQuerier`, `JdbcSourceTask` of the Aiven connector, which Confluent's resembles."""
+
+FILE_SOURCE = ResumeRules(
+    "the offset alone",
+    (
+        ResumeRule(_RISK, _FORWARD | _NEW, "past the end nothing is read until the file has grown beyond the position"),
+        ResumeRule(_EFFECT, _REMOVED, "the file is read from its beginning"),
+    ),
+)
+"""`FileStreamSourceTask.poll` skips to the position."""
+
+MIRROR_SOURCE = ResumeRules(
+    "the offset alone, within what the source topic still has",
+    (
+        ResumeRule(
+            _NEEDS,
+            _REWIND,
+            "the source topic must still have the records; otherwise `auto.offset.reset` decides",
+        ),
+        ResumeRule(
+            _RISK,
+            _FORWARD | _NEW,
+            "past the end of the partition `auto.offset.reset` decides: by default all of it is copied again",
+        ),
+        ResumeRule(
+            _EFFECT, _REMOVED, "the partition is copied from `auto.offset.reset` on, by default from its first record"
+        ),
+    ),
+)
+"""`MirrorSourceTask.initializeConsumer`, `MirrorConnectorConfig.sourceConsumerConfig` (`earliest`)."""
+
+MIRROR_STATELESS = ResumeRules(
+    "nothing: offsets of this class are 0 and are never read",
+    (ResumeRule(_EFFECT, ALL, "none: offsets of this class are 0 and are never read"),),
+)
+"""`MirrorCheckpointTask`, `MirrorHeartbeatTask`: neither asks for its offsets."""
+
+_SINK_RULES = (
+    ResumeRule(_NEEDS, _REWIND, "the topic must still have the records; otherwise `auto.offset.reset` decides"),
+    ResumeRule(
+        _RISK,
+        _FORWARD | _NEW,
+        "past the end of the partition `auto.offset.reset` decides: by default all of it is consumed again",
+    ),
+    ResumeRule(_EFFECT, _REMOVED, "the partition is consumed from `auto.offset.reset` on, by default from its start"),
+)
+SINK = ResumeRules(
+    "the offsets of the consumer group; a class may keep a position of its own beside them",
+    _SINK_RULES,
+    unchecked=UNKNOWN_CLASS,
+)
+"""`WorkerSinkTask`: `SinkTaskContext.offset` lets a class move to a position that it keeps itself."""
+PLAIN_SINK = ResumeRules("the offsets of the consumer group", _SINK_RULES)
+"""Sinks that never move their own position: they do not call `SinkTaskContext.offset`."""
+
+RESUME_RULES: Mapping[str, ResumeRules] = {
+    "org.apache.kafka.connect.mirror.MirrorSourceConnector": MIRROR_SOURCE,
+    "org.apache.kafka.connect.mirror.MirrorCheckpointConnector": MIRROR_STATELESS,
+    "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector": MIRROR_STATELESS,
+    "org.apache.kafka.connect.file.FileStreamSourceConnector": FILE_SOURCE,
+    "io.debezium.connector.mysql.MySqlConnector": debezium.BINLOG,
+    "io.debezium.connector.mariadb.MariaDbConnector": debezium.BINLOG,
+    "io.debezium.connector.postgresql.PostgresConnector": debezium.POSTGRES,
+    "io.debezium.connector.sqlserver.SqlServerConnector": debezium.SQL_SERVER,
+    "io.debezium.connector.db2.Db2Connector": debezium.DB2,
+    "io.debezium.connector.informix.InformixConnector": debezium.INFORMIX,
+    "io.debezium.connector.oracle.OracleConnector": debezium.ORACLE,
+    "io.debezium.connector.mongodb.MongoDbConnector": debezium.MONGODB,
+    "io.debezium.connector.vitess.VitessConnector": debezium.VITESS,
+    "io.confluent.connect.jdbc.JdbcSourceConnector": JDBC,
+    "io.aiven.connect.jdbc.JdbcSourceConnector": JDBC,
+}
+"""Of sources, by the full name of the class: the same classes as `families.FAMILIES`."""
+
+PLAIN_SINKS = frozenset(
+    {
+        "org.apache.kafka.connect.file.FileStreamSinkConnector",
+        "io.aiven.connect.jdbc.JdbcSinkConnector",
+        "io.debezium.connector.jdbc.JdbcSinkConnector",
+        "io.debezium.connector.mongodb.MongoDbSinkConnector",
+    }
+)
+"""Sinks by the full name of the class whose source was read: none of them moves its own position."""

@@ -1,0 +1,246 @@
+"""What a changed config, a new name or a deletion means for the offsets of a connector: a warning under the step.
+
+Connect stores offsets under the connector's name, a sink's in a consumer group, and a connector reads those of the
+partitions that its config names. Other values of such keys leave the offsets where they are, unread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
+from gitops_connect.model.families import SINK
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.offset_keys import (
+    CONSUMER_GROUP,
+    SEED_ADDED,
+    ListKey,
+    OffsetKeys,
+    ValueKey,
+    offset_keys,
+    start_of,
+)
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
+from gitops_connect.model.sensitivity import is_mask, is_reference
+from gitops_connect.model.shapes import class_names, shape_of
+from gitops_connect.plan.ownership import owned_and_undeclared
+from gitops_connect.plan.situation import Situation
+
+_ALIKE = 2 / 3
+"""A connector that has this share of its config in common with one that is no longer declared is its new name."""
+_CLASS = "connector.class"
+_NOT_COMPARED = frozenset({"name", _CLASS, "tasks.max"})
+_SHOWN = 5
+"""Entries of a list that are named."""
+_LONGEST = 100
+"""Characters of a value that are shown; the change itself shows more of it."""
+_SAVE_FIRST = (
+    "to continue instead, run `gitops-connect offsets get {old} --save FILE` before, and name FILE as"
+    " spec.initialOffsets.manifest.path of {new}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """A connector's name, its config, and the keys whose values no message may show."""
+
+    name: ConnectorName
+    config: Mapping[str, str]
+    sensitive: frozenset[str] = frozenset()
+
+    def value(self, key: ValueKey | ListKey) -> str:
+        return key.value(self.name, self.config)
+
+    def shown(self, key: ValueKey | ListKey, *values: str) -> str:
+        """Values of that key as JSON writes them, or stars."""
+        if self.sensitive & set(key.keys):
+            return "***"
+        more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+        return ", ".join(_quoted(value) for value in values[:_SHOWN]) + more
+
+
+def _quoted(value: str) -> str:
+    short = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    return json.dumps(short, ensure_ascii=False)
+
+
+def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -> list[ConnectorPlan]:
+    """The same plans; steps that leave offsets unread, or use them for something else, say so."""
+    new = {one.name for one in planned if _creates(one) and not _changes_offsets(one)}
+    renamed = {name: old for name, old in _renamed(situation) if name in new}
+    return [
+        replace(one, steps=tuple(_with_effects(situation, one, step, renamed) for step in one.steps)) for one in planned
+    ]
+
+
+def _creates(planned: ConnectorPlan) -> bool:
+    return any(step.action is Action.CREATE for step in planned.steps)
+
+
+def _changes_offsets(planned: ConnectorPlan) -> bool:
+    return any(step.action in (Action.ALTER, Action.RESET) for step in planned.steps)
+
+
+def _with_effects(
+    situation: Situation, planned: ConnectorPlan, step: Step, renamed: Mapping[ConnectorName, ConnectorName]
+) -> Step:
+    found: tuple[OffsetEffect, ...] = ()
+    match step.action:
+        case Action.CONFIGURE:
+            found = _of_config(situation, step)
+            if _changes_offsets(planned):
+                found = tuple(replace(one, hint="") for one in found)
+        case Action.CREATE if step.connector in renamed:
+            found = _of_rename(situation, step, renamed[step.connector])
+        case Action.DELETE:
+            found = _of_deletion(situation, step.connector, renamed)
+        case _:
+            pass
+    return replace(step, offset_effects=found) if found else step
+
+
+def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
+    observed = situation.observed.connectors.get(step.connector)
+    if observed is None:
+        return ()
+    hidden = step.sensitive | {change.key for change in step.changes if change.sensitive}
+    before, after = _Config(step.connector, observed.config, hidden), _Config(step.connector, step.config, hidden)
+    other_class = tuple(_of_class(before, after))
+    return other_class or tuple(_of_keys(offset_keys(after.config), before, after))
+
+
+def _of_class(before: _Config, after: _Config) -> Iterator[OffsetEffect]:
+    old, new = before.config.get(_CLASS, ""), after.config.get(_CLASS, "")
+    if not old or _is_same_class(old, new):
+        return
+    was, becomes = shape_of(before.config), shape_of(after.config)
+    known = was is not None and becomes is not None
+    if was is not None and becomes is not None and was.has_form_of(becomes):
+        return
+    then = f"{new} stores offsets of another form" if known else f"check that {new} can read them"
+    hint = "if it cannot, remove them in the same commit by an OffsetChange with operation: reset"
+    yield OffsetEffect(f"the offsets were written by {old}; {then}", "" if _is_sink(after.config) else hint)
+
+
+def _is_sink(config: Mapping[str, str]) -> bool:
+    shape = shape_of(config)
+    return shape is not None and shape.has_form_of(SINK)
+
+
+def _is_same_class(one: str, other: str) -> bool:
+    return one in class_names(other) or other in class_names(one)
+
+
+def _of_keys(known: OffsetKeys, before: _Config, after: _Config) -> Iterator[OffsetEffect]:
+    start = start_of(known.start, after.config)
+    is_unused = known.unused is not None and any(
+        one.config.get(known.unused[0]) == known.unused[1] for one in (before, after)
+    )
+    for key in known.keys:
+        old, new = before.value(key), after.value(key)
+        if old == new or any(is_reference(one) or is_mask(one) for one in (old, new)):
+            continue
+        if is_unused and known.unused is not None and known.unused[0] not in key.keys:
+            continue
+        if isinstance(key, ValueKey):
+            yield from _of_value(key, before, after, start)
+        else:
+            yield from _of_list(key, before, after, start)
+
+
+def _of_value(key: ValueKey, before: _Config, after: _Config, start: str) -> Iterator[OffsetEffect]:
+    old, new = before.value(key), after.value(key)
+    if key.pairs is not None:
+        template = key.pairs.get((old, new), "")
+    else:
+        template = key.changed if old and new else key.added if new else key.removed
+    if template:
+        words = {"before": after.shown(key, old), "after": after.shown(key, new), "name": after.name, "start": start}
+        yield OffsetEffect(template.format(**words), key.hint.format(**words))
+
+
+def _of_list(key: ListKey, before: _Config, after: _Config, start: str) -> Iterator[OffsetEffect]:
+    old, new = _items(before.value(key)), _items(after.value(key))
+    if not (old and new) and not key.excludes:
+        if key.unlimited:
+            yield _of_limit(key, after, old or new, start if old else "")
+        return
+    left, joined = (new, old) if key.excludes else (old, new)
+    gone, come = sorted(left - joined), sorted(joined - left)
+    if gone:
+        yield OffsetEffect(f"the offsets of {key.noun} {after.shown(key, *gone)} are no longer read")
+    if come:
+        joins = f"{key.noun} {after.shown(key, *come)} are read from now on"
+        yield OffsetEffect(f"{joins}; without offsets for them the connector {start}", SEED_ADDED)
+
+
+def _of_limit(key: ListKey, after: _Config, named: frozenset[str], start: str) -> OffsetEffect:
+    """A list of what is read appears, or goes: then `start` is set."""
+    others = f"{key.noun} other than {after.shown(key, *sorted(named))}"
+    if not start:
+        return OffsetEffect(f"the offsets of {others} are no longer read")
+    return OffsetEffect(f"{others} are read too; without offsets for them the connector {start}", SEED_ADDED)
+
+
+def _items(value: str) -> frozenset[str]:
+    return frozenset(one.strip() for one in value.split(",") if one.strip())
+
+
+def _renamed(situation: Situation) -> Iterator[tuple[ConnectorName, ConnectorName]]:
+    """From the new name to the old one: connectors to be created, much like one that is no longer declared."""
+    absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
+    leaving = {*owned_and_undeclared(situation), *(absent & situation.ownership.keys())}
+    old = [one for name, one in sorted(situation.observed.connectors.items()) if name in leaving]
+    if not old or not situation.desired.complete:
+        return
+    for new in situation.desired.connectors:
+        if new.name not in situation.observed.connectors and new.name not in absent:
+            share, name = max((_likeness(new, one), one.name) for one in old)
+            if share >= _ALIKE and not _same_group(new, situation.observed.connectors[name]):
+                yield new.name, name
+
+
+def _same_group(new: DesiredConnector, old: ObservedConnector) -> bool:
+    """Whether these are sinks that share a consumer group: the new name reads the earlier offsets."""
+    if not _is_sink(new.config):
+        return False
+    return CONSUMER_GROUP.value(old.name, old.config) == CONSUMER_GROUP.value(new.name, new.config)
+
+
+def _likeness(new: DesiredConnector, old: ObservedConnector) -> float:
+    """The share of their keys that are equal, 0 to 1; masked values count as equal. 0 for another class."""
+    before, after = old.config, new.config
+    if not _is_same_class(before.get(_CLASS, ""), after.get(_CLASS, "")):
+        return 0.0
+    keys = (before.keys() | after.keys()) - _NOT_COMPARED
+    equal = sum(before.get(key) == after.get(key) or is_mask(before.get(key, "")) for key in keys)
+    return equal / len(keys) if keys else 0.0
+
+
+def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[OffsetEffect, ...]:
+    before = _Config(old, situation.observed.connectors[old].config, step.sensitive)
+    after = _Config(step.connector, step.config, step.sensitive)
+    known = offset_keys(after.config)
+    hint = _SAVE_FIRST.format(old=old, new=after.name)
+    if _is_sink(after.config):
+        return tuple(replace(one, hint=hint if one.hint else "") for one in _of_keys(known, before, after))
+    message = (
+        f"offsets are stored under the connector's name: {after.name} does not read those of {old}, which is no longer"
+        f" declared; without offsets of its own it {start_of(known.start, after.config)}"
+    )
+    return (OffsetEffect(message, hint),)
+
+
+def _of_deletion(
+    situation: Situation, old: ConnectorName, renamed: Mapping[ConnectorName, ConnectorName]
+) -> tuple[OffsetEffect, ...]:
+    new = sorted(name for name, before in renamed.items() if before == old)
+    if not new:
+        return ()
+    declared = next((one.on_delete for one in situation.desired.connectors if one.name == old), None)
+    on_delete = declared or situation.ownership[old].on_delete
+    kept = "are removed with it" if on_delete is OnDelete.RESET else "stay stored under its name"
+    return (OffsetEffect(f"the offsets of {old} {kept}; {', '.join(new)}, much like it, does not read them"),)

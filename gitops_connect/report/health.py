@@ -1,0 +1,59 @@
+"""Unhealthy connectors in words that every rendering shares, with the request that restarts what has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.report.printable import one_line, shortened
+from gitops_connect.report.sentence import Sentence
+
+_REMEDY = "fix the cause, then restart what has failed: {} (Kafka 3.0 and newer)"
+
+
+def problem_words(one: UnhealthyConnector) -> str:
+    """What is wrong with it, in one line."""
+    return "; ".join(shortened(one_line(problem)) for problem in one.problems)
+
+
+def restart_request(connector: str) -> str:
+    """The request that restarts the failed parts of a connector, and no others (KIP-745, Kafka 3.0 and newer)."""
+    return f"POST /connectors/{quote(connector, safe='')}/restart?includeTasks=true&onlyFailed=true"
+
+
+def remedy(connector: str) -> str:
+    """What to do about failed parts."""
+    return _REMEDY.format(restart_request(connector))
+
+
+def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
+    """A line for each connector, and one that says what to do."""
+    for one in unhealthy:
+        yield Sentence.of("unhealthy: {}: {}", one.name, problem_words(one))
+    yield from hints(unhealthy)
+
+
+def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
+    """What to do about all that has FAILED, in one line; none if nothing has."""
+    failed = [one.name for one in unhealthy if one.failures]
+    if failed:
+        yield Sentence.of(f"hint: {_REMEDY}", restart_request(failed[0] if len(failed) == 1 else "NAME"))
+
+
+def unhealthy_sentence(count: int) -> str:
+    """The end of a summary; empty if all connectors work."""
+    if not count:
+        return ""
+    return "1 connector is unhealthy." if count == 1 else f"{count} connectors are unhealthy."
+
+
+def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "connector": one.name,
+        "failures": [{"task": failure.task, "reason": failure.reason} for failure in one.failures],
+        "no_tasks": one.no_tasks or None,
+        "restart": restart_request(one.name) if one.failures else None,
+    }

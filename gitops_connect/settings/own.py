@@ -1,0 +1,50 @@
+"""What the settings use for themselves: the variables and files that no document may name as a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.sections import SecretsSettings, Settings
+
+_PUBLIC = frozenset({"ca_file", "client_certificate", "folder", "known_hosts"})
+"""Paths of what is no secret: a connector may well need the same certificates."""
+_BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
+"""What `ledger.key` and SQLite keep beside the database."""
+
+
+def own_variables(settings: Settings) -> frozenset[str]:
+    """The environment variables that hold a credential of the settings."""
+    found = (one.env for one in _values(settings) if isinstance(one, Credential))
+    return frozenset(name for name in found if name is not None)
+
+
+def own_files(settings: Settings) -> frozenset[Path]:
+    """The files of credentials and private keys, the ledger with its key, and the settings file."""
+    named = {one for one in _values(settings) if isinstance(one, Path)}
+    named |= {one.file for one in _values(settings) if isinstance(one, Credential) and one.file is not None}
+    return frozenset(named | {*_ledger(settings)} | ({settings.file} if settings.file else set()))
+
+
+def _ledger(settings: Settings) -> Iterator[Path]:
+    parts = urlsplit(settings.state.url)
+    if parts.scheme.startswith("sqlite"):
+        database = settings.folder / Path(parts.path.removeprefix("/")).expanduser()
+        yield from (database.with_name(database.name + ending) for ending in _BESIDE_THE_LEDGER)
+
+
+def _values(value: Any) -> Iterator[Any]:
+    """Every credential and path in a section, however deep; what `[secrets]` names is what it allows."""
+    if isinstance(value, Credential | Path):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, SecretsSettings | type):
+        for field in fields(value):
+            if field.name not in _PUBLIC:
+                yield from _values(getattr(value, field.name))
+    elif isinstance(value, Mapping | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _values(inner)

@@ -1,0 +1,186 @@
+"""Connectors that do not work, and Git that is not applied: what plan, status and describe say of each."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from acceptance.test_offsets import Lines
+from acceptance.workplace import SINK, Workplace
+from gitops_connect.sandbox.cluster import Sandbox
+
+GOOD = "No changes. Your connectors match the configuration."
+
+
+def broken_sink(place: Workplace) -> str:
+    """A sink whose task fails, as the directory of its file is not there."""
+    return place.document("sink", SINK, "", {"file": str(place.folder / "missing" / "out.txt"), "topics": "lines"})
+
+
+def fail(place: Workplace) -> None:
+    """Declare it and apply; that may already tell that the task fails."""
+    place.commit("sink.yaml", broken_sink(place))
+    place.run("apply", "--yes")
+    path = f"/connectors/{place.name('sink')}/status"
+    place.await_that(
+        lambda: place.rest("GET", path), lambda found: [one["state"] for one in found["tasks"]] == ["FAILED"]
+    )
+
+
+def status_of(place: Workplace, stem: str) -> dict[str, Any]:
+    values = json.loads(place.run("status", "-o", "json").out)
+    return next(one for one in values if one["name"] == place.name(stem))
+
+
+def test_a_failed_task_is_shown_wherever_one_looks(at: Workplace) -> None:
+    fail(at)
+    name = at.name("sink")
+    told = f"{name}: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectException: Couldn't find or create file"
+    request = f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true"
+    planned = at.run("plan", "--detailed-exitcode")
+    assert planned.code == 0, "a failed task is nothing that a plan could change"
+    assert told in planned.out
+    assert request in planned.out
+    assert planned.out.endswith(f"{GOOD} 1 connector is unhealthy.\n")
+    applied = at.run("apply", "--yes")
+    assert told in applied.out
+    assert applied.out.endswith(f"{GOOD} 1 connector is unhealthy.\n")
+    in_markdown = at.run("plan", "-o", "markdown").out
+    assert f"- unhealthy: `{name}`: `{told.removeprefix(f'{name}: ')}" in in_markdown
+    assert f"`{request}`" in in_markdown
+
+    (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
+    (unhealthy,) = [one for one in cluster["unhealthy"] if one["connector"] == name]
+    assert [failure["task"] for failure in unhealthy["failures"]] == [0]
+    assert unhealthy["restart"] == request
+
+    line = status_of(at, "sink")
+    assert (line["sync"], line["health"], line["state"], line["tasks"]) == ("Synced", "Degraded", "RUNNING", "0/1")
+    assert line["message"].startswith("task 0 is FAILED: ")
+    status = at.run("status", "--exit-code")
+    assert status.code == 1
+    assert request in status.err
+    assert at.run("status").code == 0
+    described = at.run("describe", "connector", name).out
+    assert "task 0 is FAILED: " in described
+    assert request in described
+
+
+def test_neither_what_has_failed_nor_what_is_not_applied_hides_the_other(at: Workplace) -> None:
+    fail(at)
+    at.commit(
+        "sink.yaml", broken_sink(at).replace("spec:\n", "spec:\n  secrets: {topic.password: {env: NOT_ALLOWED}}\n")
+    )
+    line = status_of(at, "sink")
+    assert (line["sync"], line["health"]) == ("Unknown", "Degraded")
+    assert line["message"].startswith("task 0 is FAILED: ")
+    assert "topic.password: the settings do not allow the variable NOT_ALLOWED" in line["message"]
+
+
+@pytest.mark.e2e
+def test_the_request_that_is_named_restarts_what_has_failed(real: Workplace) -> None:
+    at = real
+    fail(at)
+    (at.folder / "missing").mkdir()
+    found = re.search(r"POST (/connectors/\S+)", at.run("plan").out)
+    assert found is not None
+    at.rest("POST", found[1])
+    at.await_that(lambda: status_of(at, "sink")["tasks"], lambda tasks: tasks == "1/1")
+    planned = at.run("plan")
+    assert planned.out.endswith(f"{GOOD}\n")
+    assert at.run("status", "--exit-code").code == 0
+
+
+@pytest.mark.e2e
+def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sandbox: Sandbox) -> None:
+    at, servers = real, {f"{side}.cluster.bootstrap.servers": sandbox.bootstrap for side in ("source", "target")}
+    at.commit("mirror.yaml", at.mirror("mirror", topics=at.name("nothing"), **servers))
+    at.run("apply", "--yes")
+    at.await_states(mirror="RUNNING")
+    told = f"{at.name('mirror')}: it is RUNNING and has no tasks: no topic of the source cluster matches `topics`"
+    planned = at.run("plan")
+    assert told in planned.out
+    assert "/restart" not in planned.out, "which would change nothing"
+    line = status_of(at, "mirror")
+    assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Degraded", "0/0")
+    assert at.run("status", "--exit-code").code == 1
+
+
+@pytest.mark.e2e
+def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) -> None:
+    """RUNNING, as its class starts; its task cannot make a record of what it reads."""
+    at = real
+    source = at.source("source", **{"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"})
+    at.commit("source.yaml", source.replace("  config:", "  state: stopped\n  config:"))
+    at.apply()
+    (at.folder / "in.txt").write_text("one\n")
+    at.commit("source.yaml", source)
+    at.run("apply", "--yes")
+    line = at.await_that(lambda: status_of(at, "source"), lambda found: found["health"] == "Degraded")
+    assert line["message"].startswith("task 0 is FAILED: ")
+    assert " Caused by: org.apache.kafka.connect.errors.DataException: " in line["message"], (
+        "the first line says little"
+    )
+
+
+class TestExitCode:
+    """`status --exit-code`, for CI and cron."""
+
+    def test_0_if_all_is_in_sync_and_healthy(self, at: Workplace) -> None:
+        at.commit(
+            "orders.yaml", at.source("orders"), at.source("rests", "state: paused"), at.source("off", "state: stopped")
+        )
+        at.apply()
+        assert at.run("status", "--exit-code").code == 0
+
+    def test_1_if_something_is_still_to_be_applied(self, at: Workplace) -> None:
+        at.commit("orders.yaml", at.source("orders"))
+        assert at.run("status", "--exit-code").code == 1
+        at.apply()
+        at.by_hand("pause", "orders")
+        at.await_states(orders="PAUSED")
+        assert at.run("status", "--exit-code").code == 1
+
+    @pytest.mark.parametrize(
+        ("spec", "config", "sync", "reason"),
+        [
+            ("", {"batch.size": "lots"}, "OutOfSync", "orders.yaml:9:5: batch.size: Invalid value lots"),
+            (
+                "secrets: {pin: {env: FORBIDDEN}}",
+                {},
+                "Unknown",
+                "pin: the settings do not allow the variable FORBIDDEN",
+            ),
+            ("state: runing", {}, "Unknown", "orders.yaml:6:3: spec.state is 'runing'"),
+        ],
+    )
+    def test_1_if_git_cannot_be_applied(
+        self, at: Workplace, spec: str, config: dict[str, str], sync: str, reason: str
+    ) -> None:
+        at.commit("orders.yaml", at.source("orders"))
+        at.apply()
+        at.commit("orders.yaml", at.source("orders", spec, **config))
+        line = status_of(at, "orders")
+        assert (line["sync"], line["health"]) == (sync, "Healthy")
+        assert reason in line["message"]
+        assert at.run("status", "--exit-code").code == 1
+        assert at.run("status").code == 0
+
+    def test_1_if_an_offset_change_is_blocked(self, at: Workplace) -> None:
+        lines = Lines(at)
+        lines.run()
+        at.commit("c.yaml", lines.alter("back", 4))
+        line = status_of(at, "lines")
+        assert line["sync"] == "OutOfSync"
+        assert line["message"].count("1 partition is moved back") == 1, "said once"
+        assert at.run("status", "--exit-code").code == 1
+
+    def test_1_if_an_offset_change_has_errors(self, at: Workplace) -> None:
+        lines = Lines(at)
+        lines.run()
+        at.commit("c.yaml", lines.alter("back", 4).replace("operation: alter", "operation: altr"))
+        assert status_of(at, "lines")["sync"] == "OutOfSync"
+        assert at.run("status", "--exit-code").code == 1

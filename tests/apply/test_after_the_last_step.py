@@ -1,0 +1,190 @@
+"""Plans whose connectors have to work afterwards: who waits for that, what is said, and who is left stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from manual_clock import ManualClock
+from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
+from memory_journal import MemoryJournal
+from plans_of_steps import plan, step
+from situations import stands
+
+from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.stopped import StoppedConnectors
+from gitops_connect.errors import OutcomeUnknown
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.observed import TaskStatus
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Step
+
+APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
+A, LOCAL = ConnectorName("a"), ClusterName("local")
+
+
+def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOutcome, ...]:
+    options = {"settle_timeout": 30.0, "journal": MemoryJournal(), **options}
+    return execute(plan(*steps), cluster, ExecuteOptions(clock=cluster.clock, **options))  # type: ignore[arg-type]
+
+
+def change(kind: OperationKind = OperationKind.ALTER) -> Step:
+    operation = Operation(OperationName("back"), A, kind, Digest("d"), Revision("r"), stands(a=10))
+    return replace(step("a", Action.ALTER), operation=operation)
+
+
+def offset_change() -> list[Step]:
+    return [step("a", Action.STOP), change(), step("a", Action.RESUME)]
+
+
+def test_an_offset_change_that_kills_the_task_is_applied_and_the_resume_after_it_failed(clock: ManualClock) -> None:
+    cluster, journal = MemoryCluster(clock, connector("a")), MemoryJournal()
+    cluster.task_fails_after["a"] = 1.5
+    stop, alter, resume = run(cluster, *offset_change(), journal=journal)
+    assert (stop.result, alter.result, resume.result) == (APPLIED, APPLIED, BAD)
+    assert resume.took_effect
+    assert resume.message == (
+        "task 0 is FAILED: java.lang.IllegalStateException: no;"
+        " to put the offsets back: gitops-connect offsets undo back"
+    )
+    assert journal.settled.keys() == {"back"}
+    assert resume.seconds < 5
+
+
+def test_with_no_time_to_run_only_the_connector_is_looked_at(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, connector("a"))
+    cluster.task_fails_after["a"] = 0.0
+    *_, resume = run(cluster, *offset_change(), min_running=0.0)
+    assert resume.result is APPLIED
+    assert clock.seconds < 5
+
+
+def test_only_the_last_step_of_a_connector_is_watched(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, connector("a"), connector("b", STOPPED))
+    outcomes = run(
+        cluster,
+        *(step("a", Action.CONFIGURE, {"k": "v"}), step("a", Action.STOP)),
+        *(step("b", Action.CONFIGURE, {"k": "v"}), step("b", Action.RESUME)),
+    )
+    seconds = [outcome.seconds for outcome in outcomes]
+    assert max(seconds[:3]) < 5 < seconds[3]
+
+
+def test_who_does_not_have_to_run_does_not_wait_for_those_that_have_to(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, *(connector(name, STOPPED) for name in "ab"), connector("c"))
+    told: dict[str, float] = {}
+    outcomes = run(
+        cluster,
+        *(step(name, Action.RESUME) for name in "ab"),
+        *(step("c", Action.PAUSE), step("c", Action.DELETE)),
+        parallelism=1,
+        on_outcome=lambda outcome: told.update({outcome.step.connector: clock.monotonic()}),
+    )
+    assert {outcome.result for outcome in outcomes} == {APPLIED}
+    assert told["c"] < 5 < told["a"] == told["b"] < 12
+
+
+def test_what_failed_before_is_known_from_the_plan(clock: ManualClock) -> None:
+    before = replace(connector("a"), tasks=(TaskStatus(0, FAILED, "w", "java.lang.Boom: old"),))
+    cluster = MemoryCluster(clock, before, delay=6)
+    (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"k": "v"}), before={A: before})
+    assert (outcome.result, outcome.message) == (APPLIED, "")
+
+
+def test_what_failed_before_is_not_known_any_more_after_a_stop(clock: ManualClock) -> None:
+    trace = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
+    before = replace(connector("a"), tasks=(TaskStatus(0, FAILED, "w", trace),))
+    cluster = MemoryCluster(clock, before)
+    cluster.task_fails_after["a"] = 0.0
+    *_, resume = run(cluster, *offset_change(), before={A: before})
+    assert resume.message.startswith("task 0 is FAILED: java.lang.IllegalStateException: no; to put")
+
+
+def test_a_connector_without_tasks_is_told_of_beside_what_was_found_at_its_creation(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock)
+    cluster.stored[A] = stands(a=1)
+    cluster.no_tasks.add("a")
+    (outcome,) = run(cluster, step("a", Action.CREATE))
+    assert outcome.result is APPLIED
+    assert outcome.message.startswith("1 offset of an earlier connector of that name stand")
+    assert "; it runs without tasks: " in outcome.message
+
+
+class TestStopped:
+    """The names that a process has to tell if it is ended at once."""
+
+    @pytest.fixture
+    def stopped(self) -> StoppedConnectors:
+        return StoppedConnectors()
+
+    def test_a_connector_is_among_them_from_its_stop_to_its_resume(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
+        cluster, seen = MemoryCluster(clock, connector("a")), []
+        cluster.on_call = lambda verb, name: seen.append((verb, bool(stopped.now)))
+        run(cluster, *offset_change(), stopped=stopped, on_outcome=lambda one: seen.append((one.result, stopped.now)))
+        assert [verb for verb, known in seen if known is True] == ["stop", "offsets", "alter", "offsets", "resume"]
+        assert stopped.now == frozenset()
+
+    def test_it_is_gone_when_the_resume_is_accepted_and_not_when_it_has_run(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
+        cluster, known = MemoryCluster(clock, connector("a")), []
+        clock.meanwhile = lambda: known.append((cluster.calls[-1][0], bool(stopped.now)))
+        run(cluster, *offset_change(), stopped=stopped)
+        assert ("resume", False) in known
+        assert ("resume", True) not in known
+        assert ("stop", True) in known
+
+    @pytest.mark.parametrize("last", [Action.PAUSE, Action.DELETE])
+    def test_other_ends_of_a_stop_count_too(self, clock: ManualClock, stopped: StoppedConnectors, last: Action) -> None:
+        cluster = MemoryCluster(clock, connector("a"))
+        run(cluster, step("a", Action.STOP), step("a", last), stopped=stopped)
+        assert stopped.now == frozenset()
+
+    def test_one_that_was_created_stopped_is_among_them(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+        cluster, known = MemoryCluster(clock), []
+        cluster.on_call = lambda verb, name: known.append((verb, (LOCAL, A) in stopped.now))
+        create = step("a", Action.CREATE, initial=TargetState.STOPPED)
+        run(cluster, create, step("a", Action.RESUME), stopped=stopped)
+        assert known == [("create", True), ("offsets", True), ("resume", True)]
+        assert stopped.now == frozenset()
+
+    def test_one_that_is_declared_stopped_is_not(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+        known = []
+        cluster = MemoryCluster(clock, connector("a"))
+        cluster.on_call = lambda verb, name: known.append(stopped.now)
+        create = step("b", Action.CREATE, initial=TargetState.STOPPED)
+        run(cluster, step("a", Action.STOP), create, stopped=stopped)
+        assert set(known) == {frozenset()}
+
+    def test_one_whose_stop_was_refused_is_not(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+        cluster = MemoryCluster(clock, connector("a"))
+        cluster.faults["stop", "a"].append(refused())
+        run(cluster, *offset_change(), stopped=stopped)
+        assert stopped.now == frozenset()
+
+    def test_one_that_could_not_be_resumed_stays(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+        cluster = MemoryCluster(clock, connector("a"))
+        cluster.faults["resume", "a"].append(refused())
+        run(cluster, *offset_change(), stopped=stopped)
+        assert stopped.now == {(LOCAL, A)}
+
+    def test_one_whose_resume_had_no_answer_is_gone_once_it_is_seen_to_run(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
+        cluster = MemoryCluster(clock, connector("a"))
+        cluster.faults["resume", "a"].append(Fault(OutcomeUnknown("no answer"), happens=True))
+        outcomes = run(cluster, *offset_change(), stopped=stopped)
+        assert outcomes[-1].result is APPLIED
+        assert stopped.now == frozenset()
+
+
+def test_a_paused_connector_is_not_watched(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, connector("a", PAUSED))
+    (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"k": "v"}))
+    assert outcome.result is APPLIED
+    assert outcome.seconds < 5
+    assert cluster.present[A].state is not RUNNING

@@ -1,0 +1,252 @@
+"""What has to be seen of a connector after its last step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from memory_cluster import connector
+from plans_of_steps import step
+
+from gitops_connect.apply.advice import advice
+from gitops_connect.apply.attempt import Attempt, Ending, Watch
+from gitops_connect.apply.goals import STALE_SECONDS, Progress
+from gitops_connect.apply.wait import Look
+from gitops_connect.apply.working import (
+    TASKS_SECONDS,
+    Watched,
+    failed_parts,
+    judge_working,
+    leaves_running,
+    wanted_working,
+)
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Change, Step
+
+S = WorkerState
+DONE, PENDING, FAILED = Progress.DONE, Progress.PENDING, Progress.FAILED
+TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.poll(Task.java:1)"
+OTHER_TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.start(Task.java:2)"
+RUNS = (Action.CREATE, Action.CONFIGURE, Action.RESUME)
+
+
+def seen(*tasks: WorkerState, state: WorkerState = S.RUNNING, trace: str = TRACE) -> ObservedConnector:
+    statuses = tuple(TaskStatus(number, one, "w", trace if one is S.FAILED else "") for number, one in enumerate(tasks))
+    return replace(connector("a", state, trace=trace if state is S.FAILED else ""), tasks=statuses)
+
+
+def look(number: int, one: ObservedConnector) -> Look:
+    return Look(number, 0.0, {ConnectorName("a"): one})
+
+
+def watched_attempt(action: Action, before: ObservedConnector | None = None) -> Attempt:
+    attempt = Attempt(step("a", action), 0, 30, Watched(5.0, failed_parts(before) if before else {}))
+    attempt.answered(None, 0, 0)
+    return attempt
+
+
+@pytest.mark.parametrize("action", RUNS)
+@pytest.mark.parametrize(
+    ("one", "progress"),
+    [
+        (seen(S.RUNNING), DONE),
+        (seen(S.RUNNING, S.RUNNING), DONE),
+        (seen(), DONE),
+        (seen(S.RUNNING, S.UNASSIGNED), PENDING),
+        (seen(S.RESTARTING), PENDING),
+        (seen(S.PAUSED), PENDING),
+        (seen(S.RUNNING, state=S.UNASSIGNED), PENDING),
+        (seen(S.RUNNING, S.FAILED), FAILED),
+        (seen(state=S.FAILED), FAILED),
+    ],
+)
+def test_all_of_it_has_to_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
+    verdict = judge_working(step("a", action), one, Watched(5.0))
+    assert verdict.progress is progress
+    assert verdict.lasting == 5.0 or progress is not DONE
+    assert verdict.took_effect == (progress is not PENDING)
+
+
+@pytest.mark.parametrize("state", [S.STOPPED, S.PAUSED])
+def test_a_new_config_of_a_connector_that_does_not_run_is_done_at_once(state: WorkerState) -> None:
+    verdict = judge_working(step("a", Action.CONFIGURE), seen(state=state), Watched(5.0))
+    assert (verdict.progress, verdict.lasting) == (DONE, 0)
+
+
+def test_a_short_time_to_run_does_not_shorten_the_one_that_a_restart_may_take() -> None:
+    configure = judge_working(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
+    resume = judge_working(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
+    assert configure.lasting > resume.lasting == 0.01
+
+
+def test_a_short_time_to_run_leaves_the_time_in_which_tasks_are_assigned() -> None:
+    assert judge_working(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
+    assert judge_working(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
+
+
+@pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
+def test_another_config_is_waited_for_whatever_the_tasks_do(action: Action) -> None:
+    one = replace(seen(S.FAILED), config={"k": "old"})
+    assert judge_working(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
+
+
+def test_a_config_without_an_answer_is_not_there_because_its_mask_is() -> None:
+    change = step("a", Action.CONFIGURE, {"p": "new"}, changes=(Change("p", "***", "new", sensitive=True),))
+    one = replace(seen(S.RUNNING), config={"p": "********"})
+    assert judge_working(change, one, Watched(5.0), doubtful=True).progress is PENDING
+    assert judge_working(change, one, Watched(5.0)).progress is DONE
+
+
+def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_counted() -> None:
+    resume = step("a", Action.RESUME)
+    assert judge_working(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
+        "task 1 is FAILED: org.example.Gone: no longer there"
+    )
+    assert judge_working(resume, seen(S.FAILED, S.FAILED, state=S.FAILED), Watched(5.0)).found == (
+        "it is FAILED: org.example.Gone: no longer there (and 2 more of its tasks)"
+    )
+
+
+def test_a_resumed_connector_whose_task_fails_at_once_is_done_for_at_once() -> None:
+    attempt = watched_attempt(Action.RESUME)
+    assert attempt.looked(look(1, seen(S.RUNNING)), 0.2) == Watch()
+    ending = attempt.looked(look(2, seen(S.FAILED)), 1.0)
+    assert ending == Ending(Result.FAILED, "task 0 is FAILED: org.example.Gone: no longer there", took_effect=True)
+
+
+def test_it_succeeds_when_it_has_run_for_long_enough_and_not_before() -> None:
+    attempt = watched_attempt(Action.RESUME)
+    assert attempt.looked(look(1, seen(S.RUNNING)), 1.0) == Watch()
+    assert attempt.looked(look(2, seen(S.RUNNING)), 5.9) == Watch()
+    assert attempt.looked(look(3, seen(S.RUNNING)), 6.0) == Ending(Result.APPLIED)
+
+
+@pytest.mark.parametrize(
+    "between", [seen(S.UNASSIGNED), seen(S.RUNNING, state=S.UNASSIGNED), seen(S.RUNNING, S.RUNNING), seen()]
+)
+def test_a_rebalance_and_another_number_of_tasks_begin_the_time_anew(between: ObservedConnector) -> None:
+    attempt = watched_attempt(Action.RESUME)
+    attempt.looked(look(1, seen(S.RUNNING)), 1.0)
+    attempt.looked(look(2, between), 4.0)
+    assert attempt.looked(look(3, seen(S.RUNNING)), 5.0) == Watch()
+    assert attempt.looked(look(4, seen(S.RUNNING)), 9.9) == Watch()
+    assert attempt.looked(look(5, seen(S.RUNNING)), 10.0) == Ending(Result.APPLIED)
+
+
+def test_the_timeout_bounds_it() -> None:
+    attempt, states, number = watched_attempt(Action.RESUME), (S.RUNNING, S.UNASSIGNED), 0
+    while isinstance(move := attempt.looked(look(number + 1, seen(states[number % 2])), number), Watch):
+        number += 1
+    assert number == 30
+    assert isinstance(move, Ending)
+    assert move.message == "wanted RUNNING, its tasks too, for 5 s, found RUNNING with tasks 0 RUNNING after 30 s"
+
+
+def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() -> None:
+    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
+    moves = {attempt.looked(look(second, seen(S.FAILED)), second) for second in range(1, 30)}
+    assert moves == {Watch()}
+    ending = attempt.looked(look(30, seen(S.FAILED)), 30)
+    assert isinstance(ending, Ending)
+    assert ending.took_effect
+    assert "found as before the change that task 0 is FAILED: org.example.Gone: no longer there" in ending.message
+
+
+def test_a_new_config_that_repairs_a_failed_task_succeeds() -> None:
+    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
+    assert attempt.looked(look(1, seen(S.FAILED)), 4.0) == Watch()
+    assert attempt.looked(look(2, seen(S.RUNNING)), 10.0) == Watch()
+    assert attempt.looked(look(3, seen(S.RUNNING)), 15.0) == Ending(Result.APPLIED)
+
+
+@pytest.mark.parametrize("fresh", [seen(S.FAILED, trace=OTHER_TRACE), seen(S.FAILED, state=S.FAILED)])
+def test_another_failure_than_before_belongs_to_the_new_config(fresh: ObservedConnector) -> None:
+    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
+    assert attempt.looked(look(1, fresh), 1.0) == Watch()
+    ending = attempt.looked(look(2, fresh), 1.0 + STALE_SECONDS)
+    assert isinstance(ending, Ending)
+    assert ending.message.endswith("is FAILED: org.example.Gone: no longer there")
+
+
+def test_the_same_failure_after_something_else_was_seen_belongs_to_the_new_config() -> None:
+    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
+    attempt.looked(look(1, seen(S.RUNNING)), 1.0)
+    assert attempt.looked(look(2, seen(S.FAILED)), 2.0) == Watch()
+    ending = attempt.looked(look(3, seen(S.FAILED)), 2.0 + STALE_SECONDS)
+    assert isinstance(ending, Ending)
+    assert ending.message == "task 0 is FAILED: org.example.Gone: no longer there"
+
+
+def test_an_old_task_that_fails_just_before_its_restart_is_no_failure_of_the_new_config() -> None:
+    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.RUNNING))
+    assert attempt.looked(look(1, seen(S.FAILED)), 0.2) == Watch()
+    assert attempt.looked(look(2, seen(S.RUNNING)), 2.0) == Watch()
+    assert attempt.looked(look(3, seen(S.RUNNING)), 7.0) == Ending(Result.APPLIED)
+
+
+def test_a_resume_does_not_wait_for_a_task_that_it_does_not_restart() -> None:
+    attempt = watched_attempt(Action.RESUME, before=seen(S.FAILED, state=S.PAUSED))
+    assert attempt.looked(look(1, seen(S.FAILED)), 1.0) == Watch()
+    ending = attempt.looked(look(2, seen(S.FAILED)), 1.0 + STALE_SECONDS)
+    assert isinstance(ending, Ending)
+    assert ending.message.endswith("it was so before, and a resume does not restart it")
+
+
+@pytest.mark.parametrize(("kind", "reason"), [(ConnectorType.SOURCE, "nothing to read"), (ConnectorType.SINK, "log")])
+def test_a_connector_without_tasks_is_a_success_with_a_warning(kind: ConnectorType, reason: str) -> None:
+    attempt = watched_attempt(Action.CREATE)
+    attempt.looked(look(1, replace(seen(), type=kind)), 1.0)
+    ending = attempt.looked(look(2, replace(seen(), type=kind)), 6.0)
+    assert isinstance(ending, Ending)
+    assert ending.result is Result.APPLIED
+    assert ending.message.startswith("it runs without tasks: ")
+    assert reason in ending.message
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (step("a", Action.CREATE), True),
+        (step("a", Action.CREATE, initial=TargetState.STOPPED), False),
+        (step("a", Action.CONFIGURE), True),
+        (step("a", Action.RESUME), True),
+        (step("a", Action.STOP), False),
+        (step("a", Action.DELETE), False),
+    ],
+)
+def test_which_steps_leave_a_connector_running(one: Step, expected: bool) -> None:
+    assert leaves_running(one) == expected
+
+
+def test_what_is_wanted_is_said_with_the_time() -> None:
+    assert wanted_working(step("a", Action.CREATE), Watched(2.5)) == (
+        "RUNNING with the config that was sent, its tasks too, for 2.5 s"
+    )
+
+
+def applied(action: Action, change: str = "") -> StepOutcome:
+    name, kind = OperationName(change), OperationKind.ALTER
+    operation = Operation(name, ConnectorName("a"), kind, Digest("d"), Revision("r")) if change else None
+    return StepOutcome(replace(step("a", action), operation=operation), Result.APPLIED)
+
+
+def test_the_advice_names_the_first_offset_change_whose_undo_takes_all_of_them_back() -> None:
+    before = [applied(Action.STOP), applied(Action.ALTER, "first"), applied(Action.RESET, "second")]
+    assert advice(before, step("a", Action.RESUME)) == ("to put the offsets back: gitops-connect offsets undo first")
+
+
+def test_a_name_is_quoted_for_the_shell() -> None:
+    assert advice([applied(Action.ALTER, "a b")], step("a", Action.RESUME)).endswith("undo 'a b'")
+
+
+def test_the_advice_after_a_new_config_is_to_fix_it() -> None:
+    told = advice(
+        [applied(Action.STOP), applied(Action.CONFIGURE), applied(Action.ALTER, "c")], step("a", Action.RESUME)
+    )
+    assert "offsets undo c; fix its config in the repository, where Git has the previous one" in told
+    assert advice([], step("a", Action.CREATE)) == "fix its config in the repository, and apply again"
+    assert advice([applied(Action.PAUSE)], step("a", Action.RESUME)) == ""

@@ -1,0 +1,132 @@
+"""`validate` and the history of offset changes: with a ledger, and on a machine that has none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import MIRROR, Ran, Workplace
+from operation_values import LOCAL, NOON, STOOD
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+
+pytestmark = pytest.mark.slow
+
+DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
+SKIP = OperationName("skip")
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Workplace:
+    """The server of a Debezium connector is renamed after its offsets were changed by `skip`."""
+    place = Workplace(tmp_path, ("http://127.0.0.1:1",))
+    place.commit("shop.yaml", place.document("shop", DEBEZIUM, "", {"topic.prefix": "shopnew"}))
+    place.commit("skip.yaml", change(place, "skip", "shop"))
+    return place
+
+
+def change(at: Workplace, name: str, server: str, offset: str = "{lsn: 5}") -> str:
+    return (
+        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
+        f"  connector: {at.name('shop')}\n  operation: alter\n"
+        f"  offsets:\n    - {{partition: {{server: {server}}}, offset: {offset}}}\n"
+    )
+
+
+def remember(at: Workplace, state: OperationState | None) -> None:
+    """A ledger that has worked on the cluster, and has `skip` in that state; None: it does not know it."""
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
+    if state is not None:
+        kind = OperationKind.ALTER
+        name = ConnectorName(at.name("shop"))
+        ledger.operations.mark(LOCAL, OperationRecord(SKIP, name, kind, state, None, Revision("a" * 40), NOON))
+    ledger.close()
+
+
+def validate(at: Workplace, *options: str) -> Ran:
+    return at.run("validate", "--offline", str(at.repository), *options)
+
+
+@pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.OPEN])
+def test_a_change_that_was_applied_is_not_checked_again(at: Workplace, state: OperationState) -> None:
+    remember(at, state)
+    ran = validate(at)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "no problems in 2 documents\nnot checked again: 1 applied offset change\n"
+    counted = json.loads(validate(at, "-o", "json").out)
+    assert (counted["applied_offset_changes"], counted["notes"], counted["diagnostics"]) == (1, 0, [])
+
+
+@pytest.mark.parametrize("state", [None, OperationState.FAILED])
+def test_a_change_that_is_still_to_be_applied_is_an_error(at: Workplace, state: OperationState | None) -> None:
+    remember(at, state)
+    ran = validate(at)
+    assert ran.code == 4
+    assert 'error: partition.server is "shop", and the connector\'s topic.prefix is "shopnew"' in ran.out
+    assert "[manifest/server]" in ran.out
+
+
+def test_a_change_that_may_have_been_applied_is_a_note(at: Workplace) -> None:
+    remember(at, OperationState.UNKNOWN)
+    ran = validate(at)
+    assert (ran.code, ran.out.count(": note: ")) == (0, 1)
+    assert "ledger adopt" in ran.err
+
+
+def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace) -> None:
+    ran = validate(at)
+    assert ran.code == 0
+    assert 'note: partition.server is "shop", and the connector\'s topic.prefix is "shopnew"' in ran.out
+    assert "hint: if this change was applied before, there is nothing to do; otherwise: nothing would ever" in ran.out
+    assert ran.out.endswith("1 note in 2 documents\n")
+    assert "is not known: there is no ledger" in ran.err
+    assert {one.name for one in at.folder.iterdir()} == {"repository", "in.txt", "gitops-connect.toml"}
+
+
+def test_without_a_ledger_a_note_is_one_in_every_format(at: Workplace) -> None:
+    value = json.loads(validate(at, "-o", "json").out)
+    assert (value["errors"], value["notes"], value["diagnostics"][0]["severity"]) == (0, 1, "note")
+    sarif = json.loads(validate(at, "-o", "sarif").out)
+    assert [one["level"] for one in sarif["runs"][0]["results"]] == ["note"]
+
+
+def test_a_database_that_is_down_is_told_of_and_fails_nothing(at: Workplace) -> None:
+    at.settings(more='[state]\nurl = "sqlite:///gone/state.db"')
+    ran = validate(at)
+    assert (ran.code, "gone" in ran.err) == (0, True)
+    assert not (at.folder / "gone").exists()
+
+
+def test_without_a_ledger_what_is_wrong_in_itself_is_an_error(at: Workplace) -> None:
+    entry = "{partition: {server: shop}, offset: {lsn: 5}}"
+    at.commit("twice.yaml", change(at, "twice", "shop") + f"    - {entry}\n")
+    ran = validate(at)
+    assert (ran.code, "error: lines 8 and 9 have the same partition" in ran.out) == (4, True)
+
+
+def test_the_type_of_an_offset_depends_on_the_class_of_the_connector(at: Workplace) -> None:
+    """The class may have been another one when it was applied."""
+    at.commit("shop.yaml", at.document("shop", MIRROR, "", {"source.cluster.alias": "a"}))
+    ran = validate(at)
+    assert (ran.code, "note: the partition" in ran.out) == (0, True)
+
+
+def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
+    seed = "initialOffsets:\n  offsets: [{partition: {server: shop}, offset: {lsn: 5}}]"
+    at.commit("shop.yaml", at.document("shop", DEBEZIUM, seed, {"topic.prefix": "shopnew"}))
+    at.commit("skip.yaml")
+    assert validate(at).out.count(": note: ") == 1
+    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
+    name = ConnectorName(at.name("shop"))
+    seeded = OperationName(f"initialOffsets/{name}")
+    operation = Operation(seeded, name, OperationKind.SEED, Digest("d"), Revision("a" * 40))
+    ledger.operations.begin(LOCAL, operation, {}, NOON)
+    ledger.operations.settle(LOCAL, seeded, STOOD, "", NOON)
+    ledger.close()
+    ran = validate(at)
+    assert (ran.code, "not checked again: 1 applied offset change" in ran.out) == (0, True)

@@ -1,0 +1,56 @@
+"""Web servers in place of a Git server: pages, endless lists of references, packed answers."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SMART = {"Content-Type": "application/x-git-upload-pack-advertisement"}
+"""The headers of Git's protocol."""
+
+Parts = Callable[[], Iterator[bytes]]
+
+
+@contextmanager
+def web_server(headers: dict[str, str], parts: Parts) -> Iterator[str]:
+    """Answers everything with these headers and parts, until its client is gone."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):
+                for part in parts():
+                    self.wfile.write(part)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
+            """Silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/repository.git"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def pkt(line: bytes) -> bytes:
+    return b"%04x%s" % (len(line) + 4, line)
+
+
+def endless_references() -> Iterator[bytes]:
+    yield pkt(b"# service=git-upload-pack\n") + b"0000"
+    for number in itertools.count():
+        names = (f"{number * 1000 + n:040x} refs/heads/b{number}-{n}\n".encode() for n in range(1000))
+        yield b"".join(map(pkt, names))

@@ -1,0 +1,24 @@
+"""Zeros, packed by hand: 10 GB of them in some hundred KiB, without 10 GB being written first."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+ZSTD_BLOCK = 128 * 1024
+DEFLATE_BLOCK = 64 * 1024 * 1024
+
+
+def gzip_of_zeros(size: int) -> bytes:
+    """One member whose end is missing; the compressed form of each block is the same."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    first = packer.compress(bytes(DEFLATE_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
+    more = packer.compress(bytes(DEFLATE_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return first + more * (size // DEFLATE_BLOCK - 1)
+
+
+def zstd_of_zeros(size: int) -> bytes:
+    """One frame (RFC 8878, section 3.1.1) with a window of 2 MiB, all of whose blocks repeat one byte."""
+    block = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1))[:3] + b"\0"
+    last = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1) | 1)[:3] + b"\0"
+    return b"\x28\xb5\x2f\xfd\x00\x58" + block * (size // ZSTD_BLOCK - 1) + last

@@ -1,0 +1,112 @@
+"""A user's directory with two clusters, one of which is hostile, and its commands as processes with bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MIB = 1024 * 1024
+MEASURED = Path(__file__).with_name("measured.py")
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+SECRETS = {"DB_PIN": "hunter2hunter2", "CONNECT_PASSWORD": "swordfish-41", "STATE_KEY": "k3y-of-the-ledger-0123456789"}
+"""Environment variables that documents and settings name; no value is ever printed."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a command may take: `memory` in MiB, for each of its processes, and `seconds`."""
+
+    memory: int = 256
+    seconds: int = 60
+
+
+BOUNDS = Bounds()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One command: exit code (negative: a signal), peak memory in bytes, and what it wrote."""
+
+    code: int
+    peak: int
+    ended: bool
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+
+@dataclass
+class Place:
+    """Settings, a directory of documents, and further environment variables."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "repository"
+
+    def settings(self, text: str) -> None:
+        (self.folder / "gitops-connect.toml").write_text(text)
+
+    def write(self, file: str, content: str | bytes) -> Path:
+        """Write a file of the repository, whose directories are created."""
+        path = self.repository / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def commit(self) -> None:
+        """Make a Git repository of the directory of documents."""
+        for command in ("init --initial-branch=main", "add --all", "commit --message=all"):
+            subprocess.run(["git", *command.split()], cwd=self.repository, check=True, capture_output=True)
+
+    def run(self, *arguments: str, bounds: Bounds) -> Ran:
+        """Run `gitops-connect`, and hold it to its bounds: no signal, bug, secret, escape sequence; UTF-8."""
+        out, err = self.folder / "out", self.folder / "err"
+        program = [sys.executable, "-m", "gitops_connect.cli.main", *arguments]
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(MEASURED), str(bounds.seconds), str(out), str(err), *program],
+            cwd=self.folder,
+            env={**os.environ, **SECRETS, **self.environment},
+            check=True,
+            capture_output=True,
+        )
+        ran = Ran(**json.loads(done.stdout), out=out.read_text("utf-8"), err=err.read_text("utf-8"))
+        assert not ran.ended, f"not done after {bounds.seconds} s\n{ran.said[-2000:]}"
+        assert ran.code >= 0, f"ended by signal {-ran.code}\n{ran.said[-2000:]}"
+        assert ran.code != 70, ran.said
+        assert ran.peak <= bounds.memory * MIB, f"{ran.peak // MIB} MiB, expected at most {bounds.memory}"
+        assert "\x1b" not in ran.said, "no sequence that drives a terminal, as nothing here is one"
+        for secret in SECRETS.values():
+            assert secret not in ran.said
+        return ran
+
+
+def document(name: str = "orders", spec: str = "", file: str = "/tmp/in.txt", kind: str = SOURCE) -> str:
+    """A connector that the stand-in takes; `spec` are further lines of its spec."""
+    more = "".join(f"  {line}\n" for line in spec.splitlines())
+    return (
+        f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\n"
+        f"spec:\n  class: {kind}\n{more}  config: {{file: {file}, topic: lines}}\n"
+    )
+
+
+def graded(rows: Iterable[Any]) -> list[Any]:
+    """One of a kind for `make test`, the others for `make test-thorough`; each row has an `id`."""
+    first, *others = rows
+    return [
+        pytest.param(first, id=first.id, marks=pytest.mark.slow),
+        *(pytest.param(row, id=row.id, marks=pytest.mark.thorough) for row in others),
+    ]

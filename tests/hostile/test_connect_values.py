@@ -1,0 +1,174 @@
+"""Values of a Connect cluster that cannot be written as UTF-8, have other types, or quote a secret, in every format."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from standin.connect import StandIn
+from standin.raw_answers import ALWAYS
+
+from hostile.place import BOUNDS, SECRETS, SOURCE, Bounds, graded
+from hostile.test_connect_answers import LIST, VALIDATE, place_of
+
+HALF = "\ud800"
+"""Half of a surrogate pair, which JSON can name and UTF-8 cannot write."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A command whose output has what Connect says in it."""
+
+    command: str
+
+    @property
+    def id(self) -> str:
+        return self.command
+
+
+COMMANDS = [
+    Shown(command)
+    for command in (
+        "plan repository -o text",
+        "plan repository -o json",
+        "plan repository -o markdown",
+        "plan repository --out plan.json",
+        "status repository -o table",
+        "status repository -o json",
+        "status repository -o yaml",
+        "validate repository -o text",
+        "validate repository -o json",
+        "validate repository -o sarif",
+        "get connectors -o table",
+        "get connectors -o json",
+        "get connectors -o yaml",
+        "get plugins -o table",
+        "get plugins -o json",
+        "get plugins -o yaml",
+        "describe connector orders --cluster hostile -o table",
+        "describe connector orders --cluster hostile -o json",
+        "describe connector orders --cluster hostile -o yaml",
+        "offsets get orders --cluster hostile -o table",
+        "offsets get orders --cluster hostile -o json",
+        "offsets get orders --cluster hostile -o yaml",
+        "doctor -o json",
+    )
+]
+
+
+def entity(name: str, trace: str, odd: str = "") -> dict[str, Any]:
+    """One connector of the expanded list; `odd` is put into all other strings."""
+    config = {"connector.class": SOURCE + odd, "name": name, f"topic{odd}": f"lines{odd}", "file": "/tmp/in.txt"}
+    connector = {"state": "FAILED", "worker_id": f"w:8083{odd}", "trace": trace}
+    status = {"name": name, "connector": connector, "tasks": [{"id": 0, **connector}], "type": "source"}
+    return {"status": status, "info": {"name": name, "config": config, "tasks": [], "type": "source"}}
+
+
+def verdict(*errors: Any) -> dict[str, Any]:
+    definition = {"name": "topic", "type": "STRING", "required": True}
+    value = {"name": "topic", "value": None, "errors": list(errors)}
+    return {"name": "x", "error_count": len(errors), "configs": [{"definition": definition, "value": value}]}
+
+
+def spoil(worker: StandIn, trace: str, odd: str) -> None:
+    """Answer with this trace, and with `odd` in each string."""
+    listed = {f"{name}{odd}": entity(f"{name}{odd}", trace, odd) for name in ("other", "more")}
+    listed["orders"] = entity("orders", trace, odd)
+    answers = {
+        LIST: listed,
+        "/connectors": list(listed),
+        "/connector-plugins(\\?.*)?": [{"class": f"a.B{odd}", "type": "source", "version": odd}],
+        "/": {"version": f"4.3.1{odd}", "commit": odd, "kafka_cluster_id": odd},
+        "/connectors/orders/offsets": {"offsets": [{"partition": {f"filename{odd}": odd}, "offset": {odd: odd}}]},
+    }
+    for path, body in answers.items():
+        worker.answer("GET", path, 200, body, times=ALWAYS)
+    worker.answer("PUT", VALIDATE, 200, verdict(f"no {odd}", trace), times=ALWAYS)
+
+
+def read_back(output: str, command: str) -> None:
+    """A format for machines can be read by one."""
+    if command.endswith(("json", "sarif")) and "--out" not in command:
+        json.loads(output)
+    elif command.endswith("yaml"):
+        yaml.safe_load(output)
+
+
+@pytest.mark.parametrize("row", graded(COMMANDS))
+def test_half_a_surrogate_pair_in_every_string(row: Shown, tmp_path: Path) -> None:
+    with StandIn() as hostile, StandIn() as fine:
+        place = place_of(tmp_path, hostile, fine)
+        spoil(hostile, f"java.lang.Error: {HALF}", HALF)
+        ran = place.run(*row.command.split(), bounds=BOUNDS)
+    assert "\ufffd" in ran.said or "\\ufffd" in ran.said or row.command == "doctor -o json"
+    read_back(ran.out, row.command)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A validation answer."""
+
+    id: str
+    body: Any
+    bounds: Bounds = BOUNDS
+
+
+VERDICTS = [
+    Verdict("a config of the wrong type", {"configs": [5]}),
+    Verdict("a number", 5),
+    Verdict("a string as configs", {"configs": "many"}),
+    Verdict("a string as value", {"configs": [{"definition": {"name": "a"}, "value": "b"}]}),
+    Verdict("an object as errors", {"configs": [{"value": {"name": "a", "errors": {"b": 1}}}]}),
+    Verdict("a list as definition", {"configs": [{"value": {}, "definition": [1]}]}),
+]
+
+
+@pytest.mark.parametrize("row", graded(VERDICTS))
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_a_validation_of_wrong_types(row: Verdict, command: str, tmp_path: Path) -> None:
+    with StandIn() as hostile, StandIn() as fine:
+        place = place_of(tmp_path, hostile, fine)
+        hostile.answer("PUT", VALIDATE, 200, row.body, times=ALWAYS)
+        ran = place.run(command, "repository", bounds=BOUNDS)
+        assert fine.count("PUT", VALIDATE) == 1, "the other cluster is asked"
+    assert "not an answer of Kafka Connect" in ran.said
+
+
+ODD_VALUES = [
+    Verdict("errors that are no strings", verdict(5, None, ["a"], {"b": 1}, 10**400)),
+    Verdict("an error with control characters", verdict("\x1b]0;title\x07 \x00 \r\n \u202e")),
+    Verdict("100,000 errors", verdict(*(f"error {number}" for number in range(100_000))), Bounds(512)),
+    Verdict("an error of 10 MB", verdict("x" * 10**7)),
+]
+
+
+@pytest.mark.parametrize("row", graded(ODD_VALUES))
+@pytest.mark.parametrize("output", ["text", "json", "sarif"])
+def test_odd_errors_of_a_validation(row: Verdict, output: str, tmp_path: Path) -> None:
+    with StandIn() as hostile, StandIn() as fine:
+        place = place_of(tmp_path, hostile, fine)
+        hostile.answer("PUT", VALIDATE, 200, row.body, times=ALWAYS)
+        ran = place.run("validate", "repository", "-o", output, bounds=row.bounds)
+    assert ran.code == 4
+    read_back(ran.out, output)
+
+
+@pytest.mark.parametrize("row", graded([one for one in COMMANDS if not one.command.startswith(("get p", "offsets"))]))
+def test_a_trace_that_quotes_a_secret(row: Shown, tmp_path: Path) -> None:
+    """Its key, `pin`, says nothing; the document and the plugin do. `Place.run` looks for the value in the output."""
+    pin = SECRETS["DB_PIN"]
+    with StandIn() as hostile, StandIn() as fine:
+        place = place_of(tmp_path, hostile, fine)
+        failed = entity("orders", f"java.lang.Error: the pin {pin} is wrong\nCaused by: jdbc:x?password={pin}")
+        failed["info"]["config"]["pin"] = pin
+        hostile.answer("GET", LIST, 200, {"orders": failed}, times=ALWAYS)
+        definitions = [{"name": "pin", "type": "PASSWORD"}]
+        hostile.answer("GET", "/connector-plugins/.*/config", 200, definitions, times=ALWAYS)
+        ran = place.run(*row.command.split(), bounds=BOUNDS)
+        saved = tmp_path / "plan.json"
+        assert not saved.exists() or pin not in saved.read_text()
+    assert "***" in ran.said or row.command.startswith(("validate", "get", "doctor"))

@@ -1,0 +1,355 @@
+"""Generated inputs for every reader of what others write: each returns a value, or raises the errors it documents.
+
+`make check` tries a few, `make test-thorough` many. An input that once failed is kept as an `@example`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from gitops_connect.checks import own_schemas
+from gitops_connect.connect import wire
+from gitops_connect.connect.decoding import decode
+from gitops_connect.desired import manifests
+from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.desired.yaml import parse
+from gitops_connect.errors import UsageError
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.entries import Entry
+from gitops_connect.report.printable import one_line
+from gitops_connect.settings.load import load_settings
+from hostile.place import document
+
+_DOCUMENT = document() + (
+    "---\n# next\napiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: 2026-11-21-skip}\nspec:\n"
+    "  connector: orders\n  operation: alter\n  offsets:\n  - &a {partition: {filename: /a}, offset: {position: 1}}\n"
+    "  - {<<: *a, offset: {position: 1e3}}\n  acknowledge: [rewind]\n  reason: |\n    a text\n    of lines\n"
+)
+_ENTRIES = [
+    {"partition": {"filename": "/a"}, "offset": {"position": 1}},
+    {"partition": {"kafka_topic": "ü", "kafka_partition": 0}, "offset": None},
+]
+_MANIFESTS: Mapping[str, str] = {
+    "a.json": json.dumps({"offsets": _ENTRIES}, indent=1),
+    "b.json": json.dumps(_ENTRIES),
+    "a.jsonl": "\n".join(map(json.dumps, _ENTRIES)),
+    "a.yaml": "offsets:\n- partition: {filename: /a}\n  offset: {position: 1}\n- {partition: {b: 1}, offset: ~}\n",
+    "a.csv": "partition.filename,offset.position\n/a,1\n'/b',\n",
+}
+_PACKED = ("a.json.gz", "a.jsonl.zst", "a.yaml.gz", "a.csv.zst")
+_TOML = (
+    '[repository]\nurl = "https://h/r.git"\ninterval = "60s"\npassword = {env = "T"}\n[state]\nurl = "sqlite:///a.db"\n'
+    '[clusters.local]\nurl = ["http://h:8083"]\nprune = true\ntimeout = "1m"\nheaders = {X-A = "b"}\n'
+    'worker_heap = "2g"\n'
+    "[clusters.local.max_skip]\nrecords = 10\n[secrets]\nenv = ['A*']\nfiles = ['/s']\n[daemon]\njitter = 0.5\n"
+)
+_PIECES = (
+    *"[]{}:,-&*!|>%@`'\"#?~ \n\t\r\0\\",
+    "\ufeff",
+    "\u2028",
+    "\x85",
+    "\x1b[31m",
+    "\U0001f600",
+    "---\n",
+    "...\n",
+    "<<: *a",
+    "&a ",
+    "*a",
+    "!!binary ",
+    "9" * 350,
+    "1e999",
+    ".inf",
+    "NaN",
+    "0x1",
+    "2026-11-21",
+    "\\ud800",
+    "\\u0000",
+    "[" * 200,
+    '{"a":' * 200,
+    "apiVersion: gitops-connect/v1\n",
+    "= ",
+    "[[",
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, text: str) -> str:
+    """A valid text with some parts replaced by others of its own, by what has a meaning, or by any characters."""
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = draw(st.integers(start, min(len(text), start + 40)))
+        copied = draw(st.integers(0, len(text)))
+        replacement = draw(
+            st.just("") | st.sampled_from(_PIECES) | st.text(max_size=4) | st.just(text[copied : copied + 30])
+        )
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+class Content:
+    """A revision with one file."""
+
+    def __init__(self, content: bytes) -> None:
+        self.entries = (Entry("clusters/local/a.yaml", "0", len(content)),)
+        self.diagnostics = Diagnostics()
+        self.complete = True
+        self._content = content
+
+    def blobs(self, entries: Any, at_most: int | None = None) -> Any:
+        return (Blob(entry.path, entry.blob_id, self._content[:at_most]) for entry in entries)
+
+
+def read_documents(content: bytes) -> None:
+    """What is reported can be printed, and names a place in the file, or the line after its end."""
+    file = parse(Blob("a.yaml", "0", content))
+    lines = content.count(b"\n") + content.count(b"\r") + content.count(b"\x85") + content.count(b"\x80") + 2
+    for problem in file.diagnostics:
+        one_line(problem.summary).encode()
+        assert 1 <= problem.location.line <= lines
+        assert problem.location.column >= 1
+    for found in (*file.documents, *file.broken):
+        json.dumps(found.value, ensure_ascii=False).encode()
+    load(Content(content), ParseCache())
+
+
+@given(st.binary(max_size=300))
+@example(b"\xef\xbb\xbf\xef\xbb\xbf")
+@example(b"a: " + b"9" * 5000)
+@example(b'a: "\\ud800"')
+@example(b"? [a]\n: b\n")
+@example(b"{")
+def test_bytes_as_documents(content: bytes) -> None:
+    read_documents(content)
+
+
+@given(mutated(_DOCUMENT))
+@example(_DOCUMENT.replace("1e3", "9" * 350))
+@example(_DOCUMENT.replace("1e3", "-" + "9" * 5000 + ".5"))
+@example(_DOCUMENT.replace("1e3", "!!int x"))
+@example(_DOCUMENT.replace("1e3", "!!timestamp 2026-13-41"))
+def test_mutated_documents(text: str) -> None:
+    read_documents(encoded(text))
+
+
+def read_manifest(name: str, content: bytes) -> None:
+    found = manifests.parse(Blob(name, "0", content))
+    assert found.entries or found.faults
+    for fault in found.faults:
+        one_line(fault.found).encode()
+        assert fault.location.line >= 1
+        assert fault.location.column >= 1
+    for entry in found.entries:
+        assert entry.location.line >= 1
+
+
+@given(st.binary(max_size=300), st.sampled_from([*_MANIFESTS, *_PACKED]))
+@example(b"9" * 5000, "a.json")
+@example(b"9" * 5000, "a.yaml")
+@example(b'[{"a": ' + b"9" * 350 + b".5}]", "a.json")
+@example(b"partition.a\n" + b"9" * 5000, "a.csv")
+@example(b'"' * 200_000, "a.csv")
+def test_bytes_as_manifests(content: bytes, name: str) -> None:
+    read_manifest(name, content)
+
+
+@pytest.mark.parametrize("name", _MANIFESTS)
+@given(st.data())
+def test_mutated_manifests(name: str, data: st.DataObject) -> None:
+    read_manifest(name, encoded(data.draw(mutated(_MANIFESTS[name]))))
+
+
+@given(st.sampled_from(_PACKED), st.data())
+def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
+    """Bytes of the compressed form are changed, taken away or repeated."""
+    pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else zstandard.compress
+    content = pack(_MANIFESTS[name.rpartition(".")[0]].encode())
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, len(content)))
+    read_manifest(name, content[:start] + data.draw(st.binary(max_size=8)) + content[end:])
+
+
+_TEXTS = st.text(max_size=6) | st.sampled_from(
+    [
+        *("name", "version", "status", "info", "connector", "config", "tasks", "state", "id", "type", "trace", "class"),
+        *(
+            "configs",
+            "value",
+            "definition",
+            "errors",
+            "offsets",
+            "partition",
+            "offset",
+            "message",
+            "RUNNING",
+            "PASSWORD",
+        ),
+        *("\ud800", "\x1b[31m", "9" * 400, "4.3.1"),
+    ]
+)
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS | st.just(10**400)
+
+
+def nested(leaves: st.SearchStrategy[Any], keys: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    """JSON of up to three levels."""
+    value = leaves
+    for _ in range(3):
+        value = leaves | st.lists(value, max_size=3) | st.dictionaries(keys, value, max_size=4)
+    return value
+
+
+_JSON = nested(_SCALARS, _TEXTS)
+_ENTITIES: Mapping[str, Any] = {
+    "info": {"version": "4.3.1", "commit": "a", "kafka_cluster_id": "b"},
+    "names": ["orders"],
+    "connectors": {
+        "orders": {
+            "status": {
+                "connector": {"state": "FAILED", "worker_id": "w", "trace": "t"},
+                "tasks": [{"id": 0, "state": "RUNNING", "worker_id": "w"}],
+                "type": "source",
+            },
+            "info": {"config": {"name": "orders", "connector.class": "a.B"}},
+        }
+    },
+    "config": {"name": "orders", "topic": None},
+    "plugins": [{"class": "a.B", "type": "source", "version": "1"}],
+    "verdict": {
+        "configs": [{"definition": {"name": "a", "type": "PASSWORD"}, "value": {"name": "a", "errors": ["e"]}}]
+    },
+    "sensitive": [{"name": "a", "type": "PASSWORD"}],
+    "offsets": {"offsets": [{"partition": {"a": 1}, "offset": {"b": 2.5}}, {"partition": {}, "offset": None}]},
+    "warning": {"message": "The offsets for this connector have been altered successfully"},
+}
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {name: getattr(wire, f"parse_{name}") for name in _ENTITIES}
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, value: Any) -> Any:
+    """The entity with one value, at any depth, replaced by any JSON."""
+    if isinstance(value, dict) and value and draw(st.integers(0, 4)):
+        key = draw(st.sampled_from(sorted(value)))
+        return {**value, key: draw(spoiled(value[key]))}
+    if isinstance(value, list) and value and draw(st.integers(0, 4)):
+        return [*value[:-1], draw(spoiled(value[-1]))]
+    return draw(_JSON)
+
+
+def read_wire(name: str, body: bytes) -> None:
+    """What is read can be written as UTF-8: whatever is printed of it."""
+    try:
+        value = decode(body)
+    except ValueError:
+        return
+    try:
+        repr(_PARSERS[name](value)).encode()
+    except wire.Unreadable as error:
+        str(error).encode()
+
+
+@pytest.mark.parametrize("name", _ENTITIES)
+@given(st.data())
+def test_answers_of_connect(name: str, data: st.DataObject) -> None:
+    read_wire(name, json.dumps(data.draw(spoiled(_ENTITIES[name]))).encode())
+
+
+@pytest.mark.parametrize("name", _ENTITIES)
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"1e999", b"NaN", b"\xff", b'"\\ud800"']
+)
+def test_answers_that_once_failed(name: str, body: bytes) -> None:
+    read_wire(name, body)
+    read_wire(name, json.dumps(_ENTITIES[name]).encode().replace(b'"a"', body[:40]))
+
+
+@given(st.lists(st.binary(max_size=40), max_size=5) | st.data())
+def test_offsets_as_they_come(content: Any) -> None:
+    """Cut anywhere into the parts in which they arrive."""
+    if not isinstance(content, list):
+        body = encoded(content.draw(mutated(json.dumps(_ENTITIES["offsets"]))))
+        cuts = sorted(content.draw(st.lists(st.integers(0, len(body)), max_size=4)))
+        content = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+    try:
+        for line in wire.offset_lines(content):
+            assert "\n" not in line
+    except wire.Unreadable as error:
+        str(error).encode("utf-8", "backslashreplace")
+
+
+@given(mutated(_TOML) | st.text(max_size=200))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(f"a = {'[' * 100_000}")
+@example(f"a = {'9' * 5000}")
+@example(f"[clusters.local]\nurl = 'http://h'\nparallelism = {'9' * 400}")
+@example("[clusters.local]\nurl = 'http://h'\ntimeout = nan")
+@example("[clusters.local]\nurl = [2026-11-21]")
+def test_settings(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "gitops-connect.toml"
+    file.write_bytes(encoded(text))
+    try:
+        load_settings(file, {})
+    except UsageError as error:
+        str(error).encode("utf-8", "backslashreplace")
+
+
+_NAMES = (
+    "REPOSITORY__URL",
+    "STATE__KEY__FILE",
+    "CLUSTERS__A__URL",
+    "CLUSTERS__A__TIMEOUT",
+    "CLUSTERS____URL",
+    "__A",
+    "A__",
+)
+
+
+@given(st.dictionaries(st.sampled_from(_NAMES), st.text(max_size=20) | st.just("9" * 400), max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_settings_by_environment(tmp_path: Path, values: dict[str, str]) -> None:
+    file = tmp_path / "gitops-connect.toml"
+    file.touch()
+    try:
+        load_settings(file, {f"GITOPS_CONNECT_{name}": value for name, value in values.items()})
+    except UsageError as error:
+        str(error).encode("utf-8", "backslashreplace")
+
+
+_KEYWORDS = st.sampled_from(
+    [
+        "type",
+        "properties",
+        "patternProperties",
+        "pattern",
+        "$ref",
+        "$defs",
+        "allOf",
+        "enum",
+        "required",
+        "x-unit",
+        "$id",
+    ]
+)
+_SCHEMAS = nested(
+    _SCALARS | st.sampled_from(["#", "#/$defs/a", "(a+)+$", "(?=a)", "object", "integer"]), _KEYWORDS | _TEXTS
+)
+
+
+@given(st.dictionaries(_KEYWORDS, _SCHEMAS, max_size=4))
+def test_offset_schemas(schema: dict[str, Any]) -> None:
+    found = own_schemas.load([("offset-schemas/a.B.schema.json", json.dumps(schema).encode())])
+    assert len(found.schemas) + len(found.diagnostics.items) >= 1
+    for problem in found.diagnostics:
+        one_line(problem.summary).encode()

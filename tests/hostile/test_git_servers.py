@@ -1,0 +1,98 @@
+"""Repositories behind [repository] url that send without end, or are no Git server: a named error, and bounded git."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from git_web_servers import SMART, Parts, endless_references, web_server
+
+from hostile.packed import gzip_of_zeros
+from hostile.place import Bounds, Place, graded
+
+GIT_BOUNDS = Bounds(512, 90)
+LEVELS = 10
+COMMANDS = ("plan", "validate", "doctor")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Serves a URL, and a part of what every command says of it."""
+
+    id: str
+    serve: Callable[[Path], AbstractContextManager[str]]
+    says: str
+    bounds: Bounds = GIT_BOUNDS
+
+
+def web(headers: dict[str, str], parts: Parts) -> Callable[[Path], AbstractContextManager[str]]:
+    return lambda _: web_server(headers, parts)
+
+
+@contextmanager
+def local(folder: Path, make: Callable[[Path], str]) -> Iterator[str]:
+    """A repository whose branch main is the tree that `make` creates in it."""
+    repository = folder / "upstream.git"
+    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
+    commit = git(repository, "commit-tree", make(repository), "-m", "hostile")
+    git(repository, "update-ref", "refs/heads/main", commit)
+    yield str(repository)
+
+
+def git(folder: Path, *arguments: str, stdin: str = "") -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True, input=stdin)
+    return done.stdout.strip()
+
+
+def tree_of(leaf: str, repository: Path) -> str:
+    """Ten trees in each tree: 10^10 directories in a dozen objects."""
+    blob = git(repository, "hash-object", "-w", "--stdin", stdin="x")
+    tree = git(repository, "mktree", stdin=leaf.format(blob))
+    for _ in range(LEVELS):
+        tree = git(repository, "mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)))
+    return tree
+
+
+def tree_in_depth(repository: Path) -> str:
+    """5,000 directories in one another."""
+    tree = git(repository, "mktree")
+    for _ in range(5000):
+        tree = git(repository, "mktree", stdin=f"040000 tree {tree}\td\n")
+    return tree
+
+
+NO_GIT_SERVER = "no Git server"
+MEMORY = "[repository] git_memory"
+TOO_MANY = "more than 100,000 files and directories"
+HTML = {"Content-Type": "text/html"}
+
+ROWS = [
+    Row("a page of HTML", web(HTML, lambda: iter([b"<html>welcome</html>"])), NO_GIT_SERVER),
+    Row("an empty page", web(HTML, lambda: iter([b""])), NO_GIT_SERVER),
+    Row("endless references", web(SMART, endless_references), MEMORY),
+    Row("gzip bomb", web({**SMART, "Content-Encoding": "gzip"}, lambda: iter([gzip_of_zeros(4 * 1024**3)])), MEMORY),
+    Row("endless garbage", web(SMART, lambda: itertools.repeat(b"garbage" * 9000)), "repository"),
+    Row("an endless page", web(HTML, lambda: itertools.repeat(b"<p>" * 20_000)), "repository"),
+    Row("10^10 directories", partial(local, make=partial(tree_of, "")), TOO_MANY),
+    Row("10^10 files", partial(local, make=partial(tree_of, "100644 blob {}\tx.yaml\n")), TOO_MANY),
+]
+
+
+@pytest.mark.parametrize("row", graded(ROWS))
+def test_a_git_server(row: Row, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with row.serve(tmp_path) as url:
+        place.settings(
+            f'[repository]\nurl = "{url}"\ntimeout = "30s"\ngit_memory = "256m"\n'
+            '[clusters.local]\nurl = "http://127.0.0.1:1"\ntimeout = "1s"\n'
+        )
+        for command in COMMANDS:
+            ran = place.run(command, bounds=row.bounds)
+            assert row.says in ran.said
+            assert ran.code == 1

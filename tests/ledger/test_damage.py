@@ -1,0 +1,81 @@
+"""A ledger whose rows somebody edited: named when it is opened, and nothing is done."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import connect
+from typing import Any
+
+import pytest
+from edited_ledger import NAME, edit, fill
+from operation_values import LOCAL, STOOD
+
+from gitops_connect.errors import LedgerUnusable
+from gitops_connect.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A ledger with a row in every table."""
+    fill(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("ownership", "origin", "stolen"),
+        ("ownership", "on_delete", ""),
+        ("ownership", "since", "yesterday"),
+        ("ownership", "since", "2026-13-41T12:00:00.000000Z"),
+        ("ownership", "applied", "[" * 100_000),
+        ("ownership", "applied", "[]"),
+        ("ownership", "applied", '{"a": 1}'),
+        ("ownership", "revision", b"r1"),
+        ("operations", "kind", "explode"),
+        ("operations", "state", "OPEN"),
+        ("operations", "since", "2026-11-21 12:00:00"),
+        ("operations", "failures", "many"),
+        ("operations", "final", "perhaps"),
+        ("operations", "acknowledged", '["everything"]'),
+        ("operations", "acknowledged", "[[]]"),
+        ("operations", "snapshot", "text"),
+        ("operations", "entries", "x"),
+        ("operation_pieces", "part", "after"),
+        ("operation_pieces", "content", "text"),
+        ("revisions", "at", "2026-11-21T12:00:00+00:00"),
+        ("leases", "expires", "1795262400"),
+        ("leases", "pid", "init"),
+        ("leases", "process_started", "x"),
+    ],
+)
+def test_the_table_the_row_and_the_column_are_named(filled: Path, table: str, column: str, value: Any) -> None:
+    edit(filled, table, column, value)
+    with pytest.raises(LedgerUnusable, match=f"is damaged: table {table}, row '.+', column {column}: found .*backup"):
+        Ledger.open("sqlite:///state.db", filled, None)
+
+
+def test_a_version_that_is_no_number_is_damage(filled: Path) -> None:
+    with closing(connect(filled / "state.db")) as database, database:
+        database.execute("UPDATE ledger_properties SET value = 'new' WHERE name = 'schema_version'")
+    with pytest.raises(LedgerUnusable, match="is damaged: table ledger_properties, row schema_version"):
+        Ledger.open("sqlite:///state.db", filled, None)
+
+
+def test_what_is_as_it_was_written_is_opened(filled: Path) -> None:
+    ledger = Ledger.open("sqlite:///state.db", filled, None)
+    assert ledger.operations.snapshot(LOCAL, NAME) == STOOD
+
+
+@pytest.mark.parametrize("packed", [b"", b"no zlib", bytes.fromhex("789c8b8e05000089008a"), "other"])
+def test_a_snapshot_that_is_not_what_was_saved_is_never_given_out(filled: Path, packed: bytes | str) -> None:
+    """`offsets undo` writes its document from it."""
+    if packed == "other":
+        with closing(connect(filled / "state.db")) as database, database:
+            database.execute("UPDATE operations SET snapshot = declared")
+    else:
+        edit(filled, "operations", "snapshot", packed)
+    ledger = Ledger.open("sqlite:///state.db", filled, None)
+    with pytest.raises(LedgerUnusable, match="the offsets of skip on local cannot be read; put back a backup"):
+        ledger.operations.snapshot(LOCAL, NAME)

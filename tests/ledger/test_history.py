@@ -1,0 +1,75 @@
+"""What was applied is read from a ledger without a trace, wherever it can be read."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from operation_values import LOCAL, NOON, SKIP, STOOD
+
+from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.history import read_history
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.history import Past
+from gitops_connect.model.names import ClusterName, OperationName, Revision
+
+URL = "sqlite:///state.db"
+OTHER = ClusterName("other")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Ledger:
+    """A ledger that has applied one change to one of two clusters."""
+    ledger = Ledger.open(URL, tmp_path, b"a key that nobody can guess")
+    ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
+    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    return ledger
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in folder.iterdir()}
+
+
+def test_what_was_applied_is_known_without_the_key_and_nothing_is_written(kept: Ledger, tmp_path: Path) -> None:
+    before = files(tmp_path)
+    history = read_history(URL, tmp_path, [LOCAL])[LOCAL]
+    assert history.past(SKIP.name) is Past.DONE
+    assert history.past(OperationName("new")) is Past.PENDING
+    assert files(tmp_path) == before
+
+
+def test_of_a_cluster_that_it_has_never_worked_on_it_knows_nothing(kept: Ledger, tmp_path: Path) -> None:
+    assert read_history(URL, tmp_path, [OTHER])[OTHER].past(SKIP.name) is Past.UNKNOWN
+
+
+def test_a_ledger_that_is_missing_is_not_created(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnusable, match=r"there is no ledger .*state\.db"):
+        read_history(URL, tmp_path, [LOCAL])
+    assert not files(tmp_path)
+
+
+def test_an_empty_database_is_left_empty(tmp_path: Path) -> None:
+    (tmp_path / "state.db").touch()
+    with pytest.raises(LedgerUnusable, match="holds no ledger yet"):
+        read_history(URL, tmp_path, [LOCAL])
+    assert files(tmp_path) == {"state.db": b""}
+
+
+def test_a_ledger_of_an_older_version_is_not_upgraded(kept: Ledger, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as connection, connection:
+        connection.execute("UPDATE ledger_properties SET value = '2' WHERE name = 'schema_version'")
+    before = files(tmp_path)
+    with pytest.raises(LedgerUnusable, match="written by an older version"):
+        read_history(URL, tmp_path, [LOCAL])
+    assert files(tmp_path) == before
+
+
+def test_a_damaged_ledger_and_a_url_that_is_none_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_bytes(b"no database " * 100)
+    with pytest.raises(LedgerUnusable, match="is damaged"):
+        read_history(URL, tmp_path, [LOCAL])
+    with pytest.raises(UsageError):
+        read_history("nonsense", tmp_path, [LOCAL])

@@ -1,0 +1,100 @@
+"""A ledger in PostgreSQL: what bounds the wait for a server, and the same ledger over a real one."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from live.databases import Server, start_postgres
+from manual_clock import ManualClock
+from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets
+from sqlalchemy import text
+
+from gitops_connect.errors import LedgerBusy, LedgerUnusable
+from gitops_connect.ledger.archive import read_archive, write_archive
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import Revision
+from gitops_connect.model.operations import OperationState
+
+KEY = b"k" * 32
+PASSWORD = "correct-horse-battery"
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of a server that accepts connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize("limit", ["?connect_timeout=1", pytest.param("", marks=pytest.mark.slow)])
+def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(
+    silent: int, tmp_path: Path, limit: str
+) -> None:
+    url = f"postgresql+psycopg://reconciler:{PASSWORD}@127.0.0.1:{silent}/ledger{limit}"
+    with (
+        closing(Database(url, tmp_path)) as database,
+        pytest.raises(
+            LedgerUnusable, match=r"ledger postgresql\+psycopg://reconciler:\*\*\*@127.0.0.1:\d+/ledger "
+        ) as told,
+        database.read(),
+    ):
+        pass
+    assert "timeout" in str(told.value)
+    assert PASSWORD not in str(told.value)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Server]:
+    server = start_postgres()
+    yield server
+    server.remove()
+
+
+def url_of(server: Server, name: str, more: str = "") -> str:
+    """The URL of a new database of that name."""
+    server.sql(f"CREATE DATABASE {name}")
+    return f"postgresql+psycopg://postgres@127.0.0.1:{server.port}/{name}{more}"
+
+
+@pytest.mark.thorough
+def test_a_statement_that_takes_too_long_is_given_up(postgres: Server, tmp_path: Path) -> None:
+    url = url_of(postgres, "slow", "?options=-c%20statement_timeout%3D100")
+    with closing(Database(url, tmp_path)) as database:
+        with pytest.raises(LedgerUnusable, match="statement timeout"), database.read() as connection:
+            connection.execute(text("SELECT pg_sleep(60)"))
+        with database.read() as connection:
+            assert connection.execute(text("SELECT 1")).scalar() == 1
+
+
+@pytest.mark.thorough
+def test_every_statement_has_a_limit_unless_the_url_sets_another(postgres: Server, tmp_path: Path) -> None:
+    with closing(Database(url_of(postgres, "limits"), tmp_path)) as database, database.read() as connection:
+        assert connection.execute(text("SHOW statement_timeout")).scalar() == "1min"
+
+
+@pytest.mark.thorough
+def test_a_ledger_in_postgresql_does_all_that_one_in_sqlite_does(postgres: Server, tmp_path: Path) -> None:
+    clock = ManualClock()
+    with (
+        closing(Ledger.open(url_of(postgres, "kept"), tmp_path, KEY)) as ledger,
+        closing(Ledger.open(url_of(postgres, "restored"), tmp_path, KEY)) as other,
+    ):
+        ledger.record_applied(LOCAL, Revision("a" * 40), NOON, "2 steps")
+        with ledger.lease(LOCAL, clock) as lease:
+            with pytest.raises(LedgerBusy), ledger.lease(LOCAL, clock):
+                pass
+            operations = ledger.operations.under(lease)
+            operations.begin(LOCAL, SKIP, STOOD, NOON)
+            operations.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
+        records = ledger.operations.records(LOCAL)
+        assert records["skip"].state is OperationState.SETTLED
+        archive = read_archive(write_archive(ledger.export()), "ledger.json")
+        other.restore(archive, LATER)
+        assert other.operations.records(LOCAL) == records
+        assert other.operations.snapshot(LOCAL, SKIP.name) == STOOD
+        assert other.revisions(LOCAL) == ledger.revisions(LOCAL)

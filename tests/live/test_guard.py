@@ -1,0 +1,61 @@
+"""No server of the tests outlives them, however they end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+GUARD = Path(__file__).with_name("guard.py")
+SERVER = "import os, pathlib, time; pathlib.Path('../pid').write_text(str(os.getpid())); time.sleep(600)"
+"""It stands in for a database server: a process that ends by a signal only."""
+HOLDER = """
+import subprocess, sys, time
+subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)
+time.sleep(600)
+"""
+DEADLINE = 30.0
+
+pytestmark = pytest.mark.slow
+
+
+def await_pid(file: Path) -> int:
+    until = time.monotonic() + DEADLINE
+    while not (file.exists() and file.read_text()):
+        assert time.monotonic() < until, "the server was not started"
+        time.sleep(0.02)
+    return int(file.read_text())
+
+
+def await_gone(folder: Path, server: int) -> None:
+    until = time.monotonic() + DEADLINE
+    while psutil.pid_exists(server) or folder.exists():
+        assert time.monotonic() < until, f"left behind: {folder} or the process {server}"
+        time.sleep(0.02)
+
+
+def test_a_holder_that_is_killed_leaves_neither_server_nor_data(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    guard = [sys.executable, str(GUARD), "", str(folder), sys.executable, "-c", SERVER]
+    with subprocess.Popen([sys.executable, "-c", HOLDER, *guard]) as holder:
+        server = await_pid(tmp_path / "pid")
+        holder.kill()
+    await_gone(folder, server)
+
+
+def test_a_server_that_is_stopped_keeps_its_data(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    command = [sys.executable, str(GUARD), "", str(folder), sys.executable, "-c", SERVER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as guard:
+        server = await_pid(tmp_path / "pid")
+        guard.send_signal(signal.SIGTERM)
+        guard.wait(DEADLINE)
+    assert not psutil.pid_exists(server)
+    assert folder.exists()

@@ -1,0 +1,67 @@
+"""Debezium for MariaDB as its users change its offsets."""
+
+from __future__ import annotations
+
+import pytest
+
+from live.sources import MariaDbSource
+
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+
+
+def test_rows_are_read_again_if_the_binlog_has_them(stock: MariaDbSource) -> None:
+    stock.run()
+    first, *_ = stock.insert_each(4, 5, 6)
+    stock.move("back", first, "acknowledge: [rewind]")
+    planned = stock.place.run("plan")
+    assert planned.code == 0, planned
+    assert "1 rewind" in planned.out
+    stock.place.apply()
+    stock.await_ids(1, 2, 3, 4, 5, 6, 5, 6)
+    assert stock.tasks() == ["RUNNING"]
+
+
+def test_a_reset_reads_the_whole_table_again(stock: MariaDbSource) -> None:
+    stock.run()
+    stock.insert_each(4)
+    stock.place.commit("c.yaml", stock.change("anew", "operation: reset\nacknowledge: [reset]"))
+    stock.place.apply()
+    stock.await_ids(1, 2, 3, 4, 1, 2, 3, 4)
+
+
+def test_a_binlog_that_does_not_exist_fails_is_reported_and_undone(stock: MariaDbSource) -> None:
+    stock.run()
+    stock.insert_each(4)
+    stock.move("wrong", {"file": "binlog.000999", "pos": 4}, "acknowledge: [rewind, skip, external]")
+    failed = stock.place.run("apply", "--yes")
+    assert failed.code == 1, failed
+    assert "gitops-connect offsets undo wrong" in failed.out + failed.err
+    assert "no longer available on the server" in failed.out + failed.err
+    assert stock.tasks() == ["FAILED"]
+    assert stock.undo("wrong").code == 0
+    stock.insert()
+    stock.await_ids(1, 2, 3, 4, 5)
+    assert stock.tasks() == ["RUNNING"]
+
+
+def test_a_task_that_runs_for_a_moment_and_then_fails_is_reported(stock: MariaDbSource) -> None:
+    """Debezium fails a second after its task was RUNNING: the binlog client needs GTIDs from this server."""
+    stock.place.settings('min_running = "5s"')
+    stock.run()
+    first, *_ = stock.insert_each(4, 5)
+    stock.move("back", {"file": first["file"], "pos": first["pos"]}, "acknowledge: [rewind, skip, external]")
+    failed = stock.place.run("apply", "--yes")
+    assert failed.code == 1, failed
+    assert "gitops-connect offsets undo back" in failed.out + failed.err
+    assert "gtidSet" in failed.out + failed.err
+
+
+def test_a_position_beside_other_gtids_is_an_error(stock: MariaDbSource) -> None:
+    stock.run()
+    first, last = stock.insert_each(4, 5)
+    stock.move("back", {**last, "pos": first["pos"]}, "acknowledge: [rewind]")
+    refused = stock.place.run("apply", "--yes")
+    assert refused.code == 4
+    assert "manifest/contradiction" in refused.err
+    assert "gtids" in refused.err
+    assert stock.tasks() == ["RUNNING"]

@@ -1,0 +1,189 @@
+"""What the connectors do with offsets that somebody sets, by hand: the facts that the rules of each family rest on."""
+
+from __future__ import annotations
+
+import pytest
+
+from live.sources import JdbcSource, MariaDbSource, PostgresSource
+
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+
+
+@pytest.mark.parametrize(
+    ("moved", "again"),
+    [
+        ({"lsn_proc"}, [5, 6]),
+        ({"lsn_proc", "lsn"}, [5, 6]),
+        ({"lsn_proc", "lsn", "lsn_commit"}, [5, 6]),
+        ({"lsn"}, []),
+        ({"lsn_commit"}, []),
+        ({"lsn", "lsn_commit"}, []),
+    ],
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else "",
+)
+def test_lsn_proc_decides_if_it_is_there(orders: PostgresSource, moved: set[str], again: list[int]) -> None:
+    orders.run(flush__lsn__source='"false"')
+    first, _, last = orders.insert_each(4, 5, 6)
+    orders.stop()
+    orders.patch({**last, **dict.fromkeys(moved, first["lsn_proc"])})
+    orders.resume()
+    orders.insert()
+    orders.await_ids(1, 2, 3, 4, 5, 6, *again, 7)
+
+
+def test_the_lsn_alone_is_read_again_too(orders: PostgresSource) -> None:
+    orders.run(flush__lsn__source='"false"')
+    first, *_ = orders.insert_each(4, 5, 6)
+    orders.stop()
+    orders.patch({"lsn": first["lsn"]})
+    orders.resume()
+    orders.await_ids(1, 2, 3, 4, 5, 6, 4, 5, 6)
+
+
+def test_a_position_that_the_slot_has_released_fails_the_task(orders: PostgresSource) -> None:
+    orders.run()
+    (first,) = orders.insert_each(4)
+    orders.release(first)
+    orders.stop()
+    orders.patch(first)
+    orders.resume()
+    orders.await_tasks("FAILED")
+    assert "no longer available on the server" in orders.trace()
+
+
+def test_when_needed_reads_the_whole_table_again(orders: PostgresSource) -> None:
+    orders.run(snapshot__mode="when_needed")
+    (first,) = orders.insert_each(4)
+    orders.release(first)
+    orders.stop()
+    orders.patch(first)
+    orders.resume()
+    table = list(range(1, orders.rows + 1))
+    orders.place.await_that(orders.ids, lambda found: found == [*table, *table])
+
+
+def test_a_released_lsn_alone_is_not_noticed_and_nothing_before_the_slot_is_read(orders: PostgresSource) -> None:
+    orders.run()
+    (first,) = orders.insert_each(4)
+    orders.release(first)
+    orders.stop()
+    orders.patch({"lsn": first["lsn"]})
+    orders.resume()
+    orders.insert()
+    orders.await_last(orders.rows)
+    orders.await_tasks("RUNNING")
+    assert orders.ids().count(4) == 1
+
+
+def test_an_offset_without_a_slot_fails_the_task(orders: PostgresSource) -> None:
+    orders.declare("state: stopped")
+    orders.place.apply()
+    orders.patch({"lsn": orders.end_of_wal()})
+    orders.resume()
+    orders.await_tasks("FAILED")
+    assert "no longer available on the server" in orders.trace()
+
+
+def test_rows_before_a_position_past_the_end_of_the_wal_are_not_read(orders: PostgresSource) -> None:
+    orders.run()
+    (last,) = orders.insert_each(4)
+    far = 2**40
+    orders.stop()
+    orders.patch({"lsn": far, "lsn_proc": far})
+    orders.resume()
+    orders.insert()
+    orders.await_tasks("RUNNING")
+    orders.stop()
+    assert orders.offset()["lsn_proc"] == far
+    assert orders.ids() == [1, 2, 3, 4]
+    orders.patch(last)
+    orders.resume()
+    orders.await_last(5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "trace"),
+    [({"messageType": "UPSERT"}, "No enum constant"), ({"snapshot": "sometimes"}, "No enum constant")],
+    ids=["messageType", "snapshot"],
+)
+def test_values_of_closed_sets_fail_the_task(orders: PostgresSource, wrong: dict[str, str], trace: str) -> None:
+    orders.run()
+    (last,) = orders.insert_each(4)
+    orders.stop()
+    orders.patch({**last, **wrong})
+    orders.resume()
+    orders.await_tasks("FAILED")
+    assert trace in orders.trace()
+
+
+@pytest.mark.parametrize(
+    ("moved", "again"),
+    [({"gtids", "pos"}, [5, 6]), ({"gtids"}, [5, 6]), ({"pos"}, [])],
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else "",
+)
+def test_gtids_decide_if_the_server_has_them(stock: MariaDbSource, moved: set[str], again: list[int]) -> None:
+    stock.run()
+    first, _, last = stock.insert_each(4, 5, 6)
+    stock.stop()
+    stock.patch({**last, **{field: first[field] for field in moved}})
+    stock.resume()
+    stock.insert()
+    stock.await_ids(1, 2, 3, 4, 5, 6, *again, 7)
+
+
+@pytest.mark.parametrize(
+    ("offset", "trace"),
+    [
+        ({"file": "binlog.000999", "pos": 4}, "no longer available on the server"),
+        ({"file": "binlog.000001", "pos": 4}, "gtidSet"),
+        ({"file": "binlog.000001", "pos": 4, "gtids": "0-1-999999"}, "no longer available on the server"),
+    ],
+    ids=["no such file", "no gtids", "gtids ahead of the server"],
+)
+def test_positions_that_fail_the_task(stock: MariaDbSource, offset: dict[str, str | int], trace: str) -> None:
+    stock.run()
+    (last,) = stock.insert_each(4)
+    stock.stop()
+    stock.patch(offset)
+    stock.resume()
+    stock.await_tasks("FAILED")
+    assert trace in stock.trace()
+    stock.stop()
+    stock.patch(last)
+    stock.resume()
+    stock.insert()
+    stock.await_last(5)
+    stock.await_tasks("RUNNING")
+
+
+def test_a_jdbc_partition_that_is_not_in_the_whitelist_is_not_read(invoices: JdbcSource) -> None:
+    invoices.run()
+    invoices.stop()
+    invoices.place.rest(
+        "PATCH",
+        f"/connectors/{invoices.name}/offsets",
+        {"offsets": [{"partition": {"table": "itemss"}, "offset": {"incrementing": 1}}]},
+    )
+    invoices.resume()
+    invoices.insert()
+    invoices.await_ids(1, 2, 3, 4)
+
+
+def test_a_jdbc_offset_of_the_older_protocol_is_read_if_there_is_no_other(invoices: JdbcSource) -> None:
+    invoices.declare("state: stopped")
+    invoices.place.apply()
+    older = {"partition": {"table": "items"}, "offset": {"incrementing": 2}}
+    invoices.place.rest("PATCH", f"/connectors/{invoices.name}/offsets", {"offsets": [older]})
+    invoices.read_topic()
+    invoices.resume()
+    invoices.await_ids(3)
+
+
+def test_nanoseconds_beyond_a_second_fail_the_jdbc_task(invoices: JdbcSource) -> None:
+    invoices.run(mode="timestamp", timestamp__column__name="changed")
+    last = invoices.offset()
+    invoices.stop()
+    invoices.patch({**last, "timestamp_nanos": 1_000_000_000})
+    invoices.resume()
+    invoices.await_tasks("FAILED")
+    assert "nanos > 999999999 or < 0" in invoices.trace()

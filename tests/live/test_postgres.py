@@ -1,0 +1,180 @@
+"""Debezium for PostgreSQL as its users change its offsets: what the plan says, and what then happens."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from live.sources import PostgresSource
+
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+
+MANUAL = {"flush__lsn__source": '"false"'}
+"""With it, the connector does not confirm to the slot what it has read."""
+
+
+def test_rows_are_read_again_if_the_slot_keeps_them(orders: PostgresSource) -> None:
+    orders.run(**MANUAL)
+    first, *_ = orders.insert_each(4, 5, 6)
+    orders.move("back", first, "acknowledge: [rewind]")
+    orders.place.apply()
+    orders.await_ids(1, 2, 3, 4, 5, 6, 5, 6)
+    assert orders.tasks() == ["RUNNING"]
+    assert "No changes." in orders.place.apply().out
+
+
+def test_a_reset_reads_the_whole_table_again(orders: PostgresSource) -> None:
+    orders.run()
+    orders.insert_each(4)
+    orders.place.commit("c.yaml", orders.change("anew", "operation: reset\nacknowledge: [reset]"))
+    orders.place.apply()
+    orders.await_ids(1, 2, 3, 4, 1, 2, 3, 4)
+
+
+def test_offsets_are_saved_and_set_with_their_types(orders: PostgresSource) -> None:
+    orders.run()
+    orders.insert_each(4)
+    saved = orders.place.repository / "orders.json"
+    assert orders.place.run("offsets", "get", orders.name, "--save", str(saved)).code == 0
+    (entry,) = json.loads(saved.read_text())["offsets"]
+    assert entry == {"partition": orders.partition, "offset": orders.offset()}
+    orders.place.commit("c.yaml", orders.change("same", "operation: alter\nmanifest: {path: orders.json}"))
+    assert "1 same" in orders.place.run("plan").out
+    orders.place.apply()
+    assert orders.offset() == entry["offset"]
+
+
+def test_a_database_that_is_down_makes_a_changed_connector_an_error_of_its_document(orders: PostgresSource) -> None:
+    orders.run()
+    orders.server.stop()
+    try:
+        orders.declare(poll__interval__ms="60")
+        ran = orders.place.run("plan")
+    finally:
+        orders.server.start()
+    assert "refused" in ran.err
+    assert "database.hostname" in ran.err
+    orders.await_tasks("RUNNING")
+
+
+def test_initial_offsets_without_a_slot_are_reported_as_failed(orders: PostgresSource) -> None:
+    entry = {"partition": orders.partition, "offset": {"lsn": orders.end_of_wal()}}
+    offsets = f"offsets: [{json.dumps(entry)}]"
+    orders.declare(f"initialOffsets: {{{offsets}}}")
+    refused = orders.place.run("apply", "--yes")
+    assert refused.code == 4
+    assert "external" in refused.err
+    orders.declare(f"initialOffsets: {{{offsets}, acknowledge: [external]}}")
+    assert "the replication slot decides too" in orders.place.run("plan").out
+    failed = orders.place.run("apply", "--yes")
+    assert failed.code == 1
+    assert "no longer available on the server" in failed.out + failed.err
+
+
+def test_a_position_past_the_end_of_the_wal_is_warned_of(orders: PostgresSource) -> None:
+    orders.run()
+    (last,) = orders.insert_each(4)
+    far = last["lsn"] + 1000
+    later = {**last, "lsn": far, "lsn_proc": far, "lsn_commit": far}
+    orders.move("later", later)
+    assert "external" in orders.place.run("apply", "--yes").err
+    orders.move("later", later, "acknowledge: [external]")
+    planned = orders.place.run("plan").out
+    assert "past the end of the WAL the connector stays RUNNING, and new rows are not delivered" in planned
+    assert "1,000 bytes of WAL" in planned
+
+
+def test_a_position_that_was_moved_in_one_field_alone_is_an_error_of_that_field(orders: PostgresSource) -> None:
+    orders.run(**MANUAL)
+    first, last = orders.insert_each(4, 5)
+    orders.move("back", {**last, "lsn": first["lsn"]}, "acknowledge: [rewind]")
+    refused = orders.place.run("apply", "--yes")
+    assert refused.code == 4
+    assert "manifest/contradiction" in refused.err
+    assert "lsn_proc" in refused.err
+    assert orders.tasks() == ["RUNNING"]
+
+
+def test_an_lsn_as_postgresql_writes_it_is_a_rewind(orders: PostgresSource) -> None:
+    orders.run(**MANUAL)
+    first, *_ = orders.insert_each(4, 5)
+    lsn = f"{first['lsn'] >> 32:X}/{first['lsn'] & 0xFFFFFFFF:X}"
+    orders.move("back", {"lsn": lsn}, "acknowledge: [rewind]")
+    planned = orders.place.run("plan")
+    assert "1 rewind" in planned.out, planned.err
+    assert lsn in planned.out
+    orders.place.apply()
+    orders.await_ids(1, 2, 3, 4, 5, 4, 5)
+
+
+@pytest.mark.parametrize(("field", "value"), [("messageType", "UPSERT"), ("snapshot", "sometimes")])
+def test_values_that_would_fail_the_task_are_errors(orders: PostgresSource, field: str, value: str) -> None:
+    orders.run(**MANUAL)
+    (last,) = orders.insert_each(4)
+    orders.move("wrong", {**last, field: value})
+    refused = orders.place.run("apply", "--yes")
+    assert refused.code == 4
+    assert "manifest/choice" in refused.err
+    assert f"offset.{field}" in refused.err
+    assert f'"{value}", expected' in refused.err
+    assert orders.tasks() == ["RUNNING"]
+
+
+def test_another_topic_prefix_reads_everything_again_and_the_history_stays_valid(orders: PostgresSource) -> None:
+    orders.run(**MANUAL)
+    first, *_ = orders.insert_each(4, 5)
+    orders.move("back", first, "acknowledge: [rewind]")
+    orders.place.apply()
+    orders.await_ids(1, 2, 3, 4, 5, 5)
+    new = f"{orders.name}-new"
+    orders.declare(topic__prefix=new, **MANUAL)
+    planned = orders.place.run("plan").out
+    assert f'the offsets of server "{orders.name}" are no longer read' in planned
+    orders.place.apply()
+    orders.place.await_that(
+        lambda: [entry["partition"]["server"] for entry in orders.offsets()],
+        lambda found: sorted(found) == [orders.name, new],
+    )
+    validated = orders.place.run("validate")
+    assert validated.code == 0, validated
+    assert "manifest/server" not in validated.out + validated.err
+
+
+def test_a_key_that_the_class_does_not_know_is_suggested(orders: PostgresSource) -> None:
+    misspelt = orders.document().replace("table.include.list", "table.includes.list")
+    orders.place.commit("orders.yaml", misspelt)
+    warned = orders.place.run("plan")
+    assert "table.includes.list" in warned.err
+    assert "did you mean 'table.include.list'" in warned.err
+
+
+def test_a_database_that_is_down_leaves_the_connector_out_of_sync_with_the_reason(orders: PostgresSource) -> None:
+    orders.run()
+    orders.server.stop()
+    try:
+        orders.declare(poll__interval__ms="60")
+        ran = orders.place.run("status", "--exit-code")
+    finally:
+        orders.server.start()
+    assert ran.code == 1
+    line = next(line for line in ran.out.splitlines() if orders.name in line)
+    assert "OutOfSync" in line or "Unknown" in line
+    assert "refused" in ran.out + ran.err
+
+
+def test_a_task_that_failed_is_shown_by_plan_and_status(orders: PostgresSource) -> None:
+    orders.run()
+    (last,) = orders.insert_each(4)
+    orders.stop()
+    orders.patch({**last, "messageType": "UPSERT"})
+    orders.resume()
+    orders.await_tasks("FAILED")
+    reason = "No enum constant io.debezium.connector.postgresql.connection.ReplicationMessage.Operation.UPSERT"
+    planned = orders.place.run("plan")
+    assert reason in planned.out
+    assert "unhealthy" in planned.out
+    status = orders.place.run("status", "--exit-code")
+    assert status.code == 1
+    assert reason in status.out
+    assert "Degraded" in status.out

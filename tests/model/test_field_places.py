@@ -1,0 +1,113 @@
+"""The place of a field in an entry, in whatever layout its JSON is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manifests import FILE_SOURCE, MIRROR, ORDERS
+
+from gitops_connect.checks.small import check
+from gitops_connect.desired import manifests, operations, yaml
+from gitops_connect.desired.manifest_files import ManifestFiles
+from gitops_connect.model.desired import DesiredOperation
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.field_places import is_json
+from gitops_connect.model.manifests import Manifest, ManifestContext
+from gitops_connect.model.operations import OperationKind
+
+BODY = """{"offsets": [
+  {"partition": {"filename": "/data/order.txt"}, "offset": {"position": 5}}, {"offset":
+    {"position": -1}, "partition" :
+      { "filename"\t: "/data/orders.txt", "zone": 1}},
+  {"partition": {"filename": "/data/b.txt"}, "offset": null, "note": 1}
+]}
+"""
+DOCUMENT = """apiVersion: gitops-connect/v1
+kind: OffsetChange
+metadata: {name: back}
+spec:
+  connector: orders
+  operation: alter
+  offsets:
+    - partition: {cluster: source, topic: orders, partition: "0"}
+      offset: {offset: 5}
+    - partition:
+        cluster: sorce
+        topic: orders
+        partition: 1
+      offset:
+        offset: -5
+    - {partition: {cluster: source, topic: orders}, offset: {offset: 5}}
+"""
+
+
+def places(manifest: Manifest, config: dict[str, str]) -> list[tuple[str, int, int]]:
+    verdict = check(manifest, ManifestContext(ORDERS, config), OperationKind.ALTER)
+    return [(one.rule.removeprefix("manifest/"), one.location.line, one.location.column) for one in verdict.diagnostics]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
+    manifest = manifests.parse(Blob("a.json", "", BODY.replace("\n", end).encode()))
+    assert places(manifest, FILE_SOURCE) == [
+        ("file", 2, 18),
+        ("negative", 3, 6),
+        ("shape", 4, 42),
+        ("unknown-field", 5, 3),
+    ]
+
+
+def test_an_error_of_an_inline_manifest_points_at_the_field() -> None:
+    (document,) = yaml.parse(Blob("changes/back.yaml", "", DOCUMENT.encode())).documents
+    operation = operations.change(document, ManifestFiles([]))
+    assert isinstance(operation, DesiredOperation)
+    assert isinstance(operation.manifest, Manifest)
+    assert places(operation.manifest, MIRROR) == [
+        ("type", 8, 51),
+        ("alias", 11, 9),
+        ("negative", 15, 9),
+        ("shape", 16, 8),
+    ]
+
+
+def test_an_error_of_a_line_points_at_the_line() -> None:
+    lines = b'{"partition": {"filename": "/data/orders.txt"}, "offset": {"position": -5}}\n'
+    assert places(manifests.parse(Blob("a.jsonl", "", lines)), FILE_SOURCE) == [("negative", 1, 1)]
+
+
+names = st.text('ab"\\\u00e9 {}[],:', max_size=4)
+values = st.one_of(names, st.integers(), st.booleans(), st.none(), st.lists(st.integers(), max_size=2))
+parts = st.dictionaries(names, values, max_size=4)
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"partition": parts, "offset": parts}), min_size=1, max_size=3),
+    st.sampled_from([None, 0, 3]),
+    st.sampled_from([(",", ":"), (" , ", "  : ")]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_where_a_field_is_its_key_begins(
+    entries: list[dict[str, Any]], indent: int | None, separators: tuple[str, str], end: str
+) -> None:
+    text = json.dumps(entries, indent=indent, separators=separators, ensure_ascii=False)
+    manifest = manifests.parse(Blob("a.json", "", text.replace("\n", end).encode()))
+    lines = text.split("\n")
+    for entry in manifest.entries:
+        for half, part in entry.value.items():
+            for name in part:
+                found = entry.locate(f"{half}.{name}")
+                assert found > entry.location
+                assert lines[found.line - 1][found.column - 1 :].startswith(json.dumps(name, ensure_ascii=False))
+            missing = entry.locate(f"{half}.missing")
+            assert lines[missing.line - 1][missing.column - 1 :].startswith(f'"{half}"')
+        assert entry.locate("") == entry.location == entry.locate("neither")
+
+
+def test_json_is_told_by_its_name() -> None:
+    assert [is_json(name) for name in ("a.json", "a.json.gz", "s3://b/a.json.zst")] == [True] * 3
+    assert [is_json(name) for name in ("a.jsonl", "a.yaml", "a.csv.gz", Location("json").file)] == [False] * 4

@@ -1,0 +1,138 @@
+"""What decides where a connector of each class resumes: the rules, and which of them a config and a change meet."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitops_connect.model.differences import Direction, ResumeAspect, ResumeLine
+from gitops_connect.model.families import FAMILIES
+from gitops_connect.model.resume import Condition, ResumeRules, one_of
+from gitops_connect.model.resume_rules import PLAIN_SINK, PLAIN_SINKS, RESUME_RULES, SINK
+from gitops_connect.model.shapes import shape_of
+
+POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
+REWIND, FORWARD, NEW, REMOVED = Direction.REWIND, Direction.FORWARD, Direction.NEW, Direction.REMOVED
+ANY = [*RESUME_RULES.values(), SINK, PLAIN_SINK]
+
+
+def lines(class_name: str, *directions: Direction, **config: str) -> tuple[ResumeLine, ...]:
+    given = {key.replace("_", "."): value for key, value in config.items()}
+    shape = shape_of({"connector.class": class_name, **given})
+    assert shape is not None
+    assert shape.resume is not None
+    return shape.resume.lines(directions)
+
+
+def is_external(class_name: str, direction: Direction, **config: str) -> bool:
+    return any(line.external for line in lines(class_name, direction, **config))
+
+
+def test_there_are_rules_for_every_known_class() -> None:
+    assert RESUME_RULES.keys() == FAMILIES.keys()
+
+
+@pytest.mark.parametrize(
+    ("direction", "config", "external"),
+    [
+        (REWIND, {}, True),
+        (REWIND, {"flush_lsn_source": "true"}, True),
+        (REWIND, {"flush_lsn_source": "False"}, False),
+        (REWIND, {"lsn_flush_mode": "manual"}, False),
+        (REWIND, {"lsn_flush_mode": "manual", "flush_lsn_source": "true"}, False),
+        (REWIND, {"lsn_flush_mode": "connector", "flush_lsn_source": "false"}, True),
+        (REWIND, {"snapshot_mode": "when_needed"}, True),
+        (FORWARD, {}, True),
+        (NEW, {}, True),
+        (NEW, {"flush_lsn_source": "false"}, True),
+        (REMOVED, {}, False),
+        (REMOVED, {"snapshot_mode": "no_data"}, True),
+        (Direction.CHANGED, {"flush_lsn_source": "false"}, True),
+    ],
+)
+def test_where_the_replication_slot_decides(direction: Direction, config: dict[str, str], external: bool) -> None:
+    assert is_external(POSTGRES, direction, **config) is external
+
+
+def test_what_a_rewind_of_postgresql_does_depends_on_its_config() -> None:
+    def risks(**config: str) -> str:
+        return " ".join(line.message for line in lines(POSTGRES, REWIND, **config) if line.aspect is ResumeAspect.RISK)
+
+    assert "the task fails" in risks()
+    assert "takes a new snapshot" in risks(snapshot_mode="when_needed")
+    assert "the task fails" not in risks(snapshot_mode="when_needed")
+    assert "starts where the slot is" in risks(offset_mismatch_strategy="trust_slot")
+    assert risks(lsn_flush_mode="manual") == ""
+
+
+@pytest.mark.parametrize(
+    ("class_name", "direction", "config", "external"),
+    [
+        ("MySqlConnector", REWIND, {}, False),
+        ("MySqlConnector", FORWARD, {}, False),
+        ("MySqlConnector", NEW, {}, True),
+        ("MySqlConnector", NEW, {"snapshot_mode": "recovery"}, False),
+        ("OracleConnector", NEW, {}, True),
+        ("MongoDbConnector", NEW, {}, False),
+        ("MongoDbConnector", REMOVED, {"snapshot_mode": "never"}, True),
+        ("JdbcSourceConnector", REWIND, {"mode": "incrementing"}, False),
+        ("JdbcSourceConnector", REWIND, {"mode": "bulk"}, True),
+        ("FileStreamSourceConnector", FORWARD, {}, False),
+        ("MirrorSourceConnector", REWIND, {}, False),
+        ("org.example.AnySink", FORWARD, {"topics": "a"}, False),
+    ],
+)
+def test_an_acknowledgement_is_asked_for_only_if_the_offset_alone_does_not_decide(
+    class_name: str, direction: Direction, config: dict[str, str], external: bool
+) -> None:
+    assert is_external(class_name, direction, **config) is external
+
+
+def test_only_what_concerns_the_moves_is_said_and_nothing_twice() -> None:
+    assert lines(POSTGRES) == ()
+    assert lines(POSTGRES, Direction.SAME) == ()
+    both = lines(POSTGRES, REWIND, FORWARD)
+    assert set(both) == {*lines(POSTGRES, REWIND), *lines(POSTGRES, FORWARD)}
+    assert len(both) == len(set(both))
+    assert [line.aspect for line in both] == sorted([line.aspect for line in both], key=list(ResumeAspect).index)
+
+
+def test_an_offset_whose_direction_cannot_be_told_may_move_either_way() -> None:
+    assert lines(POSTGRES, Direction.CHANGED) == lines(POSTGRES, REWIND, FORWARD)
+
+
+@pytest.mark.parametrize("rules", ANY)
+def test_every_rule_can_be_met(rules: ResumeRules) -> None:
+    for rule in rules.rules:
+        config = {}
+        for condition in rule.when:
+            key, values = condition.keys[0]
+            if not condition.negated:
+                config[key] = sorted(values)[0]
+        met = rules.of(config).rules
+        assert rule.message in [one.message for one in met]
+        assert rule.directions
+        assert not rule.message.endswith(".")
+
+
+def test_the_first_key_of_a_config_decides_and_an_empty_one_is_none() -> None:
+    condition = Condition((("new", frozenset({"a"})), ("old", frozenset({"b"}))), default=True)
+    assert condition.holds({})
+    assert condition.holds({"new": " A "})
+    assert condition.holds({"new": "", "old": "B"})
+    assert not condition.holds({"new": "x", "old": "b"})
+    assert not (~condition).holds({})
+    assert not one_of("k", "v").holds({})
+
+
+def test_which_classes_need_a_warning_after_a_change_that_they_did_not_check() -> None:
+    warned = {name for name, rules in RESUME_RULES.items() if rules.unchecked}
+    assert warned == {POSTGRES}
+    for name in PLAIN_SINKS:
+        shape = shape_of({"connector.class": name, "topics": "a"})
+        assert shape is not None
+        assert shape.resume == PLAIN_SINK
+        assert not PLAIN_SINK.unchecked
+    other = shape_of({"connector.class": "org.example.AnySink", "topics": "a"})
+    assert other is not None
+    assert other.resume is not None
+    assert "may keep its position elsewhere" in other.resume.unchecked

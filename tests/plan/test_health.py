@@ -1,0 +1,108 @@
+"""What a plan says of connectors that do not work, and what does not depend on it."""
+
+from __future__ import annotations
+
+import pytest
+from situations import CLUSTER, NOW, REVISION, seen, situation, wanted
+
+from gitops_connect.model.health import Failure, UnhealthyConnector, runs_without_tasks, summary, why_no_tasks
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.plan.planner import plan
+
+ORDERS = ConnectorName("orders")
+
+
+@pytest.mark.parametrize("unwell", [seen("orders", tasks=["Boom"]), seen("orders", "FAILED"), seen("orders", tasks=[])])
+def test_a_plan_does_not_become_stale_by_what_has_failed(unwell: ObservedConnector) -> None:
+    well, ill = (plan(situation([wanted("orders")], [one], owned=["orders"])) for one in (seen("orders"), unwell))
+    assert (ill.digest, ill.fingerprint) == (well.digest, well.fingerprint)
+    assert [one.name for one in ill.unhealthy] == ["orders"]
+    assert well.unhealthy == ()
+
+
+def test_it_becomes_stale_if_other_steps_are_needed_because_of_it() -> None:
+    well, ill = (plan(situation([wanted("orders", "paused")], [seen("orders", one)])) for one in ("RUNNING", "FAILED"))
+    assert ill.digest != well.digest
+
+
+class TestSecretsInTraces:
+    def problem(self, trace: str, **more: object) -> str:
+        declared = wanted("orders", config={"pin": "hunter2"}, **more.pop("desired", {}))  # type: ignore[arg-type]
+        observed = seen("orders", config={"pin": "hunter1"}, tasks=[trace])
+        (one,) = plan(situation([declared], [observed], **more)).unhealthy
+        return one.problems[0]
+
+    def test_those_of_the_document(self) -> None:
+        said = self.problem("Boom: hunter1 and hunter2", desired={"secrets": ["pin"]})
+        assert said == "task 0 is FAILED: Boom: *** and ***"
+
+    def test_those_that_connect_calls_a_password(self) -> None:
+        said = self.problem("Boom: hunter1", passwords={ORDERS: frozenset({"pin"})})
+        assert said == "task 0 is FAILED: Boom: ***"
+
+    def test_those_in_a_cause(self) -> None:
+        said = self.problem("Boom: no\nCaused by: Why: hunter2", desired={"secrets": ["pin"]})
+        assert said == "task 0 is FAILED: Boom: no Caused by: Why: ***"
+
+    def test_those_that_the_ledger_remembers_of_a_connector_that_is_no_longer_declared(self) -> None:
+        owned = Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW, applied={"pin": "digest"})  # type: ignore[dict-item]
+        observed = seen("orders", config={"pin": "hunter1"}, tasks=["Boom: hunter1"])
+        given = situation([], [observed])
+        given = type(given)(given.revision, given.desired, given.observed, given.policy, {ORDERS: owned})
+        (one,) = plan(given).unhealthy
+        assert one.problems == ("task 0 is FAILED: Boom: ***",)
+
+
+def test_a_connector_that_the_cluster_did_not_report_is_unread_and_not_unhealthy() -> None:
+    made = plan(situation([wanted("orders"), wanted("gone")], unknown=["orders", "theirs"]))
+    assert made.unread == ("orders",)
+    assert made.unhealthy == ()
+
+
+@pytest.mark.parametrize(
+    ("trace", "told"),
+    [
+        ("", "the worker reports no trace"),
+        ("\nBoom: a\n\tat x\n", "Boom: a"),
+        ("Boom: a\n\tat x\nCaused by: Why: b\n\tat y", "Boom: a Caused by: Why: b"),
+        ("Boom: Why: b\n\tat x\nCaused by: Why: b\n\tat y", "Boom: Why: b"),
+        (f"Boom: at {'x' * 1000} which is gone", f"Boom: at {'x' * 151} … {'x' * 146} which is gone"),
+    ],
+)
+def test_the_summary_of_a_trace(trace: str, told: str) -> None:
+    assert summary(trace) == told
+
+
+def test_the_connector_comes_before_its_tasks() -> None:
+    one = UnhealthyConnector(ORDERS, (Failure(None, "a"), Failure(0, "b"), Failure(2, "b")))
+    assert one.problems == ("the connector is FAILED: a", "tasks 0, 2 are FAILED: b")
+
+
+MIRROR = "org.apache.kafka.connect.mirror.Mirror"
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"connector.class": f"{MIRROR}SourceConnector"}, "no topic of the source cluster matches"),
+        ({"connector.class": "MirrorCheckpoint"}, "no consumer group"),
+        ({"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}, "most likely the database has no table"),
+        ({"connector.class": "org.example.Source"}, "most often its class found nothing to read"),
+    ],
+)
+def test_why_there_are_no_tasks(config: dict[str, str], reason: str) -> None:
+    one = seen("orders", config=config, tasks=[])
+    assert runs_without_tasks(one)
+    assert reason in why_no_tasks(one)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("Source", "enabled"), ("Checkpoint", "emit.checkpoints.enabled"), ("Heartbeat", "emit.heartbeats.enabled")],
+)
+def test_a_mirror_that_is_switched_off_has_no_tasks_on_purpose(name: str, key: str) -> None:
+    off = {"connector.class": f"{MIRROR}{name}Connector", key: "false"}
+    assert not runs_without_tasks(seen("orders", config=off, tasks=[]))
+    assert runs_without_tasks(seen("orders", config={**off, key: "true"}, tasks=[]))

@@ -1,0 +1,144 @@
+"""What another value of a config key means for the offsets, for each class; renamed connectors are in cases/plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from situations import change, seen, situation, stands, wanted
+
+from gitops_connect.model.families import FAMILIES
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_keys import offset_keys
+from gitops_connect.model.plans import Action, OffsetEffect, Plan
+from gitops_connect.model.shape_fields import FieldType, Tie
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import OffsetSituation, Policy
+
+POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
+MYSQL = "io.debezium.connector.mysql.MySqlConnector"
+JDBC = "io.confluent.connect.jdbc.JdbcSourceConnector"
+AIVEN = "io.aiven.connect.jdbc.JdbcSourceConnector"
+SINK_CLASS = "org.example.Sink"
+Config = Mapping[str, str]
+
+
+def configured(plugin: str, before: Config, after: Config, **more: list[str]) -> Plan:
+    desired = wanted("orders", config={"connector.class": plugin, **after}, **more)
+    return plan(situation([desired], [seen("orders", config={"connector.class": plugin, **before})], owned=["orders"]))
+
+
+def effects(plugin: str, before: Config, after: Config, **more: list[str]) -> list[OffsetEffect]:
+    return [one for step in configured(plugin, before, after, **more).steps for one in step.offset_effects]
+
+
+def messages(plugin: str, before: Config, after: Config) -> list[str]:
+    return [one.message for one in effects(plugin, before, after)]
+
+
+CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "offset-effects.yaml").read_text())
+SHOP, NEW = {"topic.prefix": "shop"}, {"topic.prefix": "shopnew"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['class']} {case['after']}")
+def test_another_value_of_a_config_key(case: dict[str, Any]) -> None:
+    assert messages(case["class"], case["before"], case["after"]) == case["effects"]
+
+
+def test_long_lists_and_values_are_cut() -> None:
+    (few,) = messages(SINK_CLASS, {"topics": "z"}, {"topics": ",".join(["z", *(f"t{n}" for n in range(9))])})
+    assert few.startswith('topics "t0", "t1", "t2", "t3", "t4" and 4 more are read from now on; ')
+    (short,) = messages(SINK_CLASS, {"topics.regex": "a"}, {"topics.regex": "b" * 500})
+    assert f'"{"b" * 100}…"' in short
+
+
+def test_a_secret_value_is_not_shown() -> None:
+    (found,) = effects(POSTGRES, SHOP, NEW, secrets=["topic.prefix"])
+    assert found.message.startswith("the offsets of server *** are no longer read")
+    assert "shop" not in found.message + found.hint
+
+
+def test_the_hint_says_how_to_continue() -> None:
+    (found,) = effects(POSTGRES, SHOP, NEW)
+    assert "`gitops-connect offsets get orders --save FILE`" in found.hint
+    assert 'write "shopnew" in place of "shop"' in found.hint
+
+
+def test_the_schema_history_has_to_be_read_again_too() -> None:
+    assert "schema.history" in effects(MYSQL, SHOP, NEW)[0].hint
+    assert "schema.history" not in effects(POSTGRES, SHOP, NEW)[0].hint
+
+
+def test_a_renamed_connector_with_initial_offsets_needs_no_warning() -> None:
+    seed = change("initialOffsets/orders-v2", "orders-v2", "seed")
+    new = wanted("orders-v2", config={"file": "/a"}, initial_offsets=seed)
+    given = situation([new], [seen("orders", config={"file": "/a"})], owned=["orders"], policy=Policy(prune=True))
+    offsets = OffsetSituation(manifests={seed.name: stands(a=5)})
+    made = plan(replace(given, offsets=offsets))
+    assert [step.action for step in made.steps] == [Action.DELETE, Action.CREATE, Action.ALTER, Action.RESUME]
+    assert not [one for step in made.steps for one in step.offset_effects]
+
+
+def test_an_offset_change_of_the_same_plan_needs_no_hint() -> None:
+    one = change("seed", "orders")
+    given = situation(
+        [wanted("orders", config={"file": "/b"})],
+        [seen("orders", config={"file": "/a"})],
+        owned=["orders"],
+        changes=[one],
+    )
+    offsets = OffsetSituation(manifests={one.name: stands(b=5)}, live={ConnectorName("orders"): stands(a=5)})
+    (found,) = [each for step in plan(replace(given, offsets=offsets)).steps for each in step.offset_effects]
+    assert (found.message[:27], found.hint) == ('the offsets of file "/a" ar', "")
+
+
+def test_effects_are_not_part_of_the_digest() -> None:
+    """A saved plan stays valid if a later version says more of the same steps."""
+    new = [wanted("orders-v2", config={"file": "/a"})]
+    alone = plan(situation(new, [], owned=["orders"]))
+    renamed = plan(situation(new, [seen("orders", config={"file": "/a"})], owned=["orders"]))
+    assert not alone.steps[0].offset_effects
+    assert renamed.steps[0].offset_effects
+    assert alone.digest == renamed.digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (MYSQL, "MySql", []),
+        (JDBC, AIVEN, []),
+        (MYSQL, POSTGRES, [f"the offsets were written by {MYSQL}; {POSTGRES} stores offsets of another form"]),
+        (
+            "org.example.Old",
+            POSTGRES,
+            [f"the offsets were written by org.example.Old; check that {POSTGRES} can read them"],
+        ),
+    ],
+)
+def test_another_class(old: str, new: str, expected: list[str]) -> None:
+    before = seen("orders", config={"connector.class": old, **SHOP})
+    desired = wanted("orders", config={"connector.class": new, **SHOP})
+    made = plan(situation([desired], [before], owned=["orders"]))
+    assert [one.message for step in made.steps for one in step.offset_effects] == expected
+
+
+def test_a_sink_of_another_class_keeps_its_group() -> None:
+    before = seen("orders", config={"connector.class": "org.example.OldSink", "topics": "a"})
+    desired = wanted("orders", config={"connector.class": SINK_CLASS, "topics": "a"})
+    made = plan(situation([desired], [before], owned=["orders"]))
+    assert not [one for step in made.steps for one in step.offset_effects]
+
+
+def has_positions(plugin: str) -> bool:
+    return FAMILIES[plugin].offset.required.get("offset") is not FieldType.ZERO
+
+
+@pytest.mark.parametrize("plugin", list(filter(has_positions, sorted(FAMILIES))))
+def test_the_keys_that_a_family_ties_its_partitions_to_are_among_them(plugin: str) -> None:
+    known = {key.keys for key in offset_keys({"connector.class": plugin}).keys}
+    assert known
+    assert {one.keys for one in FAMILIES[plugin].tied if one.tie in (Tie.ALIAS, Tie.FILE, Tie.SERVER)} <= known

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.report.left_stopped import left_stopped
+
+
+def test_the_line_names_the_connector_and_both_ways_out() -> None:
+    assert left_stopped(ConnectorName("orders"), "http://one:8083/") == (
+        "connector orders is left stopped, as this process ended before it could resume it: `gitops-connect apply`"
+        " finishes its steps; to run it with the offsets that it has now instead:"
+        " curl -X PUT http://one:8083/connectors/orders/resume"
+    )
+
+
+def test_the_address_is_one_for_a_shell_whatever_the_name() -> None:
+    assert left_stopped(ConnectorName("a b?"), "http://one:8083").endswith("/connectors/a%20b%3F/resume")

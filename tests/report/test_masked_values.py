@@ -1,0 +1,91 @@
+"""No password that a config value contains survives in any rendering."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from situations import NOW, REVISION, seen, situation, wanted
+
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Plan
+from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.planner import plan
+from gitops_connect.report import markdown, plan_json
+from gitops_connect.report.connectors import describe_connector
+from gitops_connect.report.plan_json import Origin as PlanOrigin
+from gitops_connect.report.text import TextReport
+
+URL = "jdbc:postgresql://db/shop?user=a&password={}"
+PLACES = [
+    URL,
+    URL + "&ssl=true",
+    "jdbc:sqlserver://h:1433;user=u;password={};a=b",
+    "jdbc:oracle:thin:scott/{}@//h:1521/x",
+    "mongodb://u:{}@h1:1,h2:2/db",
+    'Module required username="a" password="{}";',
+    "host=h user=u password={} dbname=d",
+    '{{"user": "u", "password": "{}"}}',
+    "jdbc:mysql://(host=h,user=u,password={})/db",
+]
+middles = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="*\\\"'`;&{}|<>"))
+
+
+def rendered(made: Plan) -> dict[str, str]:
+    origin = PlanOrigin(NOW, REVISION)
+    return {
+        "text": TextReport(coloured=False).plans([made]),
+        "markdown": markdown.render([made]),
+        "json": plan_json.render([made], Diagnostics(), origin),
+        "repr": repr(made),
+    }
+
+
+@given(st.sampled_from(PLACES), middles)
+def test_neither_end_of_a_password_survives(place: str, middle: str) -> None:
+    old, new = f"Zq7{middle}Xk9", f"Wv3{middle}Yj5"
+    desired = wanted("orders", config={"connection.url": place.format(new)})
+    observed = seen("orders", config={"connection.url": place.format(old)})
+    created = plan(situation([desired]))
+    changed = plan(situation([desired], [observed]))
+    shown = {**rendered(created), **{f"changed {key}": text for key, text in rendered(changed).items()}}
+    shown["describe"] = json.dumps(describe_connector("local", observed, None, ()))
+    for where, text in shown.items():
+        assert not {"Zq7", "Xk9", "Wv3", "Yj5"} & {text[at : at + 3] for at in range(len(text))}, where
+
+
+def test_the_rest_of_the_value_stays_readable() -> None:
+    old, new = URL.format("hunter1"), URL.replace("db/", "db2/").format("hunter2")
+    made = plan(situation([wanted("orders", config={"u": new})], [seen("orders", config={"u": old})]))
+    line = '~ u: "jdbc:postgresql://db/shop?user=a&password=***" -> "jdbc:postgresql://db2/shop?user=a&password=***"'
+    assert line in rendered(made)["text"]
+    assert json.loads(rendered(made)["json"])["clusters"][0]["resource_changes"][0]["change"]["after"]["u"] == (
+        "jdbc:postgresql://db2/shop?user=a&password=***"
+    )
+
+
+def test_a_change_of_the_secret_alone_is_told() -> None:
+    desired, observed = (
+        wanted("orders", config={"u": URL.format("one")}),
+        seen("orders", config={"u": URL.format("two")}),
+    )
+    made = plan(situation([desired], [observed]))
+    assert not made.is_empty
+    line = '~ u: "jdbc:postgresql://db/shop?user=a&password=***" (only the masked part changes)'
+    assert line in rendered(made)["text"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_digest_that_is_written_down_can_be_tried_against_guesses(place: str) -> None:
+    """The digest of a plan is not keyed, so no password may be under it; those in the ledger are keyed."""
+    made = [plan(situation([wanted("orders", config={"u": place.format(one)})])) for one in ("hunter1", "hunter2")]
+    assert made[0].digest == made[1].digest
+    one, two = (
+        remember(situation(), wanted("orders", config={"u": place.format(each)}), Origin.CREATED, NOW)
+        for each in ("hunter1", "hunter2")
+    )
+    assert one.desired != two.desired
+    assert "hunter" not in repr(one)

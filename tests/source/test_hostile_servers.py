@@ -1,0 +1,54 @@
+"""Servers that are no Git server, or send without end: each is named, and git takes no more than it may."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from pathlib import Path
+
+import pytest
+from git_web_servers import SMART, endless_references, web_server
+
+from gitops_connect.errors import SourceRefused, SourceUnavailable
+from gitops_connect.settings.durations import Duration
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.settings.sizes import Size
+from gitops_connect.source.repository import Repository
+
+MEMORY = Size(256 * 1024**2)
+
+
+def fetch(url: str, folder: Path, timeout: float = 60.0) -> None:
+    settings = RepositorySettings(url=url, timeout=Duration(timeout), git_memory=MEMORY)
+    Repository(settings, folder / "clone").fetch()
+
+
+@pytest.mark.parametrize("page", [b"", b"<html>welcome</html>", b"<html>\nwelcome\n</html>\n"])
+def test_a_web_page_is_no_git_server(tmp_path: Path, page: bytes) -> None:
+    with (
+        web_server({"Content-Type": "text/html"}, lambda: iter([page])) as url,
+        pytest.raises(SourceRefused, match=r"no Git server: check \[repository\] url"),
+    ):
+        fetch(url, tmp_path)
+
+
+def test_endless_references_take_no_more_memory_than_git_may_have(tmp_path: Path) -> None:
+    with web_server(SMART, endless_references) as url, pytest.raises(SourceRefused, match=r"\[repository\] git_memory"):
+        fetch(url, tmp_path)
+
+
+def test_a_packed_answer_takes_no_more_memory_than_git_may_have(tmp_path: Path) -> None:
+    bomb = gzip.compress(bytes(1024**3), 1)
+    with (
+        web_server({**SMART, "Content-Encoding": "gzip"}, lambda: iter([bomb])) as url,
+        pytest.raises(SourceRefused, match=r"\[repository\] git_memory"),
+    ):
+        fetch(url, tmp_path)
+
+
+def test_endless_garbage_is_refused(tmp_path: Path) -> None:
+    with (
+        web_server(SMART, lambda: itertools.repeat(b"garbage" * 9000)) as url,
+        pytest.raises((SourceRefused, SourceUnavailable)),
+    ):
+        fetch(url, tmp_path)
