@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+# Hundreds of tests start the program: it is compiled once, even if the environment forbids Python to write bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 
 .PHONY: help setup demo test test-thorough databases check format docs bench lock clean
@@ -39,7 +41,7 @@ check: setup     ## style, types, architecture and the tests that need no servic
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m 'not slow and not e2e and not thorough'
+	$(BIN)/pytest -q -n logical --dist worksteal -m 'not slow and not e2e and not thorough'
 
 format: setup    ## let ruff mend what it can
 	$(BIN)/ruff format .

@@ -496,6 +496,7 @@ def _some_fail(stage: Stage, faults: Sequence[Fault | None]) -> Iterator[None]:
     stage.cluster.faults.clear()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     kind=st.sampled_from(["alter", "replace", "reset"]),

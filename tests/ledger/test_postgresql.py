@@ -31,7 +31,8 @@ def silent() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-@pytest.mark.parametrize("limit", ["?connect_timeout=1", pytest.param("", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["?connect_timeout=1", ""])
 def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(
     silent: int, tmp_path: Path, limit: str
 ) -> None:

@@ -32,11 +32,13 @@ def test_a_web_page_is_no_git_server(tmp_path: Path, page: bytes) -> None:
         fetch(url, tmp_path)
 
 
+@pytest.mark.slow
 def test_endless_references_take_no_more_memory_than_git_may_have(tmp_path: Path) -> None:
     with web_server(SMART, endless_references) as url, pytest.raises(SourceRefused, match=r"\[repository\] git_memory"):
         fetch(url, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_packed_answer_takes_no_more_memory_than_git_may_have(tmp_path: Path) -> None:
     bomb = gzip.compress(bytes(1024**3), 1)
     with (
