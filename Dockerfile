@@ -64,7 +64,7 @@ ARG BASE
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="gitops-connect" \
-      org.opencontainers.image.description="A GitOps reconciler for Kafka Connect" \
+      org.opencontainers.image.description="Keeps Kafka Connect clusters in sync with a Git repository" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \

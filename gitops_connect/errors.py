@@ -1,89 +1,88 @@
-"""Every error that the world or the operator can cause, sorted by two questions.
+"""Every error that is not a bug, sorted by whether a retry can help and by who must act.
 
-*Will waiting help?* and *who must act?* decide an error's class, so that one place (`daemon`, for the loop) can read
-the answer off the type:
+The class of an error tells the daemon whether to retry soon:
 
     GitopsConnectError
-      Waiting                       the world is busy: back off and look again
-        SourceUnavailable           git did not answer
-        ConnectUnavailable          no worker answered, or the answer was a 5xx that says nothing more
+      Waiting                       temporary: the same call may succeed later
+        SourceUnavailable           the Git server did not answer
+        ConnectUnavailable          no worker answered, or the answer was a 5xx without a reason
         RebalanceInProgress         the Connect group is rebalancing
-        NotStopped                  offsets cannot be changed yet: the connector still has tasks, or runs
-        GroupInUse                  offsets of a sink cannot be changed yet: its consumer group still has members
-        OutcomeUnknown              a request was sent and its answer never came: read back before sending again
-        NotSettled                  the cluster accepted a step, and did not get there by the deadline
-        LedgerBusy                  somebody else holds the lease of this cluster
-        SparkFailed                 large manifests could not be checked on Spark, which was lost or did not answer
-      Stalled                       only a new revision or a human helps
+        NotStopped                  the offsets cannot be changed yet: the connector is not stopped, or still has tasks
+        GroupInUse                  the offsets of a sink cannot be changed yet: its consumer group has active members
+        OutcomeUnknown              a request was sent, but no answer arrived: read the state before sending again
+        NotSettled                  the cluster accepted a step, but its effect was not observed in time
+        LedgerBusy                  another process holds the lease of this cluster
+        SparkFailed                 Spark was lost or did not answer, so large manifests could not be checked
+      Stalled                       a retry does not help: a new commit or an administrator must fix the cause
         UsageError                  the command line or the settings are wrong
-        SourceRefused               the repository answered, and what it holds cannot be used
-        UnsafePlan                  a guard refuses the plan
-        StalePlan                   what was reviewed is not what would be applied
+        SourceRefused               the repository answered, but its content cannot be used
+        UnsafePlan                  a guard rejected the plan
+        StalePlan                   the reviewed plan no longer matches the repository or the cluster
         LedgerUnusable              the ledger cannot be read or written
-        OperationSettled            a change of offsets took effect, or may have: it is never begun again
-        ConnectRefused              a worker answered, and will not do it
+        OperationSettled            an offset change was applied, or may have been applied: it is never applied again
+        ConnectRefused              a worker answered and rejected the request
           Unauthorized              401 or 403
           NotFound                  404
-          AlreadyExists             409, and no rebalance
-          Rejected                  400 or 422, with Connect's own words
-          OffsetsNotSupported       the connector lets nobody change its offsets (UnsupportedOperationException)
-          OffsetsNotChanged         a change of offsets failed on the worker, perhaps after half of it was done
-        SandboxFailed               a part of the local Kafka could not be fetched or started
-        SparkUnusable               Spark has not what it needs: Java, packages where executors run, a shared folder
+          AlreadyExists             409 without a rebalance
+          Rejected                  400 or 422, with the message of Connect
+          OffsetsNotSupported       the connector does not support changed offsets (UnsupportedOperationException)
+          OffsetsNotChanged         an offset change failed on the worker, and may be partly applied
+        SandboxFailed               a part of the sandbox could not be downloaded or started
+        SparkUnusable               Spark lacks something: Java, packages on the executors, or a shared directory
 
-Anything that is not one of these is a bug, and is reported as one (exit code 70). A mistake in a document is no
-exception at all but a `Diagnostic`, so that all of them are shown at once.
+Any other exception is a bug and is reported as one (exit code 70). A mistake in a document is not an exception but a
+`Diagnostic`, so that all mistakes are shown at once.
 """
 
 from __future__ import annotations
 
 
 class GitopsConnectError(Exception):
-    """The root of all errors that are not bugs."""
+    """The base class of all errors that are not bugs."""
 
 
 class Waiting(GitopsConnectError):
-    """The world is busy; the same call may succeed later."""
+    """A temporary error: the same call may succeed later."""
 
 
 class SourceUnavailable(Waiting):
-    """The git server did not answer, or not in time."""
+    """The Git server did not answer, or not within the timeout."""
 
 
 class ConnectUnavailable(Waiting):
-    """No worker of the cluster answered, or one answered 5xx without a reason."""
+    """No worker of the cluster answered, or a worker answered 5xx without a reason."""
 
 
 class RebalanceInProgress(Waiting):
-    """The Connect group is rebalancing (409, or the 500 that says so; HerderRequestHandler)."""
+    """The Connect group is rebalancing. Connect answers 409, or 500 with a message about the rebalance."""
 
 
 class NotStopped(Waiting):
-    """400 to a change of offsets: the connector is not in the STOPPED state, or its tasks are not gone yet."""
+    """The connector is not STOPPED or still has tasks, so its offsets cannot be changed yet. Connect answers 400."""
 
 
 class GroupInUse(Waiting):
-    """500 to a change of a sink's offsets: tasks of it, or other consumers, are still members of its group."""
+    """The consumer group of a sink has active members: tasks or other consumers. Connect answers 500."""
 
 
 class OutcomeUnknown(Waiting):
-    """A write was sent and no answer came: it may have happened (KAFKA-14353)."""
+    """A write request was sent, but no answer arrived. The request may have been executed (KAFKA-14353)."""
 
 
 class NotSettled(Waiting):
-    """A step was accepted, and its effect was not observed before the deadline."""
+    """The cluster accepted a step, but its effect was not observed within `settle_timeout`."""
 
 
 class LedgerBusy(Waiting):
-    """Another process holds the lease of this cluster, or a lock on the ledger."""
+    """Another process holds the lease of this cluster, or a lock on the ledger's database."""
 
 
 class SparkFailed(Waiting):
-    """Spark did not answer, was lost, or could not do its work; the next cycle tries it again."""
+    """Spark did not answer, was lost, or failed. The next reconciliation tries again."""
 
 
 class Stalled(GitopsConnectError):
-    """Trying again changes nothing; a new revision or a human must act."""
+    """A permanent error: a new commit or an administrator must fix the cause."""
 
 
 class UsageError(Stalled):
@@ -91,15 +90,15 @@ class UsageError(Stalled):
 
 
 class SourceRefused(Stalled):
-    """The repository answered, but has no such branch, no commit, or content that is refused."""
+    """The repository does not have the branch or commit, or its content is rejected."""
 
 
 class UnsafePlan(Stalled):
-    """A guard refuses the plan; the message names the guard and the way out."""
+    """A guard rejected the plan. The message names the guard and how to proceed."""
 
 
 class StalePlan(Stalled):
-    """The commit or the observed state moved since the plan was saved."""
+    """The commit or the state of the cluster changed since the plan was made."""
 
 
 class LedgerUnusable(Stalled):
@@ -107,40 +106,40 @@ class LedgerUnusable(Stalled):
 
 
 class OperationSettled(Stalled):
-    """A settled operation is never begun again, nor one that the ledger cannot say to be without effect."""
+    """An offset change that was applied, or may have been applied, is never applied again."""
 
 
 class ConnectRefused(Stalled):
-    """A worker answered and will not do what was asked."""
+    """A worker answered and rejected the request."""
 
 
 class Unauthorized(ConnectRefused):
-    """401 or 403 from Connect, or from what stands before it."""
+    """Connect, or a proxy in front of Connect, answered 401 or 403."""
 
 
 class NotFound(ConnectRefused):
-    """404: no such connector, plugin or endpoint."""
+    """The connector, plugin or endpoint does not exist. Connect answers 404."""
 
 
 class AlreadyExists(ConnectRefused):
-    """409 that is not a rebalance: a connector of that name is there."""
+    """A connector with this name exists already. Connect answers 409."""
 
 
 class Rejected(ConnectRefused):
-    """400 or 422: Connect says in its own words why not."""
+    """Connect answered 400 or 422. The message contains Connect's reason."""
 
 
 class OffsetsNotSupported(ConnectRefused):
-    """500 to a change of offsets: the connector's class forbids it (UnsupportedOperationException); final."""
+    """The connector class does not support changed offsets (UnsupportedOperationException). Connect answers 500."""
 
 
 class OffsetsNotChanged(ConnectRefused):
-    """500 to a change of offsets, with the worker's words: it is over, and what stands has to be looked at."""
+    """An offset change failed on the worker. The offsets may be partly changed; check them. Connect answers 500."""
 
 
 class SandboxFailed(Stalled):
-    """A part of the local Kafka could not be found, fetched or started."""
+    """A part of the sandbox could not be found, downloaded or started."""
 
 
 class SparkUnusable(Stalled):
-    """No Java; or executors that have another Python, lack a package, or do not see the shared folder."""
+    """No Java, or executors have another Python version, lack a package or cannot access the shared directory."""

@@ -113,7 +113,7 @@ class Records:
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
         if undone:
             first = undone[0]
-            result = f"{len(undone)} of {len(outcomes)} steps were not applied, the first: {first.step.connector}"
+            result = f"{len(undone)} of {len(outcomes)} steps were not applied; the first is of {first.step.connector}"
             self._ledger.record_attempt(cluster, revision, now, result)
         elif self._plan.complete:
             self._succeeded(cluster, revision, now)

@@ -46,6 +46,10 @@ class Log:
         wanted = {"event": event, **fields}
         return [line for line in [*self.lines] if wanted.items() <= line.items()]
 
+    def steps(self) -> list[Line]:
+        """The lines of all steps that have ended, whatever their result."""
+        return [line for line in [*self.lines] if line["event"].startswith("step_")]
+
     def wait(self, event: str, count: int = 1, **fields: Any) -> Line:
         """The `count`th such line, as soon as it is there."""
         until = time.monotonic() + DEADLINE

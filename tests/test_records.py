@@ -96,7 +96,7 @@ def test_a_step_without_effect_is_no_ownership(ledger: WatchedLedger, result: Re
     assert owned(ledger) == {}
     attempted = ledger.revisions(CLUSTER).attempted
     assert attempted is not None
-    assert attempted.result == "1 of 1 steps were not applied, the first: orders"
+    assert attempted.result == "1 of 1 steps were not applied; the first is of orders"
 
 
 def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) -> None:

@@ -34,14 +34,16 @@ from gitops_connect.settings import sections
 FOLDER = Path(__file__).parent
 NOTICE = "<!-- Made by `make docs` from the code; edit there. -->\n"
 SETTINGS_INTRODUCTION = """\
-`--config FILE`, else the file that `GITOPS_CONNECT_CONFIG` names, else `gitops-connect.toml` in the current folder.
-Every setting can also be given by environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two
-underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`; a list
-is written with commas.
+The settings file is `--config FILE`, else the file in the environment variable `GITOPS_CONNECT_CONFIG`, else
+`gitops-connect.toml` in the current directory.
 
-A credential is `{env = "NAME"}` or `{file = "PATH"}`, read when it is used. Durations are `30s`, `5m`, `1m30s`, `500ms`
-or a number of seconds; sizes are `2GiB`, `512MiB` or a number of bytes. Relative paths start from the folder of the
-settings file.
+An environment variable overrides a setting of the file. Its name is `GITOPS_CONNECT_` and the path of the setting in
+capital letters, with two underscores between the parts: `GITOPS_CONNECT_REPOSITORY__URL`,
+`GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`. Separate the items of a list with commas.
+
+A credential is `{env = "NAME"}` or `{file = "PATH"}`. It is read each time it is used. Durations are `30s`, `5m`,
+`1m30s`, `500ms` or a number of seconds. Sizes are `2GiB`, `512MiB` or a number of bytes. Relative paths start from the
+directory of the settings file.
 """
 TABLES = {
     sections.RepositorySettings: "repository",
@@ -149,6 +151,8 @@ def _field_default(field: Any) -> str:
         value = getattr(field.default, "value", field.default)
         if field.type == "Size":
             return f"`{size_text(value).replace(' ', '')}`"
+        if field.type == "Duration":
+            return f"`{value:g}s`"
         return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
     return "" if field.default_factory is not dataclasses.MISSING else "required"
 
@@ -170,7 +174,7 @@ def _tree() -> str:
 
 def rules() -> str:
     """The rules that documents are held to."""
-    head = ["# Rules", "", NOTICE, "The id stands in brackets at the end of each problem.", ""]
+    head = ["# Rules", "", NOTICE, "The id is in brackets at the end of each problem.", ""]
     rows = [f"| `{rule}` | {_cell(explanation(rule))} |" for rule in rule_ids()]
     return "\n".join([*head, "| id | rule |", "| --- | --- |", *rows]) + "\n"
 

@@ -34,9 +34,9 @@ def apply(
     context: typer.Context,
     planfile: Annotated[Path | None, typer.Argument(metavar="[PLANFILE]", help="A plan saved by `plan --out`.")] = None,
     cluster: Clusters = None,
-    yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask for approval.")] = False,
 ) -> int:
-    """Carry out a plan: the saved one, or a new one after asking."""
+    """Apply a saved plan, or make a plan and apply it after approval."""
     from gitops_connect.plan.saved import load_saved, require_fresh
     from gitops_connect.report.text import TextReport
 
@@ -73,7 +73,7 @@ def _clusters(world: World, saved: SavedPlan | None, named: list[str] | None) ->
     if saved is None:
         return session.chosen(world, named)
     if named:
-        raise UsageError("a saved plan says itself which clusters it is for: leave --cluster out")
+        raise UsageError("--cluster cannot be used with a saved plan, which lists its own clusters; remove --cluster")
     return session.chosen(world, [one.cluster for one in saved.clusters])
 
 
@@ -96,11 +96,14 @@ def _go(plans: list[Plan], *, asked: bool) -> bool:
     if not asked or all(plan.is_empty for plan in plans):
         return True
     if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask on: review the plan, then apply with --yes or apply a saved plan")
-    tell("\nDo you want to carry out these steps? Only 'yes' is taken as a yes.")
+        raise UsageError(
+            "cannot ask for approval, as stdin is not a terminal; review the plan, then run apply with --yes, or apply"
+            " a saved plan"
+        )
+    tell("\nDo you want to apply these steps? Only 'yes' will be accepted to approve.")
     if ask("  Enter a value: ") == "yes":
         return True
-    tell("Not applied.")
+    tell("Apply cancelled. Nothing was changed.")
     return False
 
 
@@ -117,7 +120,7 @@ def _carry_out(
 
     def interrupt() -> None:
         interrupted.set()
-        tell_at_once("interrupted: finishing the steps in hand; once more to stop at once")
+        tell_at_once("interrupted: finishing the steps in progress; interrupt again to stop immediately")
 
     def end_at_once() -> None:
         for cluster, connector in sorted(stopped.now):
@@ -154,7 +157,7 @@ def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
     def require_shown(plan: Plan) -> None:
         before = shown[plan.cluster]
         if (plan.digest, plan.fingerprint) != (before.digest, before.fingerprint):
-            raise StalePlan("the cluster was changed after the plan was shown: plan again")
+            raise StalePlan("the cluster changed after the plan was shown; run the command again")
 
     return require_shown
 

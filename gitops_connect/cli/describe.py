@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import Settings
     from gitops_connect.world import World
 
-app = typer.Typer(help="Show one thing in full.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Show the details of a connector.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -45,7 +45,8 @@ def connector(
         emit(_render(values, output))
     elif not failures:
         tell(
-            f"error: there is no connector {name!r} on {', '.join(clusters)}: gitops-connect get connectors lists them"
+            f"error: there is no connector {name!r} on {', '.join(clusters)};"
+            " run `gitops-connect get connectors` to list all connectors"
         )
     if failures:
         return session.worst(failures)
@@ -95,7 +96,7 @@ def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[
     try:
         return client.sensitive_keys(observed.config.get("connector.class", ""))
     except NotFound:
-        tell("note: no worker can tell which keys are passwords, so every value is masked")
+        tell("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
         return frozenset(observed.config) - {"connector.class", "tasks.max"}
 
 

@@ -47,7 +47,7 @@ class Finding:
 
 def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
     """Check the settings, the repository, the ledger, the clusters and the local tools."""
-    with progress("Looking") as update:
+    with progress("Checking") as update:
         findings = []
         for finding in _look(context):
             update(finding.part)
@@ -91,18 +91,24 @@ def _java() -> str:
     from gitops_connect.sandbox.java import find_java
 
     java = find_java(os.environ)
-    return f"Java {java.version} at {java.path}, for the sandbox and for Spark"
+    return f"Java {java.version} at {java.path} (used by the sandbox and by Spark)"
 
 
 def _look_at_settings(settings: Settings) -> Iterator[Finding]:
     if settings.repository.url:
         yield _examine("repository", lambda: _repository(settings))
     else:
-        yield Finding(Verdict.NOTE, "repository", "none is set: [repository] url; commands need a PATH")
+        yield Finding(
+            Verdict.NOTE, "repository", "not configured: set `url` in [repository], or give each command a directory"
+        )
     yield _examine("ledger", lambda: _ledger(settings))
     yield from _secrets(settings)
     if not settings.clusters:
-        yield Finding(Verdict.ERROR, "clusters", 'none is set: [clusters.NAME] url = ["http://…:8083"]')
+        yield Finding(
+            Verdict.ERROR,
+            "clusters",
+            'not configured: add [clusters.NAME] with url = ["http://…:8083"] to the settings',
+        )
 
 
 def _repository(settings: Settings) -> str:
@@ -118,7 +124,7 @@ def _ledger(settings: Settings) -> str:
 
     with closing(open_ledger(settings)) as ledger:
         owned = sum(len(ledger.ownership(cluster)) for cluster in settings.clusters)
-        return f"{ledger.place}, {owned} connectors are managed"
+        return f"{ledger.place}, managed connectors: {owned}"
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
@@ -126,7 +132,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
     wide = [f"env = {pattern!r}" for pattern in settings.secrets.env if not pattern.strip("*?")]
     wide += [f"files = {str(folder)!r}" for folder in settings.secrets.files if _is_wide(folder, settings)]
     if wide:
-        advice = "whoever can write to the repository can have any of them sent to a connector; allow less"
+        advice = "anyone who can write to the repository can send any of these to a connector; allow less"
         yield Finding(Verdict.NOTE, "secrets", f"[secrets] {', '.join(wide)}: {advice}")
 
 
@@ -161,7 +167,7 @@ def _missing(version: ConnectVersion) -> str:
     from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE
 
     if version < STOP_SINCE:
-        return "; cannot stop a connector (3.5 can)"
+        return "; it cannot stop connectors (requires 3.5)"
     if version < INITIAL_STATE_SINCE:
-        return "; cannot create a connector paused or stopped (3.7 can): it runs for a moment"
+        return "; it cannot create connectors paused or stopped (requires 3.7), so they run briefly first"
     return ""

@@ -42,7 +42,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
 def refuse_old(path: Path, *, force: bool) -> None:
     """Raises UsageError where a file is there, unless `force`."""
     if path.exists() and not force:
-        raise UsageError(f"{path} is there already: name another file, or write over it with --force")
+        raise UsageError(f"{path} exists already; choose another file, or overwrite it with --force")
 
 
 def new_folder(path: Path, *, force: bool) -> None:
@@ -51,6 +51,6 @@ def new_folder(path: Path, *, force: bool) -> None:
         path.mkdir(parents=True, exist_ok=True)
         is_empty = next(path.iterdir(), None) is None
     except OSError as error:
-        raise UsageError(f"cannot write into the folder {path}: {error.strerror}") from error
+        raise UsageError(f"cannot write to the directory {path}: {error.strerror}") from error
     if not is_empty and not force:
-        raise UsageError(f"the folder {path} is not empty: name another one, or write into it with --force")
+        raise UsageError(f"the directory {path} is not empty; choose another directory, or write to it with --force")

@@ -15,7 +15,7 @@ from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
 
-app = typer.Typer(help="List what the clusters have.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List connectors or connector plugins.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()

@@ -68,8 +68,8 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
     except OSError as error:
         raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
     if _URI.match(text):
-        raise UsageError(f"{path} is no file of this machine: what a document names by its uri is checked by plan")
-    raise UsageError(f"cannot read the manifest {path}: there is no such file or folder")
+        raise UsageError(f"{path} is not a local file; to check the manifest at a uri, run `gitops-connect plan`")
+    raise UsageError(f"cannot read the manifest {path}: no such file or directory")
 
 
 def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
@@ -89,12 +89,12 @@ def _nothing(folder: Path, pattern: str, connector: ConnectorName) -> str:
 
     if not pattern and next(folder.glob("*.json"), None) is not None:
         return (
-            f"the folder {folder} has no {connector.replace('->', '--')}.json, and its other .json files may be other"
-            f" connectors': to have them all, name them: {(folder / '*.json').as_posix()!r}"
+            f"the directory {folder} has no {connector.replace('->', '--')}.json, and its other .json files may belong"
+            f" to other connectors; to use all of them, give the glob {(folder / '*.json').as_posix()!r}"
         )
-    what = f"is met by {(folder / pattern).as_posix()!r}" if pattern else f"is in the folder {folder.as_posix()!r}"
-    known = f"one is told by its suffix ({', '.join(SUFFIXES)}), and what begins with _ or . is passed over"
-    return f"no manifest {what}: {known}"
+    found = f"matches {(folder / pattern).as_posix()!r}" if pattern else f"is in the directory {folder.as_posix()!r}"
+    known = f"use one of the suffixes {', '.join(SUFFIXES)}; files whose names begin with _ or . are ignored"
+    return f"no offset manifest {found}; {known}"
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

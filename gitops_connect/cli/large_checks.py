@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import Settings
 
 _BLOCK = 1024 * 1024
-OFFENDERS = "offenders.parquet"
+OFFENDERS = "violations.parquet"
 
 
 class SparkDesk:
@@ -54,7 +54,7 @@ class SparkDesk:
         try:
             found = Spark(self._sessions, self._say).ask(questions, self.folder / "asked", offenders=beside)
         except OSError as error:
-            raise UsageError(f"large manifests cannot be checked: {error}") from error
+            raise UsageError(f"cannot check large manifests: {error}") from error
         if beside is not None and offenders is not None:
             _move(beside / OFFENDERS, offenders)
         return found

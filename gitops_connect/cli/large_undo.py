@@ -29,7 +29,7 @@ def require_finished(record: OperationRecord) -> None:
 
     if record.state is OperationState.OPEN:
         raise Stalled(
-            f"{record.name} was begun and is not finished: the next apply goes on with it; undo it after that"
+            f"offset change {record.name} is in progress; run `gitops-connect apply` to finish it, then undo it"
         )
 
 
@@ -68,10 +68,10 @@ def acknowledged(
     asked = Question(Location("the document"), files, planned, kind, live)
     compared, known, unknown = desk.ask([replace(asked, is_judged=False), asked, replace(asked, live=None)])
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
-        tell(f"note: the rules will hold the document up: {wrong[0].summary} [{wrong[0].rule}]")
+        tell(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     difference = compared.difference or Difference()
     if not any(count for way, count in difference.counts.items() if way is not Direction.SAME):
-        tell("note: exactly these offsets stand already: the document would change nothing")
+        tell("note: the current offsets are the same already, so the document changes nothing")
     unread = bool(known.unread or unknown.unread)
     return needed(refusals_of(subject, kind, difference, settings), unread=unread)
 

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from gitops_connect.reconcile import Declared
     from gitops_connect.world import World
 
-app = typer.Typer(
-    help="Show and correct what the ledger remembers of offset changes.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="Show, correct, export or import the ledger.", no_args_is_help=True, rich_markup_mode=None)
 
 HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE")
 _MOST_OFFSETS = 20
@@ -36,11 +34,11 @@ _MOST_OFFSETS = 20
 @app.command()
 def show(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One offset change, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this offset change in full.")] = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """List the offset changes that the ledger knows, the newest first."""
+    """List the recorded offset changes, newest first."""
     with session.opened(context) as world:
         clusters = session.chosen(world, cluster)
         known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
@@ -88,7 +86,7 @@ def _show_one(
     from gitops_connect.report.table import as_json, as_yaml, outline
 
     if not found:
-        tell(f"error: the ledger knows no offset change {name!r}: gitops-connect ledger show lists those that it knows")
+        tell(f"error: the ledger has no offset change {name!r}; run `gitops-connect ledger show` to list all")
         return ExitCode.FAILED
     text = output is TableOutput.TABLE
     values = [_in_full(world, cluster, record, text=text) for cluster, record in found]
@@ -132,7 +130,10 @@ def _first_lines(blocks: Iterator[bytes]) -> list[str]:
         f"{partition_text(one['partition'])} -> {offset_text(one['offset']) if one['offset'] is not None else 'null'}"
         for one in entries
     ]
-    return [*shown, *(["and more: gitops-connect ledger export has all"] if len(lines) > _MOST_OFFSETS else [])]
+    return [
+        *shown,
+        *(["and more: run `gitops-connect ledger export` to get all"] if len(lines) > _MOST_OFFSETS else []),
+    ]
 
 
 def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
@@ -145,7 +146,7 @@ def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
         return list(to_json(offsets))
     first = sorted(offsets.items())[:_MOST_OFFSETS]
     rest = len(offsets) - len(first)
-    more = [f"and {rest} more: -o json shows all"] if rest else []
+    more = [f"and {rest} more: use -o json to show all"] if rest else []
     return [*(f"{partition} -> {offset or 'null'}" for partition, offset in first), *more]
 
 
@@ -206,9 +207,9 @@ def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to write. [default: stdout]")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="The file to write. [default: stdout]")] = None,
 ) -> int:
-    """Write everything that the ledger remembers as one JSON document, without its key."""
+    """Write the ledger as one JSON document, without its key."""
     from gitops_connect.ledger.archive import write_archive
     from gitops_connect.world import open_ledger
 
@@ -223,19 +224,19 @@ def export(
         aside.replace(file)
     except OSError as error:
         raise UsageError(f"cannot write the ledger to {file}: {error.strerror}") from error
-    tell(f"Exported the ledger to {file}; to read it elsewhere: gitops-connect ledger import {file}")
+    tell(f"Exported the ledger to {file}. To import it elsewhere: gitops-connect ledger import {file}")
     return ExitCode.DONE
 
 
 @app.command("import")
 def import_(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `ledger export` has written.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file from `ledger export`.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Remove first what the ledger remembers, if that is something else.")
+        bool, typer.Option("--replace", help="Replace the content of the ledger if it differs.")
     ] = False,
 ) -> int:
-    """Read what `ledger export` has written into an empty ledger."""
+    """Import an exported ledger into an empty ledger."""
     from gitops_connect.ledger.archive import read_archive
     from gitops_connect.world import SystemClock, open_ledger
 
@@ -243,12 +244,16 @@ def import_(
     with closing(open_ledger(session.settings_of(context))) as ledger:
         restored = ledger.restore(archive, SystemClock().now(), replace=replace)
     counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
-    tell(f"Nothing to import, the ledger has it all ({counts})." if restored.unchanged else f"Imported ({counts}).")
+    tell(
+        f"Nothing to import: the ledger has the same content ({counts})."
+        if restored.unchanged
+        else f"Imported ({counts})."
+    )
     if restored.without_digests:
         tell(
-            f"note: this ledger has another key, so what was last applied to {restored.without_digests} connectors was"
-            " left out: until each is applied again, drift is not told from a change, and a masked secret is taken as"
-            " equal"
+            "note: this ledger has a different key, so the last applied configs of"
+            f" {restored.without_digests} connectors were not imported. Until each of them is applied again,"
+            " drift cannot be distinguished from a change in Git, and a masked secret counts as unchanged"
         )
     return ExitCode.DONE
 

@@ -20,7 +20,7 @@ from gitops_connect.errors import GitopsConnectError
 
 app = typer.Typer(
     name="gitops-connect",
-    help="Kafka Connect from git: connectors declared in a repository, planned, applied.",
+    help="Keep Kafka Connect clusters in sync with a Git repository.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -53,11 +53,11 @@ def _settings(
         typer.Option(
             "--config",
             metavar="FILE",
-            help="The settings. [default: GITOPS_CONNECT_CONFIG, else gitops-connect.toml]",
+            help="The settings file. [default: $GITOPS_CONNECT_CONFIG, else gitops-connect.toml]",
         ),
     ] = None,
     _show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     context.obj = config

@@ -93,7 +93,7 @@ def entries(world: World, clusters: Sequence[ClusterName], connector: str) -> li
         ]
     if connector not in known:
         raise NotFound(
-            f"the ledger knows no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
+            f"the ledger has no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
         )
     found.sort(key=lambda one: (one.cluster, one.record.name))
     found.sort(key=lambda one: one.record.since, reverse=True)

@@ -28,25 +28,28 @@ if TYPE_CHECKING:
     from gitops_connect.model.operations import OperationKind
     from gitops_connect.report.manifests import CheckedManifest
 
-app = typer.Typer(
-    help="Look at offsets, check manifests, and take changes back.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="Show, compare, check and restore offsets.", no_args_is_help=True, rich_markup_mode=None)
 
 Connector = Annotated[str, typer.Argument(help="The connector's name.")]
 Manifest = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a folder, or a glob in quotes.",
+        help="An offset manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a directory; or a"
+        " quoted glob.",
     ),
 ]
 Replace = Annotated[
-    bool, typer.Option("--replace", help="As operation: replace: what the manifest does not list is taken away.")
+    bool,
+    typer.Option(
+        "--replace", help="Check as `operation: replace`: offsets that the manifest does not list are removed."
+    ),
 ]
 Acknowledge = Annotated[
     list[Acknowledgement] | None,
     typer.Option(
-        help="As in the document; may be given several times. Of these words, unread lets more manifests pass."
+        help="Acknowledge a risk, as `acknowledge` in a document; may be repeated. Only `unread` makes more manifests"
+        " valid."
     ),
 ]
 
@@ -59,13 +62,15 @@ def get(
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save", metavar="FILE", help="Write them to a file, which is a valid manifest: *.json or *.jsonl."
+            "--save",
+            metavar="FILE",
+            help="Save the offsets to a file, as an offset manifest: *.json, *.yaml or *.jsonl.",
         ),
     ] = None,
     force: Force = False,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """Show the offsets that stand."""
+    """Show the current offsets of a connector."""
     from gitops_connect.cli import standing_offsets
     from gitops_connect.cli.manifest_checks import chosen_clusters
     from gitops_connect.model.names import ConnectorName
@@ -90,9 +95,12 @@ def diff(
     replace: Replace = False,
     acknowledge: Acknowledge = None,
     all_offsets: AllOffsets = False,
-    output: Annotated[TextOutput, typer.Option("-o", "--output", help="Format of the output.")] = TextOutput.TEXT,
+    output: Annotated[TextOutput, typer.Option("-o", "--output", help="Output format.")] = TextOutput.TEXT,
 ) -> int:
-    """Show what a manifest would change. Exits with 2 where that is anything, with 0 where it is nothing."""
+    """Show what an offset manifest would change.
+
+    Exits with 2 if it would change offsets, with 0 if it would change nothing.
+    """
     from gitops_connect.cli import manifest_checks
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.report import manifests
@@ -105,7 +113,7 @@ def diff(
         emit(manifests.as_json(checked) if output is TextOutput.JSON else _problems(checked))
         return ExitCode.INVALID
     if checked.difference is None:
-        raise ConnectRefused(f"there is nothing to compare with: {checked.why_not}")
+        raise ConnectRefused(f"cannot compare, as the current offsets are unknown: {checked.why_not}")
     emit(manifests.as_json(checked) if output is TextOutput.JSON else _moves(checked, all_offsets=all_offsets))
     return ExitCode.CHANGES if checked.difference.moves else ExitCode.DONE
 
@@ -131,19 +139,24 @@ def _moves(checked: CheckedManifest, *, all_offsets: bool) -> str:
 def check(
     context: typer.Context,
     file: Manifest,
-    connector: Annotated[str, typer.Option("--connector", metavar="NAME", help="The connector that it is for.")],
+    connector: Annotated[str, typer.Option("--connector", metavar="NAME", help="The connector of the manifest.")],
     cluster: Cluster = None,
     replace: Replace = False,
     acknowledge: Acknowledge = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not ask the Connect clusters.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
     report: Annotated[
         Path | None,
-        typer.Option("--report", metavar="DIR", help="Write a page and all offenders (Parquet) into a new folder."),
+        typer.Option(
+            "--report", metavar="DIR", help="Write an HTML page and all violations (Parquet) to a new directory."
+        ),
     ] = None,
     force: Force = False,
-    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Format of the output.")] = ProblemOutput.TEXT,
+    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
 ) -> int:
-    """Check a manifest against its connector: as the repository declares it, else as it is on the cluster."""
+    """Check an offset manifest against its connector.
+
+    The connector's config is read from the repository, or from the cluster if the repository does not declare it.
+    """
     from gitops_connect import __version__
     from gitops_connect.cli import manifest_checks
     from gitops_connect.cli.files import new_folder
@@ -192,7 +205,7 @@ def history(
     cluster: Cluster = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """Show the offset changes of a connector that the ledger knows, the newest first."""
+    """Show the offset changes of a connector, newest first."""
     from gitops_connect.cli import offset_history
 
     with session.opened(context) as world:
@@ -206,14 +219,17 @@ def history(
 @app.command()
 def undo(
     context: typer.Context,
-    change: Annotated[str, typer.Argument(help="The name of the offset change; `ledger show` lists them.")],
+    change: Annotated[str, typer.Argument(help="The name of the offset change; `ledger show` lists all.")],
     cluster: Cluster = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where to write the document. [default: stdout]")
+        Path | None, typer.Option("--out", metavar="FILE", help="The file to write. [default: stdout]")
     ] = None,
     force: Force = False,
 ) -> int:
-    """Write the document that puts back the offsets that stood before a change. Changes nothing on the cluster."""
+    """Write a document that undoes an offset change.
+
+    The document restores the offsets from before the change. Nothing is changed on the cluster.
+    """
     from gitops_connect.cli import undo_document
 
     target = undo_document.Target(out, force)

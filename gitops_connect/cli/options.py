@@ -42,16 +42,16 @@ class TextOutput(Enum):
 
 Clusters = Annotated[
     list[str] | None,
-    typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be given several times. [default: all]"),
+    typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be repeated. [default: all]"),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="NAME", help="The cluster, where several have the connector."),
+    typer.Option("--cluster", metavar="NAME", help="The cluster, if several clusters have the connector."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Folder = Annotated[
     Path | None,
-    typer.Argument(metavar="[PATH]", help="A folder to read as it is, in place of \\[repository]."),
+    typer.Argument(metavar="PATH", help="Read this directory instead of the configured repository."),
 ]
-ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Format of the output.")]
+ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Output format.")]
 AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]

@@ -26,18 +26,18 @@ def plan(
     path: Folder = None,
     cluster: Clusters = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Save the plan, to be applied as it is.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Save the plan to a file for `apply`.")
     ] = None,
-    output: Annotated[PlanOutput, typer.Option("-o", "--output", help="Format of the plan.")] = PlanOutput.TEXT,
+    output: Annotated[PlanOutput, typer.Option("-o", "--output", help="Output format.")] = PlanOutput.TEXT,
     detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 where there are changes.")
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")
     ] = False,
     drift_exitcode: Annotated[
-        bool, typer.Option("--drift-exitcode", help="Exit with 3 where a cluster was changed since it was applied.")
+        bool, typer.Option("--drift-exitcode", help="Exit with 3 if a cluster has drifted since the last apply.")
     ] = False,
     all_offsets: AllOffsets = False,
 ) -> int:
-    """Show what apply would do. Changes nothing."""
+    """Show the changes that apply would make."""
     from gitops_connect.report.plan_json import Origin
 
     with session.opened(context) as world:
@@ -105,4 +105,4 @@ def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: Ori
         aside.replace(out)
     except OSError as error:
         raise UsageError(f"cannot save the plan to {out}: {error.strerror}") from error
-    tell(f"Saved the plan to {out}; to apply exactly this: gitops-connect apply {out}")
+    tell(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="One cycle over each cluster, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Reconcile each cluster once, then exit.")] = False,
 ) -> int:
-    """Follow the repository, and keep the clusters as it says."""
+    """Continuously reconcile the clusters with the repository."""
     from gitops_connect.cli.logs import formatter, logging_to_stderr
     from gitops_connect.daemon import events
     from gitops_connect.daemon.daemon import Daemon

@@ -12,9 +12,9 @@ import typer
 if TYPE_CHECKING:
     from gitops_connect.sandbox.cluster import PartStatus, Sandbox
 
-app = typer.Typer(name="sandbox", help="A real one-node Kafka and Connect on this machine.", no_args_is_help=True)
+app = typer.Typer(name="sandbox", help="Run a local one-node Kafka with Connect workers.", no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Option("--dir", help="The folder that holds its data, logs and state.")]
+Folder = Annotated[Path, typer.Option("--dir", help="The directory for data, logs and state.")]
 _COLUMNS = ("PART", "STATE", "ADDRESS", "PID", "LOG")
 
 
@@ -27,18 +27,31 @@ class Output(StrEnum):
 
 @app.command()
 def up(
-    workers: Annotated[int | None, typer.Option(min=1, help="How many Connect workers; as before, else one.")] = None,
-    version: Annotated[str | None, typer.Option(help="The Kafka release of the workers, as in 4.3.1.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of Connect workers. [default: as before, or 1]")
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option(help="Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]")
+    ] = None,
     folder: Folder = Path(".sandbox"),
-    heap: Annotated[int | None, typer.Option(min=256, help="Heap of each worker in MiB; as before, else 2048.")] = None,
+    heap: Annotated[
+        int | None, typer.Option(min=256, help="Heap of each worker in MiB. [default: as before, or 2048]")
+    ] = None,
     plugin_path: Annotated[
-        list[Path] | None, typer.Option(help="A folder of further connectors; may be given several times. As before.")
+        list[Path] | None,
+        typer.Option(help="A directory with more connector plugins; may be repeated. [default: as before]"),
     ] = None,
     exactly_once: Annotated[
-        bool | None, typer.Option("--exactly-once/--at-least-once", help="Exactly-once sources; as before, else on.")
+        bool | None,
+        typer.Option(
+            "--exactly-once/--at-least-once", help="Support of exactly-once sources. [default: as before, or on]"
+        ),
     ] = None,
 ) -> None:
-    """Start what does not run yet, and wait until all of it answers. The first time, Kafka is downloaded (55 MB)."""
+    """Start Kafka and Connect, and wait until they are ready.
+
+    Processes that run already are kept. The first start downloads Kafka (55 MB).
+    """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
@@ -59,9 +72,12 @@ def up(
 @app.command()
 def status(
     folder: Folder = Path(".sandbox"),
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option("--output", "-o", help="Output format.")] = Output.TABLE,
 ) -> None:
-    """Show each process, and whether it answers. Exit code 1 where one does not."""
+    """Show the state of each process.
+
+    Exits with 1 if a process does not answer.
+    """
     from gitops_connect.sandbox.cluster import Sandbox
 
     parts = Sandbox.load(folder).status()
@@ -74,9 +90,14 @@ def status(
 def down(
     folder: Folder = Path(".sandbox"),
     *,
-    purge: Annotated[bool, typer.Option("--purge", help="Remove its folder too, with all topics and offsets.")] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Also remove the directory, with all topics and offsets.")
+    ] = False,
 ) -> None:
-    """Stop every process of it. The data stays for the next `up`, unless --purge."""
+    """Stop all processes of the sandbox.
+
+    The data is kept for the next `up`, unless --purge is given.
+    """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox
     from gitops_connect.sandbox.state import read_state
@@ -93,14 +114,14 @@ def _next_steps(sandbox: Sandbox, folder: Path) -> str:
     option = "" if folder == Path(".sandbox") else f" --dir {folder}"
     return "\n".join(
         (
-            f"Kafka answers at {sandbox.bootstrap}, Connect at {', '.join(urls)}.",
+            f"Kafka is running at {sandbox.bootstrap}, Connect at {', '.join(urls)}.",
             "",
-            "For gitops-connect.toml:",
+            "Add this to gitops-connect.toml:",
             "",
             "    [clusters.local]",
             f"    url = {json.dumps(urls)}",
             "",
-            f"Stop it with: gitops-connect sandbox down{option}",
+            f"To stop the sandbox: gitops-connect sandbox down{option}",
         )
     )
 

@@ -73,7 +73,7 @@ def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterN
     known = tuple(settings.clusters)
     for name in names or ():
         if name not in known:
-            raise UsageError(f"there is no cluster {name!r} in the settings; there are {', '.join(known)}")
+            raise UsageError(f"there is no cluster {name!r} in the settings; configured clusters: {', '.join(known)}")
     return tuple(name for name in known if not names or name in names)
 
 
@@ -107,10 +107,10 @@ def proposals(
         declared = declared_in(world.settings, path)
 
         def one(cluster: ClusterName) -> Proposal:
-            update(f"looking at {cluster}")
+            update(f"planning {cluster}")
             return propose(replace(world, say=update), declared, cluster)
 
         made, failures = each_cluster(clusters, one)
     if made and failures:
-        tell(f"note: what follows is for {len(made)} of {len(clusters)} clusters")
+        tell(f"note: the result covers {len(made)} of {len(clusters)} clusters")
     return declared, made, failures

@@ -38,7 +38,9 @@ class Saving:
 
     def __post_init__(self) -> None:
         if self.file.suffix not in (".json", *_YAML, *_LINES):
-            raise UsageError(f"{self.file} has no format: name it *.json or *.yaml, or *.jsonl for an entry a line")
+            raise UsageError(
+                f"{self.file} has no known format; use the suffix .json, .yaml, or .jsonl (one entry per line)"
+            )
         refuse_old(self.file, force=self.force)
 
 
@@ -55,7 +57,7 @@ def fetched(
 
     with _room(beside) as folder:
         with progress("Offsets") as say, clients_of(settings, clusters) as clients:
-            say(f"asking for those of {connector}")
+            say(f"reading the offsets of {connector}")
             found = live_offsets(clients[locate(clients, connector)], connector, folder)
         yield found
 
@@ -65,7 +67,9 @@ def _room(beside: Path | None) -> Iterator[Path]:
     try:
         room = tempfile.TemporaryDirectory(prefix=".gitops-connect-", dir=beside)
     except OSError as error:
-        raise UsageError(f"cannot write into the folder {beside or tempfile.gettempdir()}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot write to the directory {beside or tempfile.gettempdir()}: {error.strerror}"
+        ) from error
     with room as folder:
         yield Path(folder)
 
@@ -84,7 +88,7 @@ def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
             for block in _body(found):
                 emit(block.decode())
         case TableOutput.YAML:
-            raise UsageError(f"{found.entries:,} offsets are too many for YAML: -o json, or --save FILE.jsonl")
+            raise UsageError(f"{found.entries:,} offsets are too many for YAML; use -o json or --save FILE.jsonl")
         case _:
             assert_never(output)
 
@@ -102,13 +106,13 @@ def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
         with new_file(file, force=saving.force) as aside:
             shutil.move(found.path, aside)
     elif file.suffix in _YAML:
-        raise UsageError(f"{found.entries:,} offsets are too many for YAML: --save {file.with_suffix('.jsonl')}")
+        raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {file.with_suffix('.jsonl')}")
     else:
         write_new(file, _body(found), force=saving.force)
     count = found.entries if isinstance(found, SavedOffsets) else len(found)
     tell(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file}.")
     if not count:
-        tell("note: a manifest has at least one entry; to take all offsets away, write operation: reset")
+        tell("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
 
 
 def listed(found: Offsets, output: TableOutput) -> str:
@@ -145,8 +149,8 @@ def _first(found: SavedOffsets) -> str:
         entries = [json.loads(line) for line in islice(stream, _FIRST)]
     shown = [(partition_text(one["partition"]), offset_text(one["offset"])) for one in entries]
     megabytes = found.size / 1_000_000
-    advice = f"{found.entries:,} offsets, {megabytes:,.0f} MB; these are the first {_FIRST} as Connect has them.\n"
-    return f"{_table(list(shown))}{advice}All of them: --save FILE.jsonl, which is a manifest, or -o json\n"
+    advice = f"{found.entries:,} offsets, {megabytes:,.0f} MB; these are the first {_FIRST}, in the order of Connect.\n"
+    return f"{_table(list(shown))}{advice}To get all of them: --save FILE.jsonl (an offset manifest), or -o json\n"
 
 
 def _body(found: SavedOffsets) -> Iterator[bytes]:

@@ -32,9 +32,10 @@ def status(
         bool, typer.Option("--exit-code", help="Exit with 1 unless every connector is in sync and healthy.")
     ] = False,
 ) -> int:
-    """Show each connector: is Git applied to it, and does it work?
+    """Show whether each connector is in sync and healthy.
 
-    Connectors that are paused or stopped as declared count as healthy. Unmanaged ones are shown and not judged.
+    Connectors that are paused or stopped as declared count as healthy. Unmanaged connectors are listed, and do not
+    affect the exit code.
     """
     from gitops_connect.plan.health import find_unhealthy
     from gitops_connect.report.health import hints
@@ -83,6 +84,9 @@ def _revisions(world: World, proposal: Proposal) -> str:
 
 
 def _problems(errors: int, only_planned: int) -> list[str]:
-    lines = [f"{errors} errors in the documents: gitops-connect validate shows them"] if errors else []
-    more = f"{only_planned} errors beside the documents: gitops-connect plan shows them"
+    from gitops_connect.report.words import plural
+
+    documents = f"{plural(errors, 'error')} in the documents; run `gitops-connect validate` for details"
+    lines = [documents] if errors else []
+    more = f"{plural(only_planned, 'error')} outside the documents; run `gitops-connect plan` for details"
     return [*lines, more] if only_planned else lines

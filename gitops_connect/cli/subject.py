@@ -107,7 +107,9 @@ def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Of
 
     version = client.info().version
     if version < OFFSETS_SINCE:
-        raise ConnectRefused(f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (3.5 can)")
+        raise ConnectRefused(
+            f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (requires 3.5)"
+        )
     return client.save_offsets(name, folder / "standing.jsonl", MAX_HELD)
 
 
@@ -118,7 +120,7 @@ def repository_of(settings: Settings) -> Declared | None:
     try:
         return session.declared_in(settings, None)
     except GitopsConnectError as error:
-        tell(f"note: the repository was not read: {error}")
+        tell(f"note: cannot read the repository: {error}")
         return None
 
 
@@ -147,12 +149,14 @@ def look(
         from gitops_connect.manifest_contexts import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
-        return Subject(cluster, context_of(wanted[cluster], live, schemas), "as declared", unread, absent, saved)
+        return Subject(
+            cluster, context_of(wanted[cluster], live, schemas), "as declared in the repository", unread, absent, saved
+        )
     from gitops_connect.model.shapes import schema_of
 
     config = _observed_config(clients[cluster], name)
     context = ManifestContext(name, config, live, schema_of(config, schemas))
-    return Subject(cluster, context, "as it is on the cluster", unread, saved=saved)
+    return Subject(cluster, context, "with its current config on the cluster", unread, saved=saved)
 
 
 def _only(
@@ -161,12 +165,12 @@ def _only(
     from gitops_connect.model.suggestions import did_you_mean
 
     if len(possible) > 1:
-        raise UsageError(f"connector {name!r} is on {' and '.join(possible)}: name one with --cluster")
+        raise UsageError(f"connector {name!r} exists on {' and '.join(possible)}; choose one with --cluster")
     if not possible and found.failures:
         raise found.failures[0]
     if not possible:
         meant = did_you_mean(name, found.names)
-        hint = "" if meant else ": gitops-connect get connectors lists them"
+        hint = "" if meant else "; run `gitops-connect get connectors` to list all connectors"
         raise NotFound(f"there is no connector {name!r} on {', '.join(clusters)}{meant}{hint}")
     for failure in found.failures:
         tell(f"note: {failure}")
@@ -181,7 +185,7 @@ def _standing(
     if not clients:
         return None, "offline"
     if cluster not in found.there:
-        why = next((str(error) for error in found.failures), f"connector {name!r} is not on the cluster {cluster}")
+        why = next((str(error) for error in found.failures), f"connector {name!r} does not exist on cluster {cluster}")
         return None, why
     try:
         return live_offsets(clients[cluster], name, folder), ""
@@ -192,7 +196,7 @@ def _standing(
 def _observed_config(client: ConnectClient, name: ConnectorName) -> Mapping[str, str]:
     observed = client.connectors()[0].get(name)
     if observed is None:
-        raise NotFound(f"the cluster {client.cluster} does not say how connector {name!r} is")
+        raise NotFound(f"cluster {client.cluster} did not return the config of connector {name!r}")
     return observed.config
 
 

@@ -38,7 +38,7 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.path is not None and self.path.suffix not in (".yaml", ".yml"):
-            raise UsageError(f"{self.path} is to hold YAML: name it *.yaml")
+            raise UsageError(f"{self.path} must be a YAML file; use the suffix .yaml")
 
 
 def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Target) -> None:
@@ -57,11 +57,13 @@ def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Tar
         client = {cluster: world.clients[cluster]}
         subject = look(client, [cluster], record.connector, declared, desk.folder)
         if subject.standing is None and not subject.absent:
-            raise Stalled(f"what has to be acknowledged cannot be told: {subject.unread}")
+            raise Stalled(f"cannot find out what the document must acknowledge: {subject.unread}")
         if subject.absent:
-            tell(f"note: {subject.unread}: what has to be acknowledged is told by the plan that creates it")
+            tell(
+                f"note: {subject.unread}; the plan that creates the connector lists what the document must acknowledge"
+            )
         if later := later_changes(world, cluster, record):
-            tell(f"note: applied since, and taken back with it: {', '.join(later)}")
+            tell(f"note: these later offset changes are undone, too: {', '.join(later)}")
         name = new_name(change, known_names(world, cluster, declared))
         if record.entries is None and subject.saved is None:
             made, said = _write_small(world, record, subject, (name, target))
@@ -127,20 +129,19 @@ def _blocks_before(world: World, cluster: ClusterName, record: OperationRecord) 
 
 
 def _no_room(count: int) -> UsageError:
-    return UsageError(f"{count:,} offsets do not fit into one document: name a file with --out")
+    return UsageError(f"{count:,} offsets do not fit into one document; write to a file with --out")
 
 
 def what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
     """For whoever has asked. `count`: so many offsets are in it."""
-    where = f"Wrote {out}" if out is not None else "This is the document"
-    beside = f", with {made.manifest} beside it" if made.manifest else ""
+    where = f"Wrote {out}" if out is not None else "Printed the document"
+    beside = f" and {made.manifest}" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)
-    acknowledged = f"; it acknowledges {needed}" if needed else ""
+    acknowledged = f", acknowledges {needed}" if needed else ""
     offsets = "1 offset" if count == 1 else f"{count:,} offsets"
     return (
-        f"{where}{beside}: {made.kind.value}, {offsets}{acknowledged}."
-        " Nothing was changed on the cluster.\n"
-        "Next: commit it to the repository, look at what gitops-connect plan says of it, and apply."
+        f"{where}{beside} ({made.kind.value}, {offsets}{acknowledged}). Nothing was changed on the cluster.\n"
+        "Next: commit the document to the repository, review it with `gitops-connect plan`, and apply it."
     )
 
 
@@ -151,11 +152,13 @@ def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tup
     known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
     found = [(one, record) for one, record in known if record.name == name]
     if len(found) > 1:
-        raise UsageError(f"{name} was applied to {' and '.join(one for one, _ in found)}: name one with --cluster")
+        raise UsageError(
+            f"offset change {name} exists on {' and '.join(one for one, _ in found)}; choose one with --cluster"
+        )
     if not found:
         meant = did_you_mean(name, {record.name for _, record in known})
-        hint = "" if meant else ": gitops-connect ledger show lists those that it knows"
-        raise Stalled(f"the ledger knows no offset change {name!r}{meant}{hint}")
+        hint = "" if meant else "; run `gitops-connect ledger show` to list all"
+        raise Stalled(f"the ledger has no offset change {name!r}{meant}{hint}")
     return found[0]
 
 
@@ -165,12 +168,12 @@ def require_effect(record: OperationRecord) -> None:
 
     if record.state in (OperationState.INTENDED, OperationState.FAILED):
         why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
-        raise Stalled(f"{record.name} never had an effect{why}, so there is nothing to undo")
+        raise Stalled(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
     if record.before is None and record.message == NOTHING_SENT:
-        raise Stalled(f"{record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo")
+        raise Stalled(f"offset change {record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo")
     if record.before is None:
         raise Stalled(
-            f"what stood before {record.name} is not known: it was not applied with this ledger, which saved nothing"
+            f"the offsets before {record.name} are unknown: it was not applied with this ledger, so they were not saved"
         )
 
 
@@ -178,7 +181,7 @@ def stood_before(world: World, cluster: ClusterName, record: OperationRecord) ->
     """The offsets that the change found. Raises Stalled where they were not saved."""
     snapshot = world.ledger.operations.snapshot(cluster, record.name)
     if snapshot is None:
-        raise Stalled(f"what stood before {record.name} is not known: the ledger saved nothing")
+        raise Stalled(f"the offsets before {record.name} are unknown: the ledger has not saved them")
     return snapshot
 
 
@@ -190,7 +193,7 @@ def live_after(world: World, cluster: ClusterName, record: OperationRecord, live
 
     if record.state is not OperationState.OPEN:
         return live
-    tell(f"note: {record.name} was begun and is not finished: the next apply finishes it first")
+    tell(f"note: offset change {record.name} is in progress; the next apply finishes it first")
     operations = world.ledger.operations
     before = operations.snapshot(cluster, record.name) or {}
     return merged(live, effect_of(operations.saved(cluster, record.name), before))
@@ -233,7 +236,7 @@ def document_for(
     kind = OperationKind.REPLACE if before else OperationKind.RESET
     reviewed = review_of(subject, kind, before, settings)
     if not reviewed.patch:
-        tell("note: exactly these offsets stand already: the document would change nothing")
+        tell("note: the current offsets are the same already, so the document changes nothing")
     unread = any(one.unread for one in _verdicts(kind, before, subject))
     acknowledge = needed(reviewed.refusals, unread=unread)
     return replace(_document(name, record, subject, kind), offsets=before, acknowledge=acknowledge)
@@ -244,13 +247,13 @@ def _document(name: OperationName, record: OperationRecord, subject: Subject, ki
     from gitops_connect.report.change_document import ChangeDocument
 
     when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
-    reason = f"puts back what stood before {record.name} ({when}, commit {record.revision[:7]})"
+    reason = f"restores the offsets from before {record.name} ({when}, commit {record.revision[:7]})"
     return ChangeDocument(name, _cluster_of(subject), record.connector, kind, reason)
 
 
 def _cluster_of(subject: Subject) -> ClusterName:
     if subject.cluster is None:
-        raise UsageError("the cluster of the change is not known")
+        raise UsageError("the cluster of the offset change is unknown")
     return subject.cluster
 
 
@@ -269,7 +272,7 @@ def _verdicts(kind: OperationKind, before: Offsets, subject: Subject) -> list[Ma
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     verdicts = [small.check(manifest, context, kind) for context in (planned, replace(planned, live=None))]
     if wrong := next((one.diagnostics.errors for one in verdicts if one.errors), ()):
-        tell(f"note: the rules will hold the document up: {wrong[0].summary} [{wrong[0].rule}]")
+        tell(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     return verdicts
 
 

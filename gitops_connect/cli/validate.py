@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 def validate(
     context: typer.Context,
     path: Folder = None,
-    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Format of the output.")] = ProblemOutput.TEXT,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not ask the Connect clusters.")] = False,
+    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
 ) -> int:
-    """Check the documents of a repository, and their configs against the clusters that can be reached.
+    """Check documents, offset manifests and connector configs.
 
-    Offset changes that were applied are not checked again. Without a ledger, what may be history is only noted.
+    Each cluster that can be reached validates the configs of its connectors. Offset changes that were applied are not
+    checked again. If the ledger cannot tell whether an offset change was applied, its errors are reported as notes.
     """
     settings = session.settings_of(context)
     with progress("Validating") as update:
@@ -45,7 +46,7 @@ def validate(
         update("checking offset manifests")
         checked = _check_manifests(settings, declared, update)
         diagnostics = declared.diagnostics + checked.diagnostics
-        update("asking the clusters")
+        update("validating configs on the clusters")
         if not offline:
             diagnostics += _ask_clusters(settings, declared, update)
     folder = session.shown_folder(settings, path)
@@ -67,7 +68,7 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
             checked = check_manifests(Spark(sessions, update), declared.checkout, desired, histories[cluster])
             found, skipped = found + checked.diagnostics, skipped + checked.skipped
     if found.notes:
-        tell(f"note: whether the offset changes with notes were applied before is not known: {why_not}")
+        tell(f"note: it is unknown whether the offset changes with notes were applied before: {why_not}")
     return ManifestsChecked(found, skipped)
 
 
@@ -107,7 +108,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
             options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
             diagnostics += resolved.diagnostics + connect.validate(client, whole, options).diagnostics
         except GitopsConnectError as error:
-            tell(f"note: not checked against cluster {name}: {error}")
+            tell(f"note: cannot validate configs on cluster {name}: {error}")
         finally:
             client.close()
     return diagnostics

@@ -27,7 +27,7 @@ class Cadence:
             ("[daemon] max_retry_interval", settings.daemon.max_retry_interval),
         ):
             if not value:
-                raise UsageError(f"{name}: expected a time longer than 0")
+                raise UsageError(f"{name}: expected a duration longer than 0s")
         daemon = settings.daemon
         return Cadence(settings.repository.interval, daemon.retry_interval, daemon.max_retry_interval, daemon.jitter)
 

@@ -37,8 +37,8 @@ HEARTBEAT = 3600.0
 """Seconds. A cluster where nothing happens is heard of that often."""
 GRACE = 1.0
 """Seconds that a look in hand is given at the end; what hangs longer is left behind, as it has no effect to lose."""
-_LOOK = "look at the repository"
-_GIVE_BACK = "give back what is not used"
+_LOOK = "poll the repository"
+_GIVE_BACK = "end an idle Spark session"
 _GIVE_BACK_EVERY = 30.0
 
 
@@ -59,8 +59,8 @@ class Turn:
 class _Over(Enum):
     """Why `run` returns."""
 
-    TOLD = "told to stop"
-    DONE = "nothing is left to do"
+    TOLD = "asked to stop"
+    DONE = "nothing left to do"
 
 
 class _Stopped(Exception):

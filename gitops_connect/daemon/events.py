@@ -41,19 +41,19 @@ class News:
 def revision_seen(declared: Declared, before: Revision | None) -> None:
     """The repository has another revision than before; louder where the earlier one is not in its history."""
     counts = {"documents": declared.documents, "errors": len(declared.diagnostics.errors)}
-    _say(logging.INFO, "revision", revision=declared.revision, before=before, **counts)
+    _say(logging.INFO, "revision_changed", revision=declared.revision, before=before, **counts)
     if declared.rewritten:
-        _say(logging.WARNING, "history rewritten", revision=declared.revision, before=declared.rewritten)
+        _say(logging.WARNING, "history_rewritten", revision=declared.revision, before=declared.rewritten)
 
 
 def repository_not_read(error: Exception, enforced: Revision | None) -> None:
     """Where there is an earlier revision, that one stays in force."""
-    _say_error("repository not read", error, enforced=enforced)
+    _say_error("repository_unreachable", error, enforced=enforced)
 
 
 def repository_read_again(revision: Revision) -> None:
-    """The end of `repository_not_read`."""
-    _say(logging.INFO, "repository read again", revision=revision)
+    """The end of `repository_unreachable`."""
+    _say(logging.INFO, "repository_recovered", revision=revision)
 
 
 def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
@@ -61,7 +61,7 @@ def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
     level = logging.ERROR if diagnostic.severity is Severity.ERROR else logging.WARNING
     _say(
         level,
-        "document",
+        "diagnostic",
         cluster=cluster,
         connector=diagnostic.connector,
         location=str(diagnostic.location),
@@ -111,12 +111,19 @@ def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[Conne
 def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
     """A declared or managed connector has stopped working: one event, however long that lasts."""
     hint = remedy(one.name) if one.failures else None
-    _say(logging.WARNING, "unhealthy", cluster=cluster, connector=one.name, message=problem_words(one), hint=hint)
+    _say(
+        logging.WARNING,
+        "connector_unhealthy",
+        cluster=cluster,
+        connector=one.name,
+        message=problem_words(one),
+        hint=hint,
+    )
 
 
 def recovered(cluster: ClusterName, connector: ConnectorName) -> None:
-    """The end of `unhealthy`."""
-    _say(logging.INFO, "recovered", cluster=cluster, connector=connector)
+    """The end of `connector_unhealthy`."""
+    _say(logging.INFO, "connector_recovered", cluster=cluster, connector=connector)
 
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
@@ -125,13 +132,12 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
     level = logging.WARNING if is_warned_of(outcome) else _level(outcome.result)
     _say(
         level,
-        "step",
+        f"step_{outcome.result.value}",
         cluster=cluster,
         revision=revision,
         connector=outcome.step.connector,
         action=outcome.step.action.value,
         offset_change=operation.name if operation is not None else None,
-        result=outcome.result.value,
         reason=outcome.step.reason,
         message=outcome.message,
         seconds=round(outcome.seconds, 3),
@@ -142,7 +148,7 @@ def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress)
     """How far a step is that sends very many offsets."""
     _say(
         logging.INFO,
-        "sending",
+        "offsets_sent",
         cluster=cluster,
         revision=revision,
         connector=progress.connector,
@@ -158,13 +164,13 @@ def cycle_ended(outcome: CycleOutcome, seconds: float) -> None:
     """What became of a whole cycle."""
     _say(
         logging.INFO,
-        "cycle",
+        "reconciliation_finished",
         cluster=outcome.cluster,
         revision=outcome.revision,
         planned=len(outcome.plan.steps),
         **{result.value: sum(step.result is result for step in outcome.steps) for result in Result},
         drifted=len(outcome.plan.drifted),
-        waiting=len(offsets.waiting(outcome.plan)),
+        blocked=len(offsets.waiting(outcome.plan)),
         unhealthy=len(outcome.plan.unhealthy),
         errors=len(outcome.diagnostics.errors),
         interrupted=outcome.interrupted,
@@ -175,33 +181,35 @@ def cycle_ended(outcome: CycleOutcome, seconds: float) -> None:
 def cycle_failed(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
     """It ended with an error before, or instead of, its steps. `retry_in` is in seconds."""
     wait = None if retry_in is None else round(retry_in, 1)
-    _say_error("cycle failed", error, cluster=cluster, revision=revision, retry_in=wait)
+    _say_error("reconciliation_failed", error, cluster=cluster, revision=revision, retry_in=wait)
 
 
 def cycle_put_off(cluster: ClusterName, error: Exception) -> None:
     """Another process is at work on the cluster, which is no failure."""
-    _say(logging.WARNING, "cycle put off", cluster=cluster, reason=type(error).__name__, message=str(error))
+    _say(logging.WARNING, "reconciliation_postponed", cluster=cluster, reason=type(error).__name__, message=str(error))
 
 
 def started(clusters: Iterable[ClusterName], version: str) -> None:
     """The daemon is up."""
-    _say(logging.INFO, "started", version=version, clusters=list(clusters))
+    _say(logging.INFO, "daemon_started", version=version, clusters=list(clusters))
 
 
-def stopping(in_hand: Iterable[ClusterName]) -> None:
-    """It was told to stop; `in_hand` are the clusters where steps are under way."""
-    _say(logging.INFO, "stopping", in_hand=sorted(in_hand))
+def stopping(in_progress: Iterable[ClusterName]) -> None:
+    """It was told to stop; `in_progress` are the clusters on which steps are in progress."""
+    _say(logging.INFO, "daemon_stopping", in_progress=sorted(in_progress))
 
 
 def stopped() -> None:
     """Nothing more is done."""
-    _say(logging.INFO, "stopped")
+    _say(logging.INFO, "daemon_stopped")
 
 
 def left_stopped(cluster: ClusterName, connector: ConnectorName, worker_url: str) -> logging.LogRecord:
     """A connector that stays stopped, as a record that no handler has seen: a signal handler must not wait for one."""
     fields = {"cluster": cluster, "connector": connector, "message": words_of_left_stopped(connector, worker_url)}
-    return log.makeRecord(log.name, logging.WARNING, __file__, 0, "left stopped", (), None, extra={"fields": fields})
+    return log.makeRecord(
+        log.name, logging.WARNING, __file__, 0, "connector_left_stopped", (), None, extra={"fields": fields}
+    )
 
 
 def bug(error: Exception, **fields: object) -> None:

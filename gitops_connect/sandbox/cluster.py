@@ -123,7 +123,7 @@ class Sandbox:
         """What its folder says of it now. Raises SandboxFailed where there is none any more."""
         state = read_state(self.folder)
         if state is None:
-            raise SandboxFailed(f"there is no sandbox in {self.folder}; `gitops-connect sandbox up` makes one")
+            raise SandboxFailed(f"there is no sandbox in {self.folder}; run `gitops-connect sandbox up` to create one")
         return state
 
     @property
@@ -208,14 +208,14 @@ def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> Stat
     chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=folders, exactly_once=exactly_once)
     if chosen != state and any(worker.running for worker in state.workers):
         raise SandboxFailed(
-            f"the workers in {folder} run {_kind(state)}, and {_kind(chosen)} is asked for: take them down first "
-            f"(gitops-connect sandbox down --dir {folder})"
+            f"the running workers in {folder} use {_kind(state)}; to change to {_kind(chosen)}, stop them first: "
+            f"gitops-connect sandbox down --dir {folder}"
         )
     return chosen
 
 
 def _kind(state: State) -> str:
-    plugins = f" and the plugins of {', '.join(state.plugin_path)}" if state.plugin_path else ""
+    plugins = f" and plugins from {', '.join(state.plugin_path)}" if state.plugin_path else ""
     sources = "exactly-once" if state.exactly_once else "at-least-once"
     return f"Connect {state.release} with {state.heap} MiB of heap, {sources} sources{plugins}"
 
@@ -259,7 +259,7 @@ def _worker(state: State, index: int) -> Part:
     for worker in state.workers:
         if worker.index == index:
             return worker
-    raise SandboxFailed(f"there is no worker {index}; there are {[worker.index for worker in state.workers]}")
+    raise SandboxFailed(f"there is no worker {index}; existing workers: {[worker.index for worker in state.workers]}")
 
 
 def _processes(parts: Iterable[Part]) -> list[processes.ProcessId]:

@@ -73,8 +73,8 @@ def retrieve(retrieval: Retrieval, progress: Progress) -> None:
         log.write_text(output, encoding="utf-8")
         names = ", ".join(":".join(dependency) for dependency in retrieval.dependencies)
         raise SandboxFailed(
-            f"cannot fetch {names} from Maven: {_reason(output)} (all of it: {log}). The first start needs the "
-            f"network; https_proxy is honoured, and {MIRROR_VARIABLE} names a mirror of Maven Central"
+            f"cannot fetch {names} from Maven: {_reason(output)} (full output: {log}). Check the network "
+            f"connection; use https_proxy for a proxy, or {MIRROR_VARIABLE} for a mirror of Maven Central"
         )
 
 
@@ -120,9 +120,7 @@ def ivy_jar() -> Path:
     folder = Path(spark.origin).parent / "jars" if spark is not None and spark.origin else Path()
     for jar in sorted(folder.glob("ivy-*.jar")):
         return jar
-    raise SandboxFailed(
-        f"expected Ivy's jar in the pyspark package ({folder}), found none: install pyspark 4.1 or newer"
-    )
+    raise SandboxFailed(f"the pyspark package ({folder}) does not contain the Ivy jar; install pyspark 4.1 or newer")
 
 
 def _proxy_options() -> list[str]:
@@ -166,4 +164,4 @@ def _reason(output: str) -> str:
         for line in lines:
             if line.startswith(mark):
                 return line
-    return lines[-1] if lines else "Ivy said nothing"
+    return lines[-1] if lines else "Ivy reported no reason"

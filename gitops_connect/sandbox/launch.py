@@ -164,7 +164,7 @@ class Launch:
             self._progress("waiting for " + ", ".join(self._part(index).name for index in waiting), None, None)
             waiting = [index for index in waiting if not self._ready(self._part(index))]
             if waiting and time.monotonic() > deadline:
-                raise self._failure(self._part(waiting[0]), f"did not answer within {READY_TIMEOUT:.0f} s")
+                raise self._failure(self._part(waiting[0]), f"did not answer within {READY_TIMEOUT:.0f}s")
             time.sleep(_POLL if waiting else 0)
 
     def _ready(self, part: Part) -> bool:
@@ -174,14 +174,14 @@ class Launch:
         if not part.running:
             self._moves -= 1
             if self._moves < 0 or not self._lost_its_port(part):
-                raise self._failure(part, "ended while it was starting")
+                raise self._failure(part, "ended while it started")
             self._start(part.index, ())  # somebody took its port between our look and its own
             return False
         return worker_answers(part.port) if part.index else broker_answers(part.port)
 
     def _failure(self, part: Part, what: str) -> SandboxFailed:
         log = log_file(self.folder, part)
-        return SandboxFailed(f"the sandbox's {part.name} {what}; the last lines of {log}:\n{excerpt(log)}")
+        return SandboxFailed(f"the {part.name} of the sandbox {what}; last lines of {log}:\n{excerpt(log)}")
 
     def _lost_its_port(self, part: Part) -> bool:
         return any(_PORT_TAKEN in line for line in recent(log_file(self.folder, part)))
@@ -202,7 +202,7 @@ def excerpt(log: Path) -> str:
     lines = recent(log)
     last = lines[-_LAST_LINES:]
     errors = [line for line in lines[:-_LAST_LINES] if _ERROR.search(line)][:_FIRST_ERRORS]
-    return "\n".join([*errors, *(["…"] if errors else []), *last]) or "(it is empty)"
+    return "\n".join([*errors, *(["…"] if errors else []), *last]) or "(the log is empty)"
 
 
 def recent(log: Path) -> list[str]:

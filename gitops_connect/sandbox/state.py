@@ -105,14 +105,18 @@ def read_state(folder: Path) -> State | None:
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
         if raw.pop("format") != _FORMAT:
-            raise SandboxFailed(f"{file} was written by another version of gitops-connect: remove the folder {folder}")
+            raise SandboxFailed(
+                f"{file} was written by another version of gitops-connect; remove the directory {folder}"
+            )
         raw["broker"], raw["workers"] = _part(raw["broker"]), tuple(map(_part, raw["workers"]))
         raw["plugin_path"] = tuple(raw.get("plugin_path", ()))
         return State(**raw)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SandboxFailed(f"cannot read {file} ({error}): end its Java processes and remove {folder}") from error
+        raise SandboxFailed(
+            f"cannot read {file} ({error}); end the Java processes of the sandbox and remove {folder}"
+        ) from error
 
 
 def _part(raw: dict[str, object]) -> Part:
@@ -132,7 +136,7 @@ def locked(folder: Path, progress: Progress) -> Iterator[None]:
     """Hold the folder for one command; wait while another has it. The kernel frees it when its holder ends."""
     with (folder / "lock").open("w") as file:
         while not _try_lock(file.fileno()):
-            progress(f"waiting for another command that works on {folder}", None, None)
+            progress(f"waiting for another command that uses {folder}", None, None)
             time.sleep(_LOCK_POLL)
         yield
 
@@ -150,20 +154,24 @@ def plugin_folders(folders: Iterable[Path]) -> tuple[str, ...]:
     paths = tuple(str(folder.absolute()) for folder in folders)
     for path in paths:
         if "," in path:
-            raise SandboxFailed(f"the plugin folder {path} has a comma in its name, at which Kafka takes a list apart")
+            raise SandboxFailed(
+                f"the path of the plugin directory {path} contains a comma, which Kafka does not support"
+            )
         if not Path(path).is_dir():
-            raise SandboxFailed(f"expected a folder of plugins at {path}, found none")
+            raise SandboxFailed(f"the plugin directory {path} does not exist")
     return paths
 
 
 def prepare_folder(folder: Path) -> None:
     """Make the folder. Raises SandboxFailed where that cannot be, or Java could not be told of it."""
     if set(str(folder)) & set(",:"):
-        raise SandboxFailed(f"the folder {folder} has a comma or a colon in its name, which Kafka or Java takes apart")
+        raise SandboxFailed(
+            f"the path {folder} contains a comma or a colon, which Kafka or Java does not support; choose another --dir"
+        )
     try:
         for name in ("", "conf", "logs", "plugins"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             raise PermissionError(f"not writable: {folder}")
     except OSError as error:
-        raise SandboxFailed(f"cannot use the folder {folder}: {error}") from error
+        raise SandboxFailed(f"cannot use the directory {folder}: {error}") from error

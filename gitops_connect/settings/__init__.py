@@ -1,1 +1,1 @@
-"""The operator's side: addresses, credentials and limits, from `gitops-connect.toml` and the environment."""
+"""The administrator's side: addresses, credentials and limits, from `gitops-connect.toml` and the environment."""

@@ -32,14 +32,14 @@ def section(cls: type[T], raw: Mapping[str, Any], where: str, folder: Path, **gi
     values = dict(given)
     for key, value in raw.items():
         if key not in names:
-            raise UsageError(f"{where}: there is no setting {key!r}{_suggest(key, names)}")
+            raise UsageError(f"{where}: unknown setting {key!r}{_suggest(key, names)}")
         values[key] = _convert(hints[key], value, f"{where} {key}", folder)
     return cls(**values)
 
 
 def _suggest(word: str, known: list[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(known))}"
+    return f"; did you mean {close[0]!r}?" if close else f"; known settings: {', '.join(sorted(known))}"
 
 
 def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
@@ -101,7 +101,7 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{where}: expected a string, found {_kind(value)}")
     if "\0" in value:
-        raise UsageError(f"{where}: a NUL character is in it")
+        raise UsageError(f"{where}: expected a string without NUL characters")
     return value
 
 
@@ -109,7 +109,7 @@ def _path(text: str, where: str, folder: Path) -> Path:
     try:
         return folder / Path(text).expanduser()
     except RuntimeError as error:
-        raise UsageError(f"{where}: there is no user of the name that {text!r} begins with") from error
+        raise UsageError(f"{where}: {text!r} begins with the name of an unknown user") from error
 
 
 def _kind(value: Any) -> str:

@@ -26,7 +26,7 @@ class Credential:
         """The secret, without the line end that editors add. Raises UsageError where it is not there."""
         if self.env is not None:
             if self.env not in os.environ:
-                raise UsageError(f"{_variable(self.env)} is not set, and the settings name it")
+                raise UsageError(f"{_variable(self.env)} is not set, but the settings refer to it")
             return os.environ[self.env]
         return self.value or "" if self.file is None else _read(self.file)
 
@@ -45,6 +45,6 @@ def _read(file: Path) -> str:
         raise UsageError(f"cannot read the credential file {file}: {error}") from error
     if len(content) > _LONGEST or "\0" in secret:
         raise UsageError(
-            f"the credential file {file} holds no credential: expected at most {_LONGEST // 1024} KiB of text"
+            f"the credential file {file} is not valid: expected at most {_LONGEST // 1024} KiB, and no NUL character"
         )
     return secret

@@ -2,7 +2,8 @@
 
 Every setting can also be given by environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two
 underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`. A list
-is written with commas; a credential's value stands there itself, or its `__ENV` or `__FILE`.
+is written with commas. For a credential, the variable contains the value itself; with `__ENV` or `__FILE` appended, it
+names the variable or file that contains the value.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     folder = file.absolute().parent
     for name in raw:
         if name not in (*_SECTIONS, "clusters"):
-            raise UsageError(f"{file}: there is no section [{name}]; there are {', '.join((*_SECTIONS, 'clusters'))}")
+            raise UsageError(f"{file}: unknown section [{name}]; known sections: {', '.join((*_SECTIONS, 'clusters'))}")
     sections: dict[str, Any] = {
         name: section(cls, _table(raw.get(name, {}), name), f"{file}: [{name}]", folder)
         for name, cls in _SECTIONS.items()
@@ -71,9 +72,9 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UsageError(f"there is no settings file {file}") from error
+        raise UsageError(f"the settings file {file} does not exist") from error
     except RecursionError as error:
-        raise UsageError(f"cannot read the settings file {file}: its values are nested too deeply") from error
+        raise UsageError(f"cannot read the settings file {file}: the values are nested too deeply") from error
     except (OSError, ValueError) as error:  # ValueError: also an integer with more digits than Python reads
         raise UsageError(f"cannot read the settings file {file}: {error}") from error
 
@@ -91,12 +92,12 @@ def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings
     where = f"{file}: [clusters.{name}]"
     table = _table(table, f"clusters.{name}")
     if not table.get("url"):
-        raise UsageError(f'{where}: the addresses of the workers are missing: url = ["http://…:8083"]')
+        raise UsageError(f'{where}: url is missing; add the URLs of the workers: url = ["http://…:8083"]')
     cluster = section(ClusterSettings, table, where, folder, name=ClusterName(name))
     if cluster.min_running >= cluster.settle_timeout:
         raise UsageError(
-            f"{where} min_running: expected less than settle_timeout ({cluster.settle_timeout:g} s), which bounds it,"
-            f" found {cluster.min_running:g} s"
+            f"{where} min_running: expected less than settle_timeout ({cluster.settle_timeout:g}s),"
+            f" found {cluster.min_running:g}s"
         )
     return cluster
 
@@ -108,7 +109,7 @@ def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings
         for url in {url.rstrip("/") for url in cluster.url}:
             other = names.setdefault(url, name)
             if other != name:
-                raise UsageError(f"{file}: [clusters.{other}] and [clusters.{name}] both have the worker {url}")
+                raise UsageError(f"{file}: [clusters.{other}] and [clusters.{name}] both list the worker {url}")
 
 
 def _overlay(raw: dict[str, Any], environment: Mapping[str, str]) -> None:

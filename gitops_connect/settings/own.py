@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.sections import SecretsSettings, Settings
 
-_PUBLIC = frozenset({"ca_file", "client_certificate", "folder", "known_hosts"})
+_PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "folder", "known_hosts"})
 """Paths of what is no secret: a connector may well need the same certificates."""
 _BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
 """What `ledger.key` and SQLite keep beside the database."""

@@ -19,64 +19,64 @@ class RepositorySettings:
     """`[repository]`: where the desired state is."""
 
     url: str = ""
-    """URL of a git server, or the path of a repository."""
+    """The URL of the Git repository, or a local path."""
     branch: str = "main"
-    """The branch to follow, unless `tag` or `commit` is set."""
+    """The branch to follow, if neither `tag` nor `commit` is set."""
     tag: str | None = None
-    """A tag to follow in place of the branch."""
+    """A tag to follow instead of the branch."""
     commit: str | None = None
-    """A commit to stay at, in full (40 hex digits)."""
+    """A fixed commit, as all 40 hex digits."""
     path: str = "."
-    """The folder inside the repository that holds the documents."""
+    """The directory in the repository that contains the documents."""
     interval: Duration = Duration(60)
-    """How often `run` looks for new commits."""
+    """How often `run` checks for new commits."""
     timeout: Duration = Duration(60)
-    """How long one git operation may take."""
+    """The timeout of one Git operation."""
     git_memory: Size = Size(2**31)
-    """The memory that each of git's processes may have (Linux)."""
+    """The memory limit of each Git process (Linux only)."""
     max_fetch: Size = Size(2**33)
-    """The largest file that git may write: one fetch is one file."""
+    """The largest file that Git may write. One fetch writes one file."""
     username: str | None = None
-    """User name for HTTP; many servers take any with a token."""
+    """User name for HTTP(S). With a token, many servers accept any name."""
     password: Credential | None = None
-    """Password or token for HTTP."""
+    """Password or token for HTTP(S)."""
     ssh_key: Path | None = None
-    """Private key for SSH."""
+    """Private key file for SSH."""
     known_hosts: Path | None = None
-    """Host keys for SSH; without it, those of the user."""
+    """Host keys file for SSH. Default: the known hosts of the user."""
     ca_file: Path | None = None
-    """CA certificates (PEM) for HTTPS."""
+    """CA certificates for HTTPS, a PEM file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateSettings:
-    """`[state]`: the ledger, which remembers what is ours."""
+    """`[state]`: the ledger, a database of managed connectors and applied offset changes."""
 
     url: str = "sqlite:///state.db"
-    """An SQLAlchemy URL; a relative SQLite path is relative to the settings file."""
+    """The database, as an SQLAlchemy URL. A relative SQLite path starts from the directory of the settings file."""
     key: Credential | None = None
-    """The key for digests of secrets; without it, one is made and kept in a file beside the SQLite database."""
+    """The key for digests of secrets. Default: a generated key, stored in a file next to the SQLite database."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkipSettings:
-    """`[clusters.NAME.max_skip]`: how far one offset change may move offsets forward, in all, unless its document
-    acknowledges `skip`. Each class has one unit."""
+    """`[clusters.NAME.max_skip]`: how much one offset change may skip in total without `acknowledge: [skip]` in its
+    document. The connector class decides which of these limits applies."""
 
     records: int = DEFAULT_SKIP_LIMITS[Unit.RECORDS]
-    """Records of a topic: sinks, and MirrorMaker's MirrorSourceConnector."""
+    """Records of topics: sink connectors, and MirrorMaker's MirrorSourceConnector."""
     file_bytes: Size = Size(DEFAULT_SKIP_LIMITS[Unit.FILE_BYTES])
     """Bytes of a file: FileStreamSourceConnector."""
     wal_bytes: Size = Size(DEFAULT_SKIP_LIMITS[Unit.WAL_BYTES])
-    """Bytes of the write-ahead log, with the changes of all tables: Debezium for PostgreSQL."""
+    """Bytes of the write-ahead log, including the changes of other tables: Debezium for PostgreSQL."""
     binlog_bytes: Size = Size(DEFAULT_SKIP_LIMITS[Unit.BINLOG_BYTES])
-    """Bytes of the binlog, with the changes of all tables: Debezium for MySQL and MariaDB."""
+    """Bytes of the binlog, including the changes of other tables: Debezium for MySQL and MariaDB."""
     ids: int = DEFAULT_SKIP_LIMITS[Unit.IDS]
-    """Values of the incrementing column: JDBC sources in the mode `incrementing`."""
+    """Values of the incrementing column: JDBC sources in mode `incrementing`."""
     time: Duration = Duration(DEFAULT_SKIP_LIMITS[Unit.TIME] // 1000)
-    """Time between two timestamps: JDBC sources in the modes `timestamp` and `timestamp+incrementing`."""
+    """Time between two timestamps: JDBC sources in mode `timestamp` or `timestamp+incrementing`."""
     other: int = DEFAULT_SKIP_LIMITS[Unit.OTHER]
-    """Classes with a schema in the repository whose `x-unit` is none of the keys of this table."""
+    """Any other unit: classes with an offset schema in the repository whose `x-unit` is not a key of this table."""
 
     @property
     def limits(self) -> SkipLimits:
@@ -93,7 +93,7 @@ class SkipSettings:
 
 
 class ClusterMode(Enum):
-    """Whether a cluster is changed, or only looked at."""
+    """Whether a cluster is changed or only observed."""
 
     ENFORCE = "enforce"
     OBSERVE = "observe"
@@ -105,37 +105,37 @@ class ClusterSettings:
 
     name: ClusterName
     url: tuple[str, ...]
-    """The workers of the cluster; each is tried in turn."""
+    """The URLs of the workers. If a worker does not answer, the next one is tried."""
     mode: ClusterMode = ClusterMode.ENFORCE
-    """`observe` plans and reports, and changes nothing."""
+    """`enforce` applies changes; `observe` only plans and reports them."""
     prune: bool = False
-    """Delete connectors that were created or adopted here and are no longer declared."""
+    """Delete managed connectors that are no longer declared."""
     protected: tuple[str, ...] = ()
-    """Connectors (glob patterns) that are never deleted."""
+    """Connectors that are never deleted (glob patterns)."""
     max_deletions: float = 0.3
-    """The share of our connectors that one plan may delete; at most one connector is always allowed."""
+    """The fraction of the managed connectors that one plan may delete. Deleting one connector is always allowed."""
     max_skip: SkipSettings = field(default_factory=SkipSettings)
-    """How far one offset change may move offsets forward: the table `[clusters.NAME.max_skip]`. A number alone is its
-    limit for `records`."""
+    """How much one offset change may skip: the table `[clusters.NAME.max_skip]`. A single number sets its key
+    `records`."""
     connect_validate: bool = True
-    """Ask Connect's own `config/validate` about each config that is new or changed."""
+    """Let Connect validate each new or changed config (`config/validate`)."""
     validate_timeout: Duration = Duration(60)
-    """How long all requests of one plan to `config/validate` may take; then no further config is asked about, which is
-    a warning."""
+    """The timeout of all `config/validate` requests of one plan. Configs that are not validated by then get a
+    warning."""
     parallelism: int = 8
-    """How many requests are under way at once."""
+    """The number of concurrent requests."""
     timeout: Duration = Duration(100)
-    """How long one request may take, answer included; Connect itself gives up after 90 s. For an answer that is long
-    in coming, a second is added for each 64 KiB."""
+    """The timeout of one request, including its answer. Connect itself gives up after 90s. One second is added for each
+    64 KiB of a large answer."""
     max_answer: Size = Size(2**26)
-    """The largest answer of a worker that is read, decompressed; offsets that go into a file may have 64 times that."""
+    """The largest answer of a worker, decompressed. Offsets that are written to a file may have 64 times this size."""
     settle_timeout: Duration = Duration(120)
-    """How long a step may take to show its effect."""
+    """How long a step may take until its effect is observed on the cluster."""
     min_running: Duration = Duration(5)
-    """How long a connector and all its tasks have to be RUNNING until its last step succeeds; `0` does not look at the
-    tasks."""
+    """How long a connector and all its tasks must be RUNNING before its last step succeeds. With `0`, the tasks are not
+    checked."""
     worker_heap: Size = Size(2**31)
-    """The heap of each worker (`-Xmx`): no offset change is sent that needs more; `0` lifts the limit."""
+    """The heap of each worker (`-Xmx`). Offset changes that need more heap are rejected. `0` disables the limit."""
     username: str | None = None
     """User name for basic authentication."""
     password: Credential | None = None
@@ -143,43 +143,44 @@ class ClusterSettings:
     token: Credential | None = None
     """Bearer token."""
     headers: Mapping[str, Credential] = field(default_factory=dict)
-    """Further request headers."""
+    """Additional request headers, by name."""
     ca_file: Path | None = None
-    """CA certificates (PEM) that the workers' certificates are checked against."""
+    """CA certificates to verify the workers, a PEM file."""
     client_certificate: Path | None = None
-    """Client certificate (PEM) for mutual TLS."""
+    """Client certificate for mutual TLS, a PEM file."""
     client_key: Path | None = None
-    """Its private key (PEM), where it is not in the same file."""
+    """Private key of the client certificate, a PEM file. Default: the key is in `client_certificate`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretsSettings:
-    """`[secrets]`: what `spec.secrets` of a document may name. Nothing, unless it is allowed here.
+    """`[secrets]`: which secrets documents may refer to in `spec.secrets`. By default, none.
 
-    Who can write to the repository could otherwise have any file or variable of this process sent to a connector.
+    Without this limit, anyone who can write to the repository could send any file or environment variable of
+    gitops-connect to a connector.
     """
 
     env: tuple[str, ...] = ()
-    """Environment variables (glob patterns). Those that hold credentials of the settings are never sent."""
+    """Allowed environment variables (glob patterns). Variables with credentials of the settings are never sent."""
     files: tuple[Path, ...] = ()
-    """Folders whose files may be named."""
+    """Directories whose files are allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """`[spark]`: where manifests are checked that are too large for one process."""
+    """`[spark]`: Apache Spark, which checks offset manifests that are too large for one process."""
 
     master: str = "local[*]"
-    """`local[*]`, `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark Connect."""
-    folder: Path | None = None
-    """A folder that this process and all executors share; on this machine, by default one in the user's cache."""
+    """The master URL: `local[*]`, `spark://…`, `yarn`, `k8s://…`, or `sc://…` for Spark Connect."""
+    directory: Path | None = None
+    """A directory that gitops-connect and all executors share. Default with a `local` master: in the user's cache."""
     options: Mapping[str, Credential] = field(default_factory=dict)
-    """Further configuration of Spark: texts, or where a secret is. Names have dots and so are quoted."""
+    """Spark configuration properties: strings or credentials. Quote the names, as they contain dots."""
     idle: Duration = Duration(300)
-    """After that long without use Spark is ended; it starts anew when it is needed."""
+    """How long an unused Spark session is kept. A new session is started when it is needed."""
     uris: tuple[str, ...] = ()
-    """URIs (glob patterns) that `manifest.uri` of a document may name. Nothing, unless it is allowed here: who can
-    write to the repository could otherwise have any file read."""
+    """Allowed values of `manifest.uri` in documents (glob patterns). By default, none: anyone who can write to the
+    repository could otherwise make gitops-connect read any file."""
 
 
 class LogFormat(Enum):
@@ -191,16 +192,16 @@ class LogFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DaemonSettings:
-    """`[daemon]`: the cadence of `run`."""
+    """`[daemon]`: intervals and the log of `gitops-connect run`."""
 
     jitter: Duration = Duration(5)
-    """Up to that much is added to each interval, so that many daemons do not meet."""
+    """A random time up to this value is added to each wait, to spread the load of several daemons."""
     retry_interval: Duration = Duration(10)
-    """The wait after a failed cycle; it doubles with each further failure."""
+    """The wait after a failed reconciliation. It doubles with each further failure."""
     max_retry_interval: Duration = Duration(300)
-    """The longest such wait."""
+    """The longest wait after a failed reconciliation."""
     log_format: LogFormat = LogFormat.JSON
-    """`json` or `text`."""
+    """The format of log lines: `json` or `text`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ _WHOLE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:ib)?|(b))?", re.IGNORECASE
 
 
 def parse_size(value: object) -> Size:
-    """Bytes from a number or a text. Raises ValueError for anything else, and for what is negative.
+    """Bytes from a number or a string. Raises ValueError for anything else, and for what is negative.
 
     `2g` means what it does in Java's `-Xmx2g`. `2GB` is refused: to some it is 2,000,000,000 bytes, to others 2 GiB.
     """

@@ -114,11 +114,11 @@ def test_the_daemon_logs_it_as_an_error_once_and_does_not_repeat_the_step(at: Wo
     numbers.rewind(5)
     ran = at.run("run", "--once")
     assert ran.code == 1
-    (failed,) = [json.loads(line) for line in ran.err.splitlines() if '"result": "failed"' in line]
-    assert (failed["level"], failed["event"], failed["action"]) == ("error", "step", "resume")
+    (failed,) = [json.loads(line) for line in ran.err.splitlines() if '"event": "step_failed"' in line]
+    assert (failed["level"], failed["event"], failed["action"]) == ("error", "step_failed", "resume")
     assert failed["message"].startswith("task 0 is FAILED: ")
     assert failed["message"].endswith("gitops-connect offsets undo back")
-    assert '"event": "step"' not in at.run("run", "--once").err
+    assert '"event": "step_' not in at.run("run", "--once").err
 
 
 def test_a_source_without_tasks_is_a_warning(at: Workplace, numbers: Numbers) -> None:

@@ -276,7 +276,7 @@ def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     ran = at.apart("run", "--once")
     assert ran.code == 0, ran
     logged = [json.loads(one) for one in ran.err.splitlines()]
-    sent = [one["done"] for one in logged if one["event"] == "sending"]
+    sent = [one["done"] for one in logged if one["event"] == "offsets_sent"]
     assert sent == sorted(sent)
     assert (sent[-1], len(sent) > 2) == (MANY, True)
     assert at.stands() == lines(11)

@@ -19,7 +19,9 @@ log = logging.getLogger("gitops_connect")
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    def write(log_format: LogFormat, event: str = "step", *, logger: logging.Logger = log, **fields: Any) -> str:
+    def write(
+        log_format: LogFormat, event: str = "step_applied", *, logger: logging.Logger = log, **fields: Any
+    ) -> str:
         error = io.StringIO()
         monkeypatch.setattr("sys.stderr", error)
         with logging_to_stderr(log_format):
@@ -35,7 +37,7 @@ def test_a_line_of_json_has_time_level_and_event_first(written: Callable[..., st
     line = json.loads(text)
     assert list(line) == ["time", "level", "event", "cluster", "seconds", "message"]
     assert line["time"].endswith("+00:00")
-    assert (line["level"], line["event"], line["message"]) == ("warning", "step", "two\nlines")
+    assert (line["level"], line["event"], line["message"]) == ("warning", "step_applied", "two\nlines")
 
 
 def test_no_field_takes_the_place_of_those(written: Callable[..., str]) -> None:
@@ -47,7 +49,7 @@ def test_no_field_takes_the_place_of_those(written: Callable[..., str]) -> None:
 def test_a_line_of_text_quotes_what_could_be_misread(written: Callable[..., str]) -> None:
     text = written(LogFormat.TEXT, a="plain", b="two words", c='x="y"', d="two\nlines", e=False, f=0, g=["a", "b c"])
     assert text.count("\n") == 1
-    expected = 'WARNING step a=plain b="two words" c="x=\\"y\\"" d="two\\nlines" e=false f=0 g=a,"b c"\n'
+    expected = 'WARNING step_applied a=plain b="two words" c="x=\\"y\\"" d="two\\nlines" e=false f=0 g=a,"b c"\n'
     assert text.partition(" ")[2] == expected
 
 

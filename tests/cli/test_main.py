@@ -62,14 +62,14 @@ def test_nothing_asked_for_shows_the_help(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        (None, "there is no settings file"),
+        (None, "gitops-connect.toml does not exist"),
         ("[repository\n", "cannot read the settings file"),
-        ("[repositry]\n", "there is no section [repositry]"),
+        ("[repositry]\n", "unknown section [repositry]; known sections: repository, state"),
         ('[repository]\nurl = "repository"\n', "no Connect cluster is set"),
         ('[clusters.a]\nurl = "http://127.0.0.1:1"\n', "no repository is set"),
         (
             '[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.b]\nurl = "http://127.0.0.1:1/"\n',
-            "[clusters.a] and [clusters.b] both have the worker http://127.0.0.1:1",
+            "[clusters.a] and [clusters.b] both list the worker http://127.0.0.1:1",
         ),
         ('[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.a]\n', "cannot read the settings file"),
     ],

@@ -437,7 +437,7 @@ def test_what_connect_warns_of_is_in_every_report(at: Workplace) -> None:
     at.commit("two.yaml", change_document(at, "two", "alter", {"b": 1}, "skip"))
     ran = at.run("run", "--once")
     lines = [json.loads(line) for line in ran.err.splitlines()]
-    (step,) = [line for line in lines if line["event"] == "step"]
+    (step,) = [line for line in lines if line["event"] == "step_applied"]
     assert (step["level"], step["offset_change"], warning in step["message"]) == ("warning", "two", True)
     values = json.loads(at.run("offsets", "history", at.name("lines"), "-o", "json").out)
     assert [warning in one["warning"] for one in values] == [True, True]

@@ -19,10 +19,10 @@ def test_0_when_every_cluster_is_as_declared(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     ran = at.run("run", "--once")
     assert (ran.code, ran.out) == (0, "")
-    assert '"event": "step"' in ran.err
+    assert '"event": "step_applied"' in ran.err
     assert at.states() == {"orders": "RUNNING"}
     again = at.run("run", "--once")
-    assert (again.code, '"event": "step"' in again.err) == (0, False)
+    assert (again.code, '"event": "step_' in again.err) == (0, False)
 
 
 def test_4_for_documents_with_errors_after_the_others_are_done(at: Workplace) -> None:
@@ -46,7 +46,7 @@ def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> No
     at.commit("clusters/local/orders.yaml", at.source("orders"))
     ran = at.run("run", "--once")
     assert ran.code == 1
-    assert '"event": "cycle failed", "cluster": "gone"' in ran.err
+    assert '"event": "reconciliation_failed", "cluster": "gone"' in ran.err
     assert '"retry_in"' not in ran.err, "nothing will try again"
     assert at.states() == {"orders": "RUNNING"}
 
@@ -86,7 +86,7 @@ def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
     with closing(ledger), ledger.lease(ClusterName("local"), SystemClock()):
         ran = at.run("run", "--once")
     assert ran.code == 5
-    assert '"event": "cycle put off", "cluster": "local"' in ran.err
+    assert '"event": "reconciliation_postponed", "cluster": "local"' in ran.err
 
 
 def test_64_for_a_credential_that_is_not_there(at: Workplace) -> None:

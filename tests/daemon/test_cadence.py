@@ -43,5 +43,5 @@ def test_no_server_is_asked_without_a_pause(name: str) -> None:
         repository=RepositorySettings(**(nothing if name == "interval" else {})),
         daemon=DaemonSettings(**({} if name == "interval" else nothing)),
     )
-    with pytest.raises(UsageError, match=rf"{name}: expected a time longer than 0"):
+    with pytest.raises(UsageError, match=rf"{name}: expected a duration longer than 0s"):
         Cadence.of(settings)

@@ -32,10 +32,12 @@ def release(standin: StandIn) -> None:
 def test_a_new_commit_is_picked_up(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
-        step = daemon.wait("step", connector=at.name("orders"))
-        assert (step["cluster"], step["action"], step["result"]) == ("local", "create", "applied")
+        step = daemon.wait("step_applied", connector=at.name("orders"))
+        assert (step["cluster"], step["action"]) == ("local", "create")
         at.commit("orders.yaml", at.source("orders", **{"batch.size": "7"}))
-        daemon.wait("step", connector=at.name("orders"), action="configure", revision=at.git("rev-parse", "HEAD"))
+        daemon.wait(
+            "step_applied", connector=at.name("orders"), action="configure", revision=at.git("rev-parse", "HEAD")
+        )
         assert at.config("orders")["batch.size"] == "7"
 
 
@@ -43,10 +45,10 @@ def test_a_new_commit_is_picked_up(at: Workplace) -> None:
 def test_what_somebody_changed_by_hand_is_mended(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
-        daemon.wait("cycle", applied=1)
+        daemon.wait("reconciliation_finished", applied=1)
         at.by_hand("pause", "orders")
-        daemon.wait("step", action="resume", result="applied")
-        assert daemon.wait("cycle", count=2)["drifted"] == 1
+        daemon.wait("step_applied", action="resume")
+        assert daemon.wait("reconciliation_finished", count=2)["drifted"] == 1
         assert at.states() == {"orders": "RUNNING"}
 
 
@@ -54,9 +56,9 @@ def test_what_somebody_changed_by_hand_is_mended(at: Workplace) -> None:
 def test_a_new_revision_ends_the_wait_after_a_failure(at: Workplace) -> None:
     at.commit("orders.yaml", at.mirror("orders"))
     with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
-        daemon.wait("step", result="failed")
+        daemon.wait("step_failed")
         at.commit("more.yaml", at.source("more"))
-        daemon.wait("step", result="applied", connector=at.name("more"))
+        daemon.wait("step_applied", connector=at.name("more"))
 
 
 @pytest.mark.slow
@@ -66,11 +68,11 @@ def test_a_revision_that_arrives_during_a_cycle_is_not_slept_over(at: Workplace,
     with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
         at.await_that(lambda: standin.count("POST"), bool)
         at.commit("more.yaml", at.source("more"))
-        daemon.wait("revision", count=2)
+        daemon.wait("revision_changed", count=2)
         standin.cluster.fail(at.name("orders"))
-        daemon.wait("step", result="failed", connector=at.name("orders"))
+        daemon.wait("step_failed", connector=at.name("orders"))
         standin.cluster.lag = 0
-        daemon.wait("step", result="applied", connector=at.name("more"))
+        daemon.wait("step_applied", connector=at.name("more"))
 
 
 @pytest.mark.slow
@@ -78,11 +80,11 @@ def test_failures_are_tried_again_after_waits_that_double(at: Workplace, standin
     at.commit("orders.yaml", at.source("orders"))
     standin.refuse("GET", "/", 500, "out of order", times=FOR_EVER)
     with InThread(at, hurry, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="0.1") as daemon:
-        daemon.wait("cycle failed", count=3)
-        assert [line["retry_in"] for line in daemon.all("cycle failed")[:3]] == [0.1, 0.2, 0.4]
-        assert daemon.all("cycle failed")[0]["reason"] == "ConnectUnavailable"
+        daemon.wait("reconciliation_failed", count=3)
+        assert [line["retry_in"] for line in daemon.all("reconciliation_failed")[:3]] == [0.1, 0.2, 0.4]
+        assert daemon.all("reconciliation_failed")[0]["reason"] == "ConnectUnavailable"
         standin.faults.clear()
-        daemon.wait("step", result="applied")
+        daemon.wait("step_applied")
 
 
 @pytest.mark.slow
@@ -90,45 +92,45 @@ def test_a_repository_that_goes_away_leaves_the_last_revision_in_force(at: Workp
     at.commit("orders.yaml", at.source("orders"))
     aside = at.folder / "aside"
     with InThread(at) as daemon:
-        daemon.wait("cycle", applied=1)
+        daemon.wait("reconciliation_finished", applied=1)
         at.repository.rename(aside)
-        away = daemon.wait("repository not read")
+        away = daemon.wait("repository_unreachable")
         assert away["reason"] == "SourceRefused"
         assert "check [repository] url" in away["message"]
         at.by_hand("pause", "orders")
-        daemon.wait("step", action="resume", result="applied")
-        said = len(daemon.all("repository not read"))
+        daemon.wait("step_applied", action="resume")
+        said = len(daemon.all("repository_unreachable"))
         at.by_hand("stop", "orders")
-        daemon.wait("step", count=2, action="resume", result="applied")
-        assert len(daemon.all("repository not read")) == said, "said once for each reason, and not at every look"
+        daemon.wait("step_applied", count=2, action="resume")
+        assert len(daemon.all("repository_unreachable")) == said, "said once for each reason, and not at every look"
         aside.rename(at.repository)
         daemon.wait("repository read again")
         at.commit("more.yaml", at.source("more"))
-        daemon.wait("step", connector=at.name("more"), result="applied")
+        daemon.wait("step_applied", connector=at.name("more"))
 
 
 @pytest.mark.slow
 def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
-        daemon.wait("cycle", applied=1)
+        daemon.wait("reconciliation_finished", applied=1)
     at.by_hand("pause", "orders")
     at.repository.rename(at.folder / "aside")
     with InThread(at) as daemon:
-        kept = daemon.wait("repository not read")["enforced"]
-        assert daemon.wait("revision")["revision"] == kept
-        daemon.wait("step", action="resume", result="applied")
+        kept = daemon.wait("repository_unreachable")["enforced"]
+        assert daemon.wait("revision_changed")["revision"] == kept
+        daemon.wait("step_applied", action="resume")
 
 
 @pytest.mark.slow
 def test_a_start_without_a_repository_that_was_ever_read_waits_for_it(at: Workplace, standin: StandIn) -> None:
     at.repository.rename(at.folder / "aside")
     with InThread(at) as daemon:
-        assert daemon.wait("repository not read")["enforced"] is None
+        assert daemon.wait("repository_unreachable")["enforced"] is None
         assert standin.calls == []
         (at.folder / "aside").rename(at.repository)
         at.commit("orders.yaml", at.source("orders"))
-        daemon.wait("step", result="applied")
+        daemon.wait("step_applied")
 
 
 @pytest.mark.slow
@@ -136,12 +138,12 @@ def test_a_forced_push_is_followed_and_said(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     before = at.git("rev-parse", "HEAD")
     with InThread(at) as daemon:
-        daemon.wait("cycle")
+        daemon.wait("reconciliation_finished")
         at.write("orders.yaml", at.source("orders", "state: paused"))
         at.git("commit", "--quiet", "--all", "--amend", "--message", "rewritten")
-        line = daemon.wait("history rewritten", level="WARNING")
+        line = daemon.wait("history_rewritten", level="WARNING")
         assert (line["before"], line["revision"]) == (before, at.git("rev-parse", "HEAD"))
-        daemon.wait("step", action="pause", result="applied")
+        daemon.wait("step_applied", action="pause")
 
 
 @pytest.mark.slow
@@ -151,15 +153,15 @@ def test_a_cluster_that_hangs_holds_neither_another_nor_the_end(at: Workplace, s
         at.settings(more=f'[clusters.hung]\nurl = ["{hung.url}"]\n[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
         at.commit("clusters/local/orders.yaml", at.source("orders"))
         with InThread(at, hurry) as daemon:
-            daemon.wait("step", cluster="local", result="applied")
-            daemon.wait("cycle failed", cluster="gone")
+            daemon.wait("step_applied", cluster="local")
+            daemon.wait("reconciliation_failed", cluster="gone")
             at.commit("clusters/local/orders.yaml", at.source("orders", "state: paused"))
-            daemon.wait("step", cluster="local", action="pause", result="applied")
+            daemon.wait("step_applied", cluster="local", action="pause")
             daemon.stop()
             assert daemon.daemon.is_looking, "and is left behind"
             hung.close()
             at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
-            assert daemon.lines[-1]["event"] == "stopped", "what is left behind is not heard of again"
+            assert daemon.lines[-1]["event"] == "daemon_stopped", "what is left behind is not heard of again"
 
 
 @pytest.mark.slow
@@ -167,26 +169,26 @@ def test_quiet_cycles_are_silent_but_for_a_sign_of_life(at: Workplace, standin: 
     clock = Ahead()
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, lambda world: replace(world, clock=clock)) as daemon:
-        daemon.wait("cycle", applied=1)
+        daemon.wait("reconciliation_finished", applied=1)
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
-        assert len(daemon.all("cycle")) == 1
+        assert len(daemon.all("reconciliation_finished")) == 1
         clock.ahead += HEARTBEAT
-        assert daemon.wait("cycle", count=2)["planned"] == 0
+        assert daemon.wait("reconciliation_finished", count=2)["planned"] == 0
 
 
 @pytest.mark.slow
 def test_what_lasts_is_said_once(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
     with InThread(at) as daemon:
-        daemon.wait("cycle", applied=1)
+        daemon.wait("reconciliation_finished", applied=1)
         standin.cluster.fail(at.name("orders"), "java.lang.Boom: no")
-        told = daemon.wait("unhealthy", connector=at.name("orders"))
+        told = daemon.wait("connector_unhealthy", connector=at.name("orders"))
         assert told["message"] == "the connector is FAILED: java.lang.Boom: no"
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
-        assert len(daemon.all("unhealthy")) == 1
-        (problem,) = daemon.all("document")
+        assert len(daemon.all("connector_unhealthy")) == 1
+        (problem,) = daemon.all("diagnostic")
         assert (problem["connector"], problem["level"]) == (at.name("broken"), "ERROR")
         assert problem["location"].startswith("orders.yaml:")
 
@@ -196,32 +198,32 @@ def test_a_failed_task_is_told_once_and_so_is_its_end(at: Workplace, standin: St
     name = at.name("orders")
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
-        assert daemon.wait("cycle", applied=1)["unhealthy"] == 0
+        assert daemon.wait("reconciliation_finished", applied=1)["unhealthy"] == 0
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
-        told = daemon.wait("unhealthy", connector=name)
+        told = daemon.wait("connector_unhealthy", connector=name)
         assert (told["level"], told["message"]) == ("WARNING", "task 0 is FAILED: java.lang.Boom: no")
         assert f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true" in told["hint"]
         at.commit("more.yaml", at.source("more"))
-        assert daemon.wait("cycle", count=2)["unhealthy"] == 1
+        assert daemon.wait("reconciliation_finished", count=2)["unhealthy"] == 1
         with standin.cluster.lock:
             reported = standin.cluster.connectors[name].reported
             assert reported is not None
             reported.tasks[0] = ("RUNNING", "")
-        daemon.wait("recovered", connector=name, level="INFO")
+        daemon.wait("connector_recovered", connector=name, level="INFO")
         standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
-        daemon.wait("unhealthy", count=2, connector=name)
-        assert len(daemon.all("recovered")) == 1
+        daemon.wait("connector_unhealthy", count=2, connector=name)
+        assert len(daemon.all("connector_recovered")) == 1
 
 
 @pytest.mark.slow
 def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
     with InThread(at) as daemon:
-        problem = daemon.wait("document", cluster="local")
+        problem = daemon.wait("diagnostic", cluster="local")
         assert problem["rule"] == "connect/invalid-config"
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
-        assert len(daemon.all("document")) == 1
+        assert len(daemon.all("diagnostic")) == 1
 
 
 @pytest.mark.slow
@@ -231,7 +233,7 @@ def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
         line = daemon.wait("bug", count=2)
         assert (line["cluster"], line["reason"]) == ("local", "ZeroDivisionError")
         assert line["error"][2] is not None, "with its trace"
-        daemon.wait("step", result="applied")
+        daemon.wait("step_applied")
 
 
 @pytest.mark.slow
@@ -243,24 +245,24 @@ def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, st
         lease = stack.enter_context(ExitStack())
         lease.enter_context(ledger.lease(ClusterName("local"), SystemClock()))
         daemon = stack.enter_context(InThread(at))
-        assert "is being worked on by process" in daemon.wait("cycle put off", count=2)["message"]
+        assert "is being worked on by process" in daemon.wait("reconciliation_postponed", count=2)["message"]
         assert standin.calls == []
         lease.close()
-        daemon.wait("step", result="applied")
-        assert daemon.all("cycle failed") == []
+        daemon.wait("step_applied")
+        assert daemon.all("reconciliation_failed") == []
 
 
 @pytest.mark.slow
 def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
-        daemon.wait("cycle", applied=1)
+        daemon.wait("reconciliation_finished", applied=1)
         (at.folder / "state.db").write_bytes(b"no database at all" * 100)
-        assert daemon.wait("cycle failed")["reason"] == "LedgerUnusable"
+        assert daemon.wait("reconciliation_failed")["reason"] == "LedgerUnusable"
         at.by_hand("pause", "orders")
         calls = standin.count("PUT")
         at.commit("orders.yaml", at.source("orders", "state: stopped"))
-        daemon.wait("cycle failed", revision=at.git("rev-parse", "HEAD"))
+        daemon.wait("reconciliation_failed", revision=at.git("rev-parse", "HEAD"))
         assert standin.count("PUT") == calls
 
 
@@ -273,14 +275,14 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
     with InThread(at) as daemon:
         at.await_that(lambda: standin.count("POST"), bool)
         daemon.daemon.stop()
-        assert daemon.wait("stopping")["in_hand"] == ["local"]
+        assert daemon.wait("daemon_stopping")["in_progress"] == ["local"]
         release(standin)
         daemon.stop()
-        assert [(line["action"], line["result"]) for line in daemon.all("step")] == [
-            ("create", "applied"),
-            ("stop", "skipped"),
+        assert [(line["action"], line["event"]) for line in daemon.steps()] == [
+            ("create", "step_applied"),
+            ("stop", "step_skipped"),
         ]
-        assert daemon.wait("cycle")["interrupted"] is True
+        assert daemon.wait("reconciliation_finished")["interrupted"] is True
         assert daemon.world.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
         assert not daemon.daemon.is_looking
 

@@ -33,7 +33,8 @@ def test_every_event_and_field_is_explained_to_operators() -> None:
     page = (ROOT / "docs" / "run.md").read_text()
     names = set(re.findall(r'_say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
     names |= set(re.findall(r'_say_error\("([^"]+)"', source)) | set(re.findall(r'log\.error\("([^"]+)"', source))
-    assert len(names) >= 12
+    names |= {f"step_{result.value}" for result in Result}
+    assert len(names) >= 19
     assert not {name for name in names if f"`{name}`" not in page}
     fields = set(re.findall(r"\b(\w+)=(?!exc_info)", source.partition("def revision_seen")[2])) - {"extra", "exc_info"}
     assert not {field for field in fields if f"`{field}`" not in page}
@@ -78,4 +79,9 @@ def test_a_connector_that_the_cluster_does_not_report_has_not_recovered(caplog: 
         assert known == {orders}
         assert events.health_seen(plan(situation(desired, [seen("orders"), seen("more")])), known) == frozenset()
     told = [(record.getMessage(), record.__dict__["fields"]["connector"]) for record in caplog.records]
-    assert told == [("unhealthy", more), ("unhealthy", orders), ("recovered", more), ("recovered", orders)]
+    assert told == [
+        ("connector_unhealthy", more),
+        ("connector_unhealthy", orders),
+        ("connector_recovered", more),
+        ("connector_recovered", orders),
+    ]

@@ -55,17 +55,17 @@ def test_the_step_in_hand_is_finished_and_the_next_start_goes_on(
     with AsProcess(slow) as daemon:
         is_sent(slow, standin, "POST")
         daemon.send(number)
-        assert daemon.wait("stopping")["in_hand"] == ["local"]
+        assert daemon.wait("daemon_stopping")["in_progress"] == ["local"]
         release(standin)
         assert daemon.code() == 0
-        assert [(line["action"], line["result"]) for line in daemon.all("step")] == [
-            ("create", "applied"),
-            ("stop", "skipped"),
+        assert [(line["action"], line["event"]) for line in daemon.steps()] == [
+            ("create", "step_applied"),
+            ("stop", "step_skipped"),
         ]
     assert ours(slow) == {slow.name("orders")}
     with AsProcess(slow, "--once") as again:
         assert again.code() == 0
-        assert [line["action"] for line in again.all("step")] == ["stop"]
+        assert [line["action"] for line in again.steps()] == ["stop"]
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1), "nothing is done twice"
 
 
@@ -73,7 +73,7 @@ def test_a_second_signal_ends_it_at_once(slow: Workplace, standin: StandIn) -> N
     with AsProcess(slow) as daemon:
         is_sent(slow, standin, "POST")
         daemon.send(signal.SIGTERM)
-        daemon.wait("stopping")
+        daemon.wait("daemon_stopping")
         daemon.send(signal.SIGTERM)
         assert daemon.code() == -signal.SIGTERM
 
@@ -87,10 +87,10 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
     with AsProcess(at) as daemon:
         is_sent(at, standin, "DELETE")
         daemon.send(signal.SIGTERM)
-        daemon.wait("stopping")
+        daemon.wait("daemon_stopping")
         daemon.send(signal.SIGTERM)
         assert daemon.code() == -signal.SIGTERM
-        (left,) = daemon.all("left stopped", level="warning", cluster="local", connector=at.name("orders"))
+        (left,) = daemon.all("connector_left_stopped", level="warning", cluster="local", connector=at.name("orders"))
     assert left["message"].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
     assert at.states() == {"orders": "STOPPED"}
     with AsProcess(at, "--once") as again:
@@ -100,10 +100,10 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
 
 def test_idle_it_ends_at_once(at: Workplace) -> None:
     with AsProcess(at) as daemon:
-        daemon.wait("cycle")
+        daemon.wait("reconciliation_finished")
         daemon.send(signal.SIGTERM)
         assert daemon.code() == 0
-        assert daemon.lines[-1]["event"] == "stopped"
+        assert daemon.lines[-1]["event"] == "daemon_stopped"
 
 
 def test_a_killed_one_is_finished_by_the_next(slow: Workplace, standin: StandIn) -> None:
@@ -115,7 +115,7 @@ def test_a_killed_one_is_finished_by_the_next(slow: Workplace, standin: StandIn)
     release(standin)
     with AsProcess(slow, "--once") as again:
         assert again.code() == 0
-        assert [(line["action"], line["result"]) for line in again.all("step")] == [("stop", "applied")]
+        assert [(line["action"], line["event"]) for line in again.steps()] == [("stop", "step_applied")]
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
     assert ours(slow) == {slow.name("orders")}
 
@@ -124,14 +124,14 @@ def test_of_two_only_one_acts_and_the_other_takes_over(slow: Workplace, standin:
     with AsProcess(slow) as first:
         is_sent(slow, standin, "POST")
         with AsProcess(slow) as second:
-            told = second.wait("cycle put off", count=2)
+            told = second.wait("reconciliation_postponed", count=2)
             assert f"is being worked on by process {first.process.pid} " in told["message"]
-            assert second.all("step") == []
+            assert second.steps() == []
             first.send(signal.SIGKILL)
             first.code()
             release(standin)
-            assert second.wait("step")["action"] == "stop"
-            assert second.wait("cycle")["applied"] == 1
+            assert second.wait("step_applied")["action"] == "stop"
+            assert second.wait("reconciliation_finished")["applied"] == 1
             second.send(signal.SIGTERM)
             assert second.code() == 0
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
@@ -144,7 +144,7 @@ def test_a_server_that_hangs_does_not_keep_it(at: Workplace, standin: StandIn) -
         is_sent(at, standin, "GET", "/")
         daemon.send(signal.SIGTERM)
         assert daemon.code() == 0
-        assert (daemon.all("stopping")[0].get("in_hand"), daemon.all("cycle failed")) == (None, [])
+        assert (daemon.all("daemon_stopping")[0].get("in_progress"), daemon.all("reconciliation_failed")) == (None, [])
     with AsProcess(at, "--once") as again:
         assert again.code() == 0, "and what it held is free again"
 
@@ -165,7 +165,7 @@ def test_a_secret_that_connect_echoes_is_in_no_line(at: Workplace, standin: Stan
     standin.refuse("POST", "/connectors", 400, 'the config {"ssl.key.password": "hunter2-of-orders"} is no good')
     with AsProcess(at, "--once", environment={"ORDERS_PASSWORD": "hunter2-of-orders"}) as daemon:
         assert daemon.code() == 1
-        assert '"ssl.key.password": "***"' in daemon.all("step")[0]["message"]
+        assert '"ssl.key.password": "***"' in daemon.steps()[0]["message"]
         assert "hunter2" not in str(daemon.lines)
     assert any("hunter2-of-orders" in str(call.body) for call in standin.calls), "Connect has it"
 
@@ -175,7 +175,7 @@ def test_a_killed_one_is_finished_on_the_real_worker(really: Workplace) -> None:
     at = really
     at.commit("all.yaml", *(at.source(f"orders{number}", "state: paused") for number in range(8)))
     with AsProcess(at) as daemon:
-        daemon.wait("step", result="applied")
+        daemon.wait("step_applied")
         daemon.send(signal.SIGKILL)
         daemon.code()
     with AsProcess(at, "--once") as again:
@@ -183,4 +183,4 @@ def test_a_killed_one_is_finished_on_the_real_worker(really: Workplace) -> None:
     assert at.states() == {f"orders{number}": "PAUSED" for number in range(8)}
     assert ours(at) == {at.name(f"orders{number}") for number in range(8)}
     with AsProcess(at, "--once") as third:
-        assert (third.code(), third.all("step")) == (0, [])
+        assert (third.code(), third.steps()) == (0, [])

@@ -91,7 +91,7 @@ def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file stands in the way")
-    with pytest.raises(SandboxFailed, match="GITOPS_CONNECT_CACHE names another"):
+    with pytest.raises(SandboxFailed, match="set GITOPS_CONNECT_CACHE to another directory"):
         fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
 
 

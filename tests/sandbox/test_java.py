@@ -53,8 +53,8 @@ def test_what_was_tried_is_said(tmp_path: Path, no_wheel: None) -> None:
     with pytest.raises(SandboxFailed) as failure:
         find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(stub.parent)})
     message = str(failure.value)
-    assert "which is Java 11" in message
-    assert f"PATH names {stub}, which does not run" in message
+    assert "(from JAVA_HOME) is Java 11" in message
+    assert f"{stub} (from PATH) does not run" in message
     assert "pip install 'gitops-connect[java]'" in message
 
 

@@ -20,4 +20,4 @@ def test_a_short_log_is_shown_once(tmp_path: Path) -> None:
 
 
 def test_there_may_be_no_log_at_all(tmp_path: Path) -> None:
-    assert excerpt(tmp_path / "none.log") == "(it is empty)"
+    assert excerpt(tmp_path / "none.log") == "(the log is empty)"

@@ -45,8 +45,11 @@ def use(folder: Path, text: str) -> None:
         ("[state]\nurl = 'postgresql+psycopg://h:port/x'", r"\[state\] url"),
         ("[state]\nurl = 'sqlite:///a.db?timeout=x'", r"\[state\] url"),
         ("[state]\nurl = 'sqlite:///~nosuchuser/a.db'", r"\[state\] url: there is no user"),
-        ("[repository]\nssh_key = '~nosuchuser/key'", r"\[repository\] ssh_key: there is no user"),
-        ('[repository]\nssh_key = "a\\u0000b"', r"\[repository\] ssh_key: a NUL character"),
+        (
+            "[repository]\nssh_key = '~nosuchuser/key'",
+            r"\[repository\] ssh_key: '~nosuchuser/key' begins with the name",
+        ),
+        ('[repository]\nssh_key = "a\\u0000b"', r"\[repository\] ssh_key: expected a string without NUL"),
         ("[clusters.a]\nurl = 'http://h:port'", r"\[clusters.a\] url"),
         (
             "[clusters.a]\nurl = 'http://h'\nheaders = {'Content-Length' = 'x'}",
@@ -59,7 +62,7 @@ def use(folder: Path, text: str) -> None:
         (f"[clusters.a]\nurl = 'http://h'\ntimeout = '{'9' * 400}s'", "timeout: expected a duration"),
         (f"[clusters.a]\nurl = 'http://h'\nparallelism = {'9' * 400}", "parallelism: expected a number"),
         (f"[clusters.a]\nurl = 'http://h'\nmax_deletions = {'9' * 400}", "max_deletions: expected a number"),
-        ("[clusters.a]\nurl = 'http://h'\ntoken = {file = '/dev/zero'}", "/dev/zero holds no credential"),
+        ("[clusters.a]\nurl = 'http://h'\ntoken = {file = '/dev/zero'}", "/dev/zero is not valid"),
         ("[clusters.\"\"]\nurl = 'http://h'", r"\[clusters.''\]: expected letters"),
         ('[clusters."a\\u001b[31m"]\nurl = "http://h"', "expected letters"),
         ('[clusters."a/b"]\nurl = "http://h"', "expected letters"),

@@ -84,8 +84,8 @@ def shared_folder(settings: SparkSettings, cache: Path) -> Path:
 
     Raises UsageError where Spark runs elsewhere, and no folder is named that it shares.
     """
-    if settings.folder is not None:
-        return settings.folder
+    if settings.directory is not None:
+        return settings.directory
     master = master_of(settings.master)
     if master.is_here:
         return cache / "spark"

@@ -146,14 +146,14 @@ def _started(where: Master, settings: SparkSettings, environment: Mapping[str, s
     if not answers(where):
         raise SparkFailed(f"Spark could not be started ({where.shown}): nobody answers there")
     if where.kind is Kind.CONNECT:
-        return _looked_at(Session(connected(where, settings.master, options), _FIRST, where), settings.folder)
+        return _looked_at(Session(connected(where, settings.master, options), _FIRST, where), settings.directory)
     java = find_java(environment).path
     saved = None if cache is None else archive.archive_in(cache, java)
     spark, jvm = launched(where, options, java, saved)
     if where.kind is Kind.LOCAL:
         return Session(spark, local_tasks(settings.master), where, jvm, None, saved)
     watch = Watch(where, spark, jvm.kill)
-    return _looked_at(Session(spark, _FIRST, where, jvm, watch, saved), settings.folder)
+    return _looked_at(Session(spark, _FIRST, where, jvm, watch, saved), settings.directory)
 
 
 def _looked_at(session: Session, folder: Path | None) -> Session:

@@ -50,7 +50,7 @@ class Sessions:
     @property
     def folder(self) -> Path:
         """Where manifests are staged and patches are left."""
-        return self.settings.folder or self.cache / "spark"
+        return self.settings.directory or self.cache / "spark"
 
     @contextmanager
     def using(self, say: Say) -> Iterator[Session]:
