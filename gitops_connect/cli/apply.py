@@ -1,4 +1,4 @@
-"""`gitops-connect apply`: plan, ask, do; or do a saved plan, if it would still be the same."""
+"""`gitops-connect apply`: plan, ask for approval, apply; or apply a saved plan, if it is still the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 
 def apply(
     context: typer.Context,
-    planfile: Annotated[Path | None, typer.Argument(metavar="[PLANFILE]", help="A plan saved by `plan --out`.")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PATH",
+            help="A plan saved by `plan --out`; or a directory to read instead of the configured repository.",
+        ),
+    ] = None,
     cluster: Clusters = None,
     yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask for approval.")] = False,
 ) -> int:
@@ -40,9 +46,12 @@ def apply(
     from gitops_connect.plan.saved import load_saved, require_fresh
     from gitops_connect.report.text import TextReport
 
-    saved = load_saved(_read(planfile), str(planfile)) if planfile else None
+    is_saved = path is not None and not path.is_dir()
+    saved = load_saved(_read(path), str(path)) if path and is_saved else None
     report = TextReport(coloured=coloured(sys.stdout))
-    path = Path(saved.path) if saved and saved.path else None
+    if saved:
+        tell(f"Applying the saved plan {path}.")
+        path = Path(saved.path) if saved.path else None
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, _clusters(world, saved, cluster))
         folder = session.shown_folder(world.settings, path)
@@ -65,8 +74,12 @@ def apply(
 def _read(planfile: Path) -> str:
     try:
         return planfile.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the plan {planfile}: {error}") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"{planfile} does not exist; expected a saved plan or a directory with documents") from error
+    except OSError as error:
+        raise UsageError(f"cannot read the saved plan {planfile}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{planfile} is not a plan saved by `gitops-connect plan --out`") from error
 
 
 def _clusters(world: World, saved: SavedPlan | None, named: list[str] | None) -> tuple[ClusterName, ...]:

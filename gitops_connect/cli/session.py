@@ -102,6 +102,8 @@ def proposals(
     """Plan every cluster. The last is why some could not be planned."""
     from gitops_connect.reconcile import propose
 
+    if path is not None:
+        tell(f"Reading documents from the directory {path}, not from a Git repository.")
     with progress("Planning") as update:
         update("reading the repository")
         declared = declared_in(world.settings, path)

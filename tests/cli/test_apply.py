@@ -42,7 +42,8 @@ def test_only_yes_is_a_yes(at: Workplace, answer: str, code: int, states: dict[s
         else:
             terminal.type(answer)
         assert terminal.code() == code
-        assert ("Not applied." in terminal.seen) == (code == 1)
+        assert "Only 'yes' will be accepted to approve." in terminal.seen
+        assert ("Apply cancelled. Nothing was changed." in terminal.seen) == (code == 1)
     assert at.states() == states
 
 
@@ -54,6 +55,42 @@ def test_the_question_is_no_data(at: Workplace) -> None:
         assert terminal.code() == 0
         assert b"Enter a value" not in terminal.out
         assert b"1 of 1 step applied" in terminal.out
+
+
+def test_a_directory_is_applied_as_it_is_without_a_commit(at: Workplace) -> None:
+    at.write("orders.yaml", at.source("orders"))
+    planned, applied = at.run("plan", str(at.repository)), at.run("apply", str(at.repository), "--yes")
+    source = f"Reading documents from the directory {at.repository}, not from a Git repository.\n"
+    assert (planned.code, planned.err, applied.code) == (0, source, 0)
+    assert applied.err.startswith(source)
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_a_saved_plan_is_named_and_applied_without_a_question(at: Workplace) -> None:
+    at.write("orders.yaml", at.source("orders"))
+    plan = str(at.folder / "plan.json")
+    assert at.run("plan", str(at.repository), "--out", plan).code == 0
+    applied = at.run("apply", plan)
+    assert applied.code == 0
+    assert applied.err.startswith(f"Applying the saved plan {plan}.\nReading documents from the directory")
+    assert at.states() == {"orders": "RUNNING"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "does not exist; expected a saved plan or a directory with documents"),
+        (b"\xff", "is not a plan saved by `gitops-connect plan --out`"),
+        (b"kind: Connector\n", "is not a plan saved by `gitops-connect plan --out`"),
+    ],
+)
+def test_what_is_neither_a_plan_nor_a_directory_is_named(at: Workplace, content: bytes | None, message: str) -> None:
+    file = at.folder / "given"
+    if content is not None:
+        file.write_bytes(content)
+    ran = at.run("apply", str(file), "--yes")
+    assert (ran.code, ran.out) == (64, "")
+    assert f"{file} {message}" in ran.err
 
 
 def test_nothing_to_do_asks_nothing(at: Workplace) -> None:
