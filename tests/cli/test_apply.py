@@ -114,7 +114,7 @@ def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
     with Terminal(at, ["apply", "--yes"], piped=True) as terminal:
         at.await_that(lambda: standin.count("POST"), bool)
         terminal.send(number)
-        terminal.wait("interrupted: finishing the steps in hand; once more to stop at once")
+        terminal.wait("interrupted: finishing the steps in progress; interrupt again to stop immediately")
         with standin.cluster.lock:
             standin.cluster.lag = standin.cluster.connectors[at.name("orders")].due = 0
         assert terminal.code() == 130
@@ -147,7 +147,7 @@ def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> Non
     with Terminal(at, ["apply", "--yes"]) as terminal:
         at.await_that(lambda: standin.count("POST"), bool)
         terminal.send(signal.SIGINT)
-        terminal.wait("once more to stop at once")
+        terminal.wait("interrupt again to stop immediately")
         terminal.send(signal.SIGINT)
         assert terminal.code() == -signal.SIGINT
     standin.cluster.lag = 0
@@ -169,7 +169,7 @@ def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workp
     with Terminal(at, ["apply", "--yes"]) as terminal:
         at.await_that(lambda: standin.count("DELETE") and standin.count("PUT", ".*late.*/stop"), bool)
         terminal.send(signal.SIGINT)
-        terminal.wait("once more to stop at once")
+        terminal.wait("interrupt again to stop immediately")
         terminal.send(signal.SIGINT)
         assert terminal.code() == -signal.SIGINT
     said = [line for line in terminal.seen.splitlines() if "is left stopped" in line]
@@ -192,11 +192,11 @@ def test_progress_and_colour_are_for_terminals(at: Workplace, standin: StandIn) 
     standin.starting = True  # so that it takes more than a second
     with Terminal(at, ["plan", "-o", "json"], piped=True) as terminal:
         terminal.wait("Planning")
-        terminal.wait("looking at local")
+        terminal.wait("planning local")
         standin.starting = False
         assert terminal.code() == 0
         assert terminal.out.startswith(b"{")
-    assert "looking at local" not in at.run("plan").err
+    assert "planning local" not in at.run("plan").err
 
 
 def test_a_long_apply_shows_how_far_it_is_and_each_step_as_it_ends(at: Workplace, standin: StandIn) -> None:

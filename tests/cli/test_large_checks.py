@@ -269,7 +269,7 @@ def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable
     assert "and more: " in shown
     ran = at.run("offsets", "undo", "one", "--out", str(at.folder / "undo.yaml"))
     assert ran.code == 1
-    assert "one was begun and is not finished" in ran.err
+    assert "offset change one is in progress; run `gitops-connect apply` to finish it" in ran.err
 
 
 def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document(
@@ -279,11 +279,11 @@ def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document
     assert "230,000 sent" in at.run("offsets", "history", at.name("lines")).out
     refused = at.run("offsets", "undo", "one")
     assert (refused.code, refused.out) == (64, "")
-    assert "230,000 offsets do not fit into one document: name a file with --out" in refused.err
+    assert "230,000 offsets do not fit into one document; write to a file with --out" in refused.err
     out = at.folder / "undo.yaml"
     ran = apart(at, "undo", "one", "--out", str(out))
     assert (ran.code, ran.out) == (0, ""), ran
-    assert f"Wrote {out}, with ./undo.jsonl.zst beside it: replace, 230,000 offsets; it acknowledges rewind" in ran.err
+    assert f"Wrote {out} and ./undo.jsonl.zst (replace, 230,000 offsets, acknowledges rewind" in ran.err
     spec = yaml.safe_load(out.read_text())["spec"]
     assert (spec["operation"], spec["manifest"]) == ("replace", {"path": "./undo.jsonl.zst"})
     assert spec["acknowledge"] == ["rewind"]

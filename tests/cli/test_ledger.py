@@ -98,14 +98,14 @@ def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger)
     text = at.run("ledger", "show", "skip").out
     assert '{"filename":"/0"} -> {"position":0}' in text
     assert text.count("filename") == 20
-    assert "and 5 more: -o json shows all" in text
+    assert "and 5 more: use -o json to show all" in text
     assert len(json.loads(at.run("ledger", "show", "skip", "-o", "json").out)[0]["before"]) == 25
 
 
 def test_a_change_that_is_not_there_is_not_shown(at: Workplace) -> None:
     ran = at.run("ledger", "show", "nothing")
     assert (ran.code, ran.out) == (1, "")
-    assert "the ledger knows no offset change 'nothing': gitops-connect ledger show lists" in ran.err
+    assert "the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all" in ran.err
 
 
 def test_what_waits_is_settled_with_what_the_repository_declares(at: Workplace, ledger: Ledger) -> None:

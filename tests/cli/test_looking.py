@@ -42,7 +42,7 @@ def test_a_plan_of_clusters_of_which_one_is_away_is_that_of_the_others(at: Workp
 def test_a_cluster_that_is_not_in_the_settings_is_named(at: Workplace) -> None:
     ran = at.run("plan", "--cluster", "lokal")
     assert (ran.code, ran.out) == (64, "")
-    assert "there is no cluster 'lokal' in the settings; there are local" in ran.err
+    assert "there is no cluster 'lokal' in the settings; configured clusters: local" in ran.err
 
 
 def test_get_connectors(at: Workplace) -> None:
@@ -130,7 +130,7 @@ def test_describe_masks_in_traces_what_the_plugin_calls_a_password(at: Workplace
 def test_describe_of_what_is_not_there(at: Workplace) -> None:
     ran = at.run("describe", "connector", "nobody")
     assert (ran.code, ran.out) == (1, "")
-    assert "there is no connector 'nobody' on local: gitops-connect get connectors lists them" in ran.err
+    assert "there is no connector 'nobody' on local; run `gitops-connect get connectors` to list all connectors" in ran.err
 
 
 def test_status_shows_what_is_and_what_should_be(at: Workplace) -> None:
@@ -189,9 +189,9 @@ def test_doctor_warns_of_secrets_that_reach_too_far(at: Workplace, allowed: str,
 
 def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandIn) -> None:
     standin.cluster.version = "3.4.0"
-    assert "cannot stop a connector (3.5 can)" in at.run("doctor").out
+    assert "cannot stop connectors (requires 3.5)" in at.run("doctor").out
     standin.cluster.version = "3.6.2"
-    assert "cannot create a connector paused or stopped (3.7 can)" in at.run("doctor").out
+    assert "cannot create connectors paused or stopped (requires 3.7)" in at.run("doctor").out
 
 
 def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:

@@ -114,7 +114,7 @@ def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> N
     file.write_text("mine")
     refused = at.run("offsets", "get", at.name("lines"), "--save", str(file))
     assert refused.code == 64
-    assert f"{file} is there already" in refused.err
+    assert f"{file} exists already; choose another file" in refused.err
     assert file.read_text() == "mine"
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file), "--force").code == 0
     assert json.loads(file.read_text()) == {"offsets": entries({"a": 1})}
@@ -159,7 +159,7 @@ def test_a_connector_of_two_clusters_needs_one_named(stopped: Callable[..., Work
         requests.post(f"{twin.url}/connectors", json=body, timeout=10).raise_for_status()
         ran = at.run("offsets", "get", at.name("lines"))
         assert ran.code == 64
-        assert "is on local and twin: name one with --cluster" in ran.err
+        assert "exists on local and twin; choose one with --cluster" in ran.err
         named = at.run("offsets", "get", at.name("lines"), "--cluster", "twin")
         assert (named.code, named.out.splitlines()[1:]) == (0, [])
         assert at.run("offsets", "get", at.name("lines"), "--cluster", "twn").code == 64
@@ -181,7 +181,7 @@ def test_workers_that_are_too_old(stopped: Callable[..., Workplace], standin: St
     standin.cluster.version = "3.4.0"
     ran = at.run("offsets", "get", at.name("lines"))
     assert ran.code == 1
-    assert "Kafka Connect 3.4.0 cannot show offsets (3.5 can)" in ran.err
+    assert "Kafka Connect 3.4.0 cannot show offsets (requires 3.5)" in ran.err
 
 
 # diff
@@ -225,7 +225,7 @@ def test_diff_with_a_connector_that_is_declared_and_not_there(at: Workplace) -> 
     at.commit("lines.yaml", at.mirror("lines"))
     ran = at.run("offsets", "diff", at.name("lines"), str(manifest(at, {"a": 1})))
     assert ran.code == 1
-    assert "is not on the cluster local" in ran.err
+    assert "does not exist on cluster local" in ran.err
 
 
 # check
@@ -240,7 +240,7 @@ def test_check_says_what_is_in_it_and_what_it_would_do(stopped: Callable[..., Wo
     set_offsets(at, {"a": 100})
     ran = check(at, manifest(at, {"a": 90}))
     assert ran.code == 0
-    assert f"for {at.name('lines')} on local (as declared): 1 entry, 1 partition" in ran.out
+    assert f"for {at.name('lines')} on local (as declared in the repository): 1 entry, 1 partition" in ran.out
     assert "no problems" in ran.out
     assert "as alter, from what stands now: 1 rewind (10 records come again)" in ran.out
     assert "acknowledge: [rewind]" in ran.out
@@ -261,7 +261,7 @@ def test_check_of_an_undeclared_connector_holds_against_that_of_the_cluster(at: 
     at.rest("POST", "/connectors", {"name": at.name("lines"), "config": config})
     good, bad = check(at, manifest(at, {"t": 1})), check(at, wrong(at))
     assert good.code == 0
-    assert "(as it is on the cluster)" in good.out
+    assert "(with its current config on the cluster)" in good.out
     assert (bad.code, "[manifest/alias]" in bad.out) == (4, True)
 
 
@@ -329,8 +329,8 @@ def test_a_path_that_means_no_manifest(stopped: Callable[..., Workplace]) -> Non
     (at.folder / "empty").mkdir()
     for path, said in [
         ("empty", "no manifest is in the folder"),
-        ("empty/*.json", "no manifest is met by"),
-        ("s3a://bucket/m.jsonl", "is no file of this machine"),
+        ("empty/*.json", "no offset manifest matches"),
+        ("s3a://bucket/m.jsonl", "is not a local file; to check the manifest at a uri, run `gitops-connect plan`"),
     ]:
         ran = at.run("offsets", "check", str(at.folder / path) if "s3a" not in path else path, "--connector", "x")
         assert ran.code == 64
@@ -513,8 +513,8 @@ def test_undo_writes_to_stdout_and_numbers_names_that_are_taken(stopped: Callabl
     assert document["spec"]["operation"] == "replace"
     assert document["spec"]["offsets"] == entries({"a": 100})
     assert "acknowledge" not in document["spec"], "nine bytes forward are no more than max_skip"
-    assert "what stood before one" in document["spec"]["reason"]
-    assert "applied since, and taken back with it: undo-one" in ran.err
+    assert "restores the offsets from before one" in document["spec"]["reason"]
+    assert "these later offset changes are undone, too: undo-one" in ran.err
 
 
 def test_undo_of_many_offsets_has_a_manifest_beside_it(stopped: Callable[..., Workplace]) -> None:
@@ -573,7 +573,7 @@ def test_undo_acknowledges_what_is_not_read_only_where_there_is_some(stopped: Ca
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
     ran = at.run("offsets", "undo", "one")
     assert "acknowledge" not in yaml.safe_load(ran.out)["spec"]
-    assert "This is the document: replace, 1 offset. Nothing was changed" in ran.err
+    assert "Printed the document (replace, 1 offset). Nothing was changed" in ran.err
 
 
 def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> None:
@@ -587,7 +587,7 @@ def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> Non
     at.rest("PATCH", path, {"offsets": [{**text, "offset": {"seq": 5}}]})
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 0
-    assert "note: the rules will hold the document up: offset.seq is the text" in ran.err
+    assert "note: the document will be blocked: offset.seq is the text" in ran.err
     assert "[manifest/live-type]" in ran.err
 
 
@@ -598,7 +598,7 @@ def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workpla
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 0
     assert yaml.safe_load(ran.out)["spec"]["offsets"] == entries({"a": 100})
-    assert "is not on the cluster local" in ran.err
+    assert "does not exist on cluster local" in ran.err
 
 
 def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace]) -> None:
@@ -608,7 +608,7 @@ def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace
     at.settings()
     ran = at.run("offsets", "undo", "one")
     assert (ran.code, ran.out) == (1, "")
-    assert "what has to be acknowledged cannot be told" in ran.err
+    assert "cannot find out what the document must acknowledge" in ran.err
 
 
 def test_undo_writes_over_nothing_unasked_and_yaml_alone(stopped: Callable[..., Workplace]) -> None:
@@ -632,14 +632,14 @@ def test_there_is_nothing_to_undo_in_what_never_had_an_effect(at: Workplace, sta
         apply_change(at, "one", "alter", {"a": 90}, "skip")
     ran = at.run("offsets", "undo", "one")
     assert (ran.code, ran.out) == (1, "")
-    assert "one never had an effect (it failed: " in ran.err
+    assert "offset change one changed nothing (it failed: " in ran.err
 
 
 def test_a_change_that_is_not_known_may_be_misspelt(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     misspelt = at.run("offsets", "undo", "oen")
     assert (misspelt.code, misspelt.out) == (1, "")
-    assert "the ledger knows no offset change 'oen'" in misspelt.err
+    assert "the ledger has no offset change 'oen'" in misspelt.err
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
     assert "did you mean 'one'?" in at.run("offsets", "undo", "oen").err
 
@@ -654,4 +654,4 @@ def test_undo_of_what_was_not_applied_with_this_ledger(stopped: Callable[..., Wo
     assert at.run("ledger", "adopt", "one", "--yes").code == 0
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 1
-    assert "what stood before one is not known" in ran.err
+    assert "the offsets before one are unknown" in ran.err

@@ -167,17 +167,17 @@ def start_with_broken_heap(own: Sandbox) -> None:
 
 
 def test_running_workers_are_not_taken_for_others(own: Sandbox, options: SandboxOptions) -> None:
-    with pytest.raises(SandboxFailed, match="take them down first"):
+    with pytest.raises(SandboxFailed, match="stop them first"):
         Sandbox.up(SandboxOptions(folder=options.folder, heap=768))
 
 
 def test_running_workers_get_no_further_plugins(own: Sandbox, options: SandboxOptions, tmp_path: Path) -> None:
-    with pytest.raises(SandboxFailed, match=f"and the plugins of {tmp_path} is asked for: take them down first"):
+    with pytest.raises(SandboxFailed, match=f"and plugins from {tmp_path}, stop them first"):
         Sandbox.up(SandboxOptions(folder=options.folder, plugin_path=(tmp_path,)))
 
 
 def test_running_workers_do_not_change_how_often_sources_send(own: Sandbox, options: SandboxOptions) -> None:
-    with pytest.raises(SandboxFailed, match="at-least-once sources is asked for: take them down first"):
+    with pytest.raises(SandboxFailed, match="at-least-once sources, stop them first"):
         Sandbox.up(SandboxOptions(folder=options.folder, exactly_once=False))
 
 
