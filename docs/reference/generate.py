@@ -20,10 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 from gitops_connect import errors
-from gitops_connect.cli.main import app
+from gitops_connect.cli.main import command_line
 from gitops_connect.model.differences import Direction, ResumeAspect
 from gitops_connect.model.resume import ALL, Condition, ResumeRule, ResumeRules
 from gitops_connect.model.resume_rules import PLAIN_SINK, PLAIN_SINKS, RESUME_RULES, SINK
@@ -69,7 +67,7 @@ def pages() -> dict[str, str]:
 
 def cli() -> str:
     """The command line."""
-    lines = ["# Commands", "", NOTICE, *_command(typer.main.get_command(app), "gitops-connect")]
+    lines = ["# Commands", "", NOTICE, *_command(command_line(), "gitops-connect")]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -78,7 +76,8 @@ def _command(command: Any, name: str) -> Iterator[str]:
     yield ""
     yield (command.help or "").strip()
     yield ""
-    parameters = [one for one in command.params if one.name != "help"]
+    every = name == "gitops-connect"  # the global options are listed once
+    parameters = [one for one in command.params if one.name != "help" and (every or one.expose_value)]
     if parameters:
         yield "| option | meaning | default |"
         yield "| --- | --- | --- |"

@@ -46,7 +46,7 @@ class Finding:
 
 
 def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
-    """Check the settings, the repository, the ledger, the clusters and the local tools."""
+    """Check settings, repository, ledger, clusters and local tools."""
     with progress("Checking") as update:
         findings = []
         for finding in _look(context):

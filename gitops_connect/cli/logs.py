@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from gitops_connect.cli.console import without_secrets
 from gitops_connect.settings.sections import LogFormat
+
+REQUESTS = "gitops_connect.requests"
+"""The logger of `connect.transport`."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -35,6 +38,29 @@ class TextFormatter(logging.Formatter):
         return "\n".join(filter(None, [line, _traceback(self, record)]))
 
 
+class RequestFormatter(logging.Formatter):
+    """`debug: METHOD URL: result`, with secrets masked."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        return f"debug: {without_secrets(record.getMessage())}"
+
+
+def requests_to_stderr() -> Callable[[], None]:
+    """Log each request to Connect on stderr. Returns the function that ends this."""
+    log = logging.getLogger(REQUESTS)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RequestFormatter())
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+
+    def end() -> None:
+        log.setLevel(logging.NOTSET)
+        log.removeHandler(handler)
+
+    return end
+
+
 def formatter(log_format: LogFormat) -> logging.Formatter:
     """What writes a record in that format."""
     return JsonFormatter() if log_format is LogFormat.JSON else TextFormatter()
@@ -47,11 +73,14 @@ def logging_to_stderr(log_format: LogFormat) -> Iterator[None]:
     handler.setFormatter(formatter(log_format))
     root, ours = logging.getLogger(), logging.getLogger("gitops_connect")
     before = ours.level
+    requests = logging.getLogger(REQUESTS)
+    of_requests, requests.handlers = requests.handlers, []  # of `--debug`: its lines go into the log
     root.addHandler(handler)
     ours.setLevel(logging.INFO)
     try:
         yield
     finally:
+        requests.handlers = of_requests
         ours.setLevel(before)
         root.removeHandler(handler)
 

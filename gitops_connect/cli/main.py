@@ -7,15 +7,29 @@ import os
 import platform
 import sys
 import traceback
-from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 import typer
+import typer.main
 
 from gitops_connect import __version__
-from gitops_connect.cli import apply, describe, doctor, get, ledger, offsets, plan, run, sandbox, status, validate
+from gitops_connect.cli import (
+    apply,
+    describe,
+    doctor,
+    get,
+    ledger,
+    offsets,
+    plan,
+    run,
+    sandbox,
+    status,
+    validate,
+    version,
+)
 from gitops_connect.cli.console import emit, tell, without_secrets
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
+from gitops_connect.cli.global_options import GlobalOptions, add_global_options
 from gitops_connect.errors import GitopsConnectError
 
 app = typer.Typer(
@@ -37,6 +51,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(offsets.app, name="offsets")
 app.command()(doctor.doctor)
 app.add_typer(sandbox.app, name="sandbox")
+app.command()(version.version)
 
 
 def _version(value: bool) -> None:
@@ -46,21 +61,19 @@ def _version(value: bool) -> None:
 
 
 @app.callback()
-def _settings(
-    context: typer.Context,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="The settings file. [default: $GITOPS_CONNECT_CONFIG, else gitops-connect.toml]",
-        ),
-    ] = None,
+def _root(
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    context.obj = config
+    """The help of the program is that of `app`."""
+
+
+def command_line() -> Any:
+    """All commands (of click) with all their options, as they are parsed."""
+    command: Any = typer.main.get_command(app)
+    add_global_options(command)
+    return command
 
 
 def main() -> None:
@@ -83,7 +96,7 @@ def _let_go(stream: IO[str]) -> None:
 def run_command(arguments: list[str]) -> int:
     """Run one command line. Returns its exit code, and raises nothing."""
     try:
-        result = app(arguments, prog_name="gitops-connect", standalone_mode=False)
+        result = command_line().main(arguments, "gitops-connect", standalone_mode=False, obj=GlobalOptions())
         return int(result or 0)
     except GitopsConnectError as error:
         tell(f"error: {error}")

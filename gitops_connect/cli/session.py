@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from gitops_connect.cli import global_options
 from gitops_connect.cli.console import tell
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.progress import progress
@@ -18,7 +19,7 @@ from gitops_connect.errors import GitopsConnectError, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.reconcile import Declared, Proposal
+    from gitops_connect.reconcile import Declared, Memory, Proposal
     from gitops_connect.settings.sections import Settings
     from gitops_connect.world import World
 
@@ -30,7 +31,7 @@ def settings_of(context: typer.Context) -> Settings:
     """The settings that `--config` and the environment name."""
     from gitops_connect.settings.load import load_settings
 
-    return load_settings(context.obj, os.environ)
+    return load_settings(global_options.of(context).config, os.environ)
 
 
 @contextmanager
@@ -42,13 +43,13 @@ def opened(context: typer.Context) -> Iterator[World]:
         yield world
 
 
-def declared_in(settings: Settings, path: Path | None) -> Declared:
-    """What the folder `path` declares as it is, or else the repository."""
+def declared_in(settings: Settings, path: Path | None, memory: Memory | None = None) -> Declared:
+    """What the directory `path` declares as it is, or else the repository. `memory` keeps what was read."""
     from gitops_connect.reconcile import Memory, declare
     from gitops_connect.world import open_source
 
     with closing(open_source(settings, path)) as source:
-        return declare(source, settings.clusters or None, Memory())
+        return declare(source, settings.clusters or None, memory or Memory())
 
 
 def shown_folder(settings: Settings, path: Path | None) -> str:

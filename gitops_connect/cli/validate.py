@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import global_options, session
 from gitops_connect.cli.console import coloured, emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Folder, ProblemOutput
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.history import OperationHistory
     from gitops_connect.model.names import ClusterName
     from gitops_connect.offset_changes import ManifestsChecked
-    from gitops_connect.reconcile import Declared
+    from gitops_connect.reconcile import Declared, Memory
     from gitops_connect.settings.sections import Settings
 
 
@@ -38,11 +38,14 @@ def validate(
 
     Each cluster that can be reached validates the configs of its connectors. Offset changes that were applied are not
     checked again. If the ledger cannot tell whether an offset change was applied, its errors are reported as notes.
+    With --verbose, the YAML files in `clusters/` that are ignored are listed.
     """
-    settings = session.settings_of(context)
+    from gitops_connect.reconcile import Memory
+
+    settings, memory = session.settings_of(context), Memory()
     with progress("Validating") as update:
         update("reading the repository")
-        declared = session.declared_in(settings, path)
+        declared = session.declared_in(settings, path, memory)
         update("checking offset manifests")
         checked = _check_manifests(settings, declared, update)
         diagnostics = declared.diagnostics + checked.diagnostics
@@ -50,9 +53,24 @@ def validate(
         if not offline:
             diagnostics += _ask_clusters(settings, declared, update)
     folder = session.shown_folder(settings, path)
+    if global_options.of(context).verbose:
+        _list_ignored(declared, memory, folder)
     shown = replace(checked, diagnostics=diagnostics.under(folder))
     emit(_render(shown, declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
+
+
+def _list_ignored(declared: Declared, memory: Memory, folder: str) -> None:
+    """The YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
+    from gitops_connect.desired.recognition import API_VERSION
+    from gitops_connect.model.diagnostics import Location
+
+    for entry in sorted(declared.checkout.entries, key=lambda one: one.path):
+        key, shown = (entry.path, entry.blob_id), Location(entry.path).under(folder).file
+        if not entry.path.startswith("clusters/") or not entry.path.endswith((".yaml", ".yml")):
+            continue
+        if key in memory.files and memory.files.get(key) is None:
+            tell(f"ignored: {shown}: no document in it has `apiVersion: {API_VERSION}`")
 
 
 def _check_manifests(settings: Settings, declared: Declared, update: Update) -> ManifestsChecked:

@@ -8,6 +8,7 @@ next worker, and again for a while, before anybody hears of it.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConn
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.sections import ClusterSettings
 
+_log = logging.getLogger("gitops_connect.requests")
 CONNECT_TIMEOUT = 10.0
 """Seconds for making a connection; a worker that is there takes one at once."""
 PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
@@ -152,15 +154,23 @@ class Transport:
 
     def _sent(self, prepared: requests.PreparedRequest, worker: str) -> requests.Response:
         """The answer up to its headers."""
-        return self._session.send(
-            prepared,
-            timeout=(min(CONNECT_TIMEOUT, self._settings.timeout), self._settings.timeout),
-            verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
-            cert=self._certificate(),
-            proxies=self._proxies[worker],
-            allow_redirects=False,
-            stream=True,
-        )
+        began = self._clock.monotonic()
+        result = "no answer"
+        try:
+            response = self._session.send(
+                prepared,
+                timeout=(min(CONNECT_TIMEOUT, self._settings.timeout), self._settings.timeout),
+                verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
+                cert=self._certificate(),
+                proxies=self._proxies[worker],
+                allow_redirects=False,
+                stream=True,
+            )
+            result = f"HTTP {response.status_code}"
+        finally:
+            seconds = self._clock.monotonic() - began
+            _log.debug("%s %s: %s after %.3fs", prepared.method, prepared.url, result, seconds)
+        return response
 
     def _receive(
         self, worker: str, response: requests.Response, deadline: Deadline, large: Large | None

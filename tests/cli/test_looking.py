@@ -130,7 +130,9 @@ def test_describe_masks_in_traces_what_the_plugin_calls_a_password(at: Workplace
 def test_describe_of_what_is_not_there(at: Workplace) -> None:
     ran = at.run("describe", "connector", "nobody")
     assert (ran.code, ran.out) == (1, "")
-    assert "there is no connector 'nobody' on local; run `gitops-connect get connectors` to list all connectors" in ran.err
+    assert (
+        "there is no connector 'nobody' on local; run `gitops-connect get connectors` to list all connectors" in ran.err
+    )
 
 
 def test_status_shows_what_is_and_what_should_be(at: Workplace) -> None:

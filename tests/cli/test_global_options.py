@@ -1,0 +1,120 @@
+"""The options of every command, before and after its name, and `version`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Ran, Workplace
+
+import gitops_connect
+from gitops_connect.cli import main
+
+
+def run(*arguments: str) -> Ran:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main.run_command([*arguments])
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def test_every_command_takes_them_and_says_so() -> None:
+    for words in ([], ["plan"], ["ledger"], ["ledger", "show"], ["sandbox", "up"], ["version"]):
+        ran = run(*words, "--help")
+        assert ran.code == 0
+        for option in ("--config FILE", "-C, --chdir DIR", "-v, --verbose", "--debug", "--no-color"):
+            assert ran.out.count(f"  {option} ") == 1, (words, option)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--config", "no.toml", "ledger", "show"],
+        ["ledger", "--config=no.toml", "show"],
+        ["plan", "--config", "no.toml"],
+    ],
+)
+def test_the_settings_file_may_be_named_anywhere(arguments: list[str]) -> None:
+    assert run(*arguments) == Ran(64, "", "error: the settings file no.toml does not exist\n")
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_directory_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_before: bool) -> None:
+    monkeypatch.delenv("GITOPS_CONNECT_CONFIG", raising=False)
+    (tmp_path / "gitops-connect.toml").write_text("[repositry]\n")
+    here, option = Path.cwd(), ["-C", str(tmp_path)]
+    ran = run(*option, "plan") if is_before else run("plan", *option)
+    assert (ran.code, "unknown section [repositry]" in ran.err) == (64, True)
+    assert Path.cwd() == here
+
+
+def test_a_directory_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    ran = run("plan", "--chdir", str(tmp_path / "no"))
+    assert (ran.code, ran.out) == (64, "")
+    assert f"cannot change to the directory {tmp_path / 'no'}: No such file or directory" in ran.err
+
+
+def test_colors_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    seen: list[str | None] = []
+
+    def show() -> None:
+        seen.append(os.environ.get("NO_COLOR"))
+
+    main.app.command()(show)
+    try:
+        assert (run("show").code, run("show", "--no-color").code, run("--no-color", "show").code) == (0, 0, 0)
+    finally:
+        main.app.registered_commands.pop()
+    assert seen == [None, "1", "1"]
+    assert "NO_COLOR" not in os.environ
+
+
+def test_the_version_as_text_and_as_json() -> None:
+    assert run("version").out.startswith(f"gitops-connect {gitops_connect.__version__}\nPython 3.")
+    assert json.loads(run("version", "-o", "json").out)["version"] == gitops_connect.__version__
+
+
+def test_requests_are_logged_without_credentials(at: Workplace) -> None:
+    at.settings('username = "me"\npassword = "hunter2"\nheaders = {"X-Key" = "hunter3"}')
+    at.commit("orders.yaml", at.source("orders", password="hunter4"))
+    ran = at.run("apply", "--yes", "--debug")
+    assert ran.code == 0
+    assert f"debug: POST {at.urls[0]}/connectors: HTTP 201 after " in ran.err
+    assert "hunter" not in ran.err
+    assert "debug: " not in at.run("plan").err, "of one command only"
+    assert not logging.getLogger("gitops_connect.requests").handlers
+
+
+def test_a_worker_that_does_not_answer_is_logged(at: Workplace) -> None:
+    at.urls = ("http://127.0.0.1:1",)
+    at.settings()
+    ran = at.run("--debug", "get", "connectors")
+    assert ran.code == 1
+    assert "debug: GET http://127.0.0.1:1/" in ran.err
+    assert ": no answer after " in ran.err
+
+
+def test_requests_of_the_daemon_are_lines_of_its_log(at: Workplace) -> None:
+    ran = at.run("--debug", "run", "--once")
+    assert ran.code == 0
+    lines = [json.loads(line) for line in ran.err.splitlines()]
+    requests = [line for line in lines if line.get("logger") == "gitops_connect.requests"]
+    assert requests[0]["level"] == "debug"
+    assert requests[0]["message"].startswith(f"GET {at.urls[0]}/")
+
+
+def test_validate_lists_the_files_that_it_ignores(at: Workplace) -> None:
+    at.write("clusters/local/orders.yaml", at.source("orders"))
+    at.write("clusters/local/values.yml", "image: {tag: 1}\n")
+    at.write("charts/values.yaml", "image: {tag: 1}\n")
+    quiet, ran = at.run("validate", str(at.repository)), at.run("validate", "-v", str(at.repository))
+    assert (quiet.code, quiet.err, ran.code) == (0, "", 0)
+    (line,) = ran.err.splitlines()
+    assert line.startswith("ignored: ")
+    assert line.endswith("/clusters/local/values.yml: no document in it has `apiVersion: gitops-connect/v1`")
