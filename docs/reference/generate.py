@@ -90,8 +90,9 @@ def _command(command: Any, name: str) -> Iterator[str]:
         yield f"| {names} | {_cell(getattr(one, 'help', '') or '')} | {_default(one)} |"
     if parameters:
         yield ""
-    for child in sorted(getattr(command, "commands", {})):
-        yield from _command(command.commands[child], f"{name} {child}")
+    for child, below in sorted(getattr(command, "commands", {}).items()):
+        if not below.hidden:
+            yield from _command(below, f"{name} {child}")
 
 
 def _is_option(parameter: Any) -> bool:

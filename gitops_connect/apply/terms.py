@@ -88,7 +88,7 @@ def warning_of(answer: str, review: Review) -> str:
 
 def how_to_give_up(name: OperationName) -> str:
     """What to do with one that stays open and is not wanted any more."""
-    return f"to give it up, take the change out of git and run `gitops-connect ledger adopt {name} --pending`"
+    return f"to give it up, remove the change from Git and run `gitops-connect ledger resolve {name} --not-applied`"
 
 
 def explain(error: GitopsConnectError, operation: Operation, terms: Terms) -> str:

@@ -28,6 +28,7 @@ def _describe() -> None:
     """A group even while it has one command."""
 
 
+@app.command("connectors", hidden=True)
 @app.command()
 def connector(
     context: typer.Context,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import emit
+from gitops_connect.cli.console import emit, tell
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
@@ -18,24 +18,44 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List connectors or connector plugins.", no_args_is_help=True, rich_markup_mode=None)
 
 
+@app.command("connector", hidden=True)
 @app.command()
-def connectors(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
+def connectors(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Only these connectors. [default: all]")
+    ] = None,
+    cluster: Clusters = None,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
     """List the connectors of the clusters."""
+    from gitops_connect.model.suggestions import did_you_mean
     from gitops_connect.report.connectors import HEADERS, connector_row
+
+    known: set[str] = set()
 
     with session.opened(context) as world:
 
         def one(name: ClusterName) -> list[dict[str, str]]:
             ownership = world.ledger.ownership(name)
             there, _ = world.clients[name].connectors()
-            return [connector_row(name, there[key], ownership.get(key)) for key in sorted(there)]
+            known.update(there)
+            shown = [key for key in sorted(there) if not names or key in names]
+            return [connector_row(name, there[key], ownership.get(key)) for key in shown]
 
-        found, failures = session.each_cluster(session.chosen(world, cluster), one)
+        clusters = session.chosen(world, cluster)
+        found, failures = session.each_cluster(clusters, one)
     values = [value for rows in found for value in rows]
     emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
-    return session.worst(failures) if failures else ExitCode.DONE
+    if failures:
+        return session.worst(failures)
+    missing = [name for name in dict.fromkeys(names or ()) if name not in known]
+    for name in missing:
+        tell(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
+    return ExitCode.FAILED if missing else ExitCode.DONE
 
 
+@app.command("plugin", hidden=True)
 @app.command()
 def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
     """List the connector classes that the workers can load."""

@@ -1,4 +1,4 @@
-"""`gitops-connect ledger show|adopt|export|import`: what was done once, correcting it, and carrying it elsewhere."""
+"""`gitops-connect ledger show|resolve|export|import`: what was done once, correcting it, and moving it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_OFFSETS = 20
 @app.command()
 def show(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this offset change in full.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this offset change in full.")] = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
@@ -151,44 +151,52 @@ def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
 
 
 @app.command()
-def adopt(
+def resolve(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Offset changes; `ledger show` lists them.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Offset changes; `ledger show` lists all.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that wait for somebody who knows.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All offset changes that are unknown or cannot be finished.")
+    ] = False,
     cluster: Clusters = None,
-    pending: Annotated[bool, typer.Option("--pending", help="They were not applied: plan them again.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    applied: Annotated[
+        bool | None,
+        typer.Option("--applied/--not-applied", help="They were applied; or they were not, and are planned again."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,
 ) -> int:
-    """Say of offset changes that they were applied."""
-    from gitops_connect.cli import adoption
+    """Mark offset changes as applied or not applied."""
+    from gitops_connect.cli import resolution
+    from gitops_connect.report.words import plural
 
+    if applied is None:
+        raise UsageError("give --applied if the offset changes were applied, or --not-applied if they were not")
     if bool(names) == everything:
-        raise UsageError("name the offset changes, or give --all for all that wait for somebody who knows")
+        raise UsageError("name the offset changes, or give --all for all that are unknown or cannot be finished")
     with session.opened(context) as world:
         clusters = session.chosen(world, cluster)
         # What was not applied needs no digest, and so no repository.
-        declared = None if pending else session.declared_in(world.settings, None)
-        candidates = [one for name in clusters for one in adoption.find_candidates(world, name, declared)]
+        declared = session.declared_in(world.settings, None) if applied else None
+        candidates = [one for name in clusters for one in resolution.find_candidates(world, name, declared)]
         if names:
-            chosen = adoption.named(candidates, names, _place(clusters, declared))
+            chosen = resolution.named(candidates, names, _place(clusters, declared))
         else:
-            chosen = adoption.waiting(world, candidates, clusters)
-        chosen = adoption.unseen(chosen) if pending else adoption.unsettled(chosen)
+            chosen = resolution.waiting(world, candidates, clusters)
+        chosen = resolution.unsettled(chosen) if applied else resolution.unseen(chosen)
         if not chosen:
-            tell("There is nothing to adopt.")
+            tell("There is nothing to resolve.")
             return ExitCode.DONE
-        if not adoption.agreed(chosen, pending=pending, asked=not yes):
+        if not resolution.agreed(chosen, applied=applied, asked=not yes):
             return ExitCode.FAILED
 
         def write(name: ClusterName) -> int:
             mine = [one for one in chosen if one.cluster == name]
-            return adoption.write(world, name, mine, pending=pending)
+            return resolution.write(world, name, mine, applied=applied)
 
         done, failures = session.each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
-        tell(f"Written: {sum(done)} as {'pending' if pending else 'settled'}.")
+        tell(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
     return session.worst(failures) if failures else ExitCode.DONE
 
 
@@ -198,16 +206,16 @@ def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
 
     of = f" of {', '.join(clusters)}"
     if declared is None:
-        return f"the ledger{of} (what is not in it is planned, or noted as history-unknown by the next apply)"
+        return f"the ledger{of} (other offset changes are planned, or recorded as unknown by the next apply)"
     errors = plural(len(declared.diagnostics.errors), "error")
-    broken = f" ({errors} in the documents: gitops-connect validate shows them)" if declared.diagnostics.errors else ""
+    broken = f" ({errors} in the documents; run `gitops-connect validate`)" if declared.diagnostics.errors else ""
     return f"the ledger or the repository{of}{broken}"
 
 
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="The file to write. [default: stdout]")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write. [default: stdout]")] = None,
 ) -> int:
     """Write the ledger as one JSON document, without its key."""
     from gitops_connect.ledger.archive import write_archive

@@ -134,7 +134,7 @@ def _command_words(arguments: list[str]) -> list[str]:
     """The names of commands among the arguments."""
     apps = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
     commands = [command for one in apps for command in one.registered_commands]
-    names = {command.callback.__name__ for command in commands if command.callback}
+    names = {command.name or command.callback.__name__ for command in commands if command.callback}
     names |= {str(group.name) for group in app.registered_groups}
     return [argument for argument in arguments if argument in names]
 

@@ -102,7 +102,7 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
         known = read_ledger(settings, declared.states)
     except GitopsConnectError as error:
         return nothing, str(error)
-    return known, "the ledger has no record of them; if they were, run `gitops-connect ledger adopt NAME`"
+    return known, "the ledger has no record of them; if they were, run `gitops-connect ledger resolve NAME --applied`"
 
 
 def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Diagnostics:

@@ -208,5 +208,6 @@ def _refuse(cluster: ClusterName, row: Row[Any]) -> NoReturn:
             " as it was begun; give another change its own name"
         )
     raise OperationSettled(
-        f"whether {name} was ever applied to {cluster} is not known: say it with gitops-connect ledger adopt {name}"
+        f"it is unknown whether {name} was applied to {cluster}; run `gitops-connect ledger resolve {name}` with"
+        " --applied or --not-applied"
     )

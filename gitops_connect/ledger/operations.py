@@ -207,7 +207,7 @@ class Operations:
                 known = f"it is {row.state} there" if row is not None else "it does not know it"
                 raise LedgerUnusable(
                     f"{name} took effect on {cluster}, but the ledger {self._database.place} has not begun it"
-                    f" ({known}): was it exchanged meanwhile? Run gitops-connect ledger adopt {name}"
+                    f" ({known}): was it exchanged meanwhile? Run `gitops-connect ledger resolve {name} --applied`"
                 )
             rows.put(connection, cluster, name, values)
 

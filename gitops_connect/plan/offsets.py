@@ -46,9 +46,8 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
 def moved_since(operation: Operation, count: int) -> Refusal:
     """Why what was begun is not finished: so many partitions are neither as before nor as they shall be."""
     return Refusal(
-        f"it was begun and never finished, and {count:,} of the offsets have moved since: whether it took effect"
-        f" cannot be known; say that it did with `gitops-connect ledger adopt {operation.name}`, or with --pending that"
-        " it did not"
+        f"it is in progress, and {count:,} of the offsets have moved since, so it is unknown whether it was applied;"
+        f" run `gitops-connect ledger resolve {operation.name}` with --applied or --not-applied"
     )
 
 

@@ -88,8 +88,8 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Stand 
         return None
     return Stand(
         Standing.UNKNOWN,
-        "the ledger is new, and the connector has offsets: whether this was applied before is not known; say that it"
-        f" was with `gitops-connect ledger adopt {operation.name}`, or with --pending that it was not",
+        "the ledger is new, and the connector has offsets, so it is unknown whether this was applied before; run"
+        f" `gitops-connect ledger resolve {operation.name}` with --applied or --not-applied",
         "offsets/history-unknown",
     )
 
@@ -108,8 +108,8 @@ def started_since(situation: Situation, operation: Operation) -> str:
 
 def _ask(name: OperationName) -> str:
     return (
-        f"whether it took effect cannot be known; say that it did with `gitops-connect ledger adopt {name}`, or with"
-        " --pending that it did not"
+        f"it is unknown whether it was applied; run `gitops-connect ledger resolve {name}` with --applied or"
+        " --not-applied"
     )
 
 
@@ -148,8 +148,8 @@ def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand 
 def _unknown(operation: DesiredOperation, record: OperationRecord) -> Stand:
     """For what reason, the record says where it is not that the ledger was new."""
     new = (
-        "whether it was applied before this ledger was begun is not known; say that it was with"
-        f" `gitops-connect ledger adopt {operation.name}`, or with --pending that it was not"
+        "it is unknown whether this was applied before this ledger was created; run"
+        f" `gitops-connect ledger resolve {operation.name}` with --applied or --not-applied"
     )
     return Stand(Standing.WAITING, record.message or new, "offsets/history-unknown")
 

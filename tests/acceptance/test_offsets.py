@@ -348,7 +348,7 @@ class TestLedger:
         assert lines.position() == len(LINES)
         assert "history-unknown" in at.apply().err
 
-        adopted = at.run("ledger", "adopt", "back", "--yes")
+        adopted = at.run("ledger", "resolve", "back", "--applied", "--yes")
         assert adopted.code == 0, adopted
         after = at.apply()
         assert "No changes." in after.out
@@ -363,7 +363,7 @@ class TestLedger:
         at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
         at.apply()
         assert lines.position() == len(LINES)
-        assert at.run("ledger", "adopt", "back", "--pending", "--yes").code == 0
+        assert at.run("ledger", "resolve", "back", "--not-applied", "--yes").code == 0
         at.apply()
         assert lines.position() == 4
 

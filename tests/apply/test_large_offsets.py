@@ -248,7 +248,7 @@ class TestGivingUp:
         assert results(outcomes) == [BAD, SKIPPED]
         assert outcomes[-2].message == (
             "not done after 30 s: 503; 10 of 35 are there: the connector stays stopped, and the next cycle goes on; to"
-            " give it up, take the change out of git and run `gitops-connect ledger adopt c --pending`"
+            " give it up, remove the change from Git and run `gitops-connect ledger resolve c --not-applied`"
         )
         assert stage.journal.noted[C] == outcomes[-2].message
         assert (stage.sent, stage.state) == (10, STOPPED)

@@ -239,7 +239,7 @@ class TestRefusals:
         assert journal.noted["c"].startswith(
             "half of it; some of it was changed, and could not be put back: 503; it may"
         )
-        assert "gitops-connect ledger adopt c --pending" in journal.noted["c"]
+        assert "gitops-connect ledger resolve c --not-applied" in journal.noted["c"]
         assert journal.failed == {}
         assert state(cluster) is STOPPED
 
@@ -461,7 +461,7 @@ class TestUnfinished:
         cluster.progress[ConnectorName("a")] = lambda _: stands(a=25)
         outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert "whether it took effect cannot be known" in journal.noted["c"]
+        assert "it is unknown whether it was applied" in journal.noted["c"]
         assert cluster.changed == []
 
 

@@ -1,4 +1,4 @@
-"""`ledger show`, `adopt`, `export` and `import`: on a repository and a ledger, with no cluster to be reached."""
+"""`ledger show`, `resolve`, `export` and `import`: on a repository and a ledger, with no cluster to be reached."""
 
 from __future__ import annotations
 
@@ -112,22 +112,22 @@ def test_what_waits_is_settled_with_what_the_repository_declares(at: Workplace, 
     revision = commit(at, change(at, "passed"), change(at, "fresh"))
     ledger.record_attempt(LOCAL, revision, NOON)
     ledger.operations.mark(LOCAL, unknown("passed"), unknown("withdrawn"))
-    ran = at.run("ledger", "adopt", "--all", "--yes")
-    assert (ran.code, ran.err) == (0, "Written: 2 as settled.\n")
+    ran = at.run("ledger", "resolve", "--all", "--applied", "--yes")
+    assert (ran.code, ran.err) == (0, "Marked 2 offset changes as applied.\n")
     assert [row[1] for row in table(ran)] == ["NAME", "passed", "withdrawn"]
     assert known(ledger) == {"passed": OperationState.SETTLED, "withdrawn": OperationState.SETTLED}
-    at.run("ledger", "adopt", "fresh", "--yes")
+    at.run("ledger", "resolve", "fresh", "--applied", "--yes")
     records = ledger.operations.records(LOCAL)
     assert records[OperationName("fresh")].digest == records[PASSED].digest != SKIP.digest
     assert records[OperationName("fresh")].revision == revision
     assert records[OperationName("withdrawn")].digest == SKIP.digest
 
 
-def test_initial_offsets_are_adopted_by_their_name(at: Workplace, ledger: Ledger) -> None:
+def test_initial_offsets_are_resolved_by_their_name(at: Workplace, ledger: Ledger) -> None:
     seed = "initialOffsets:\n  offsets: [{partition: {filename: /x}, offset: {position: 1}}]"
     at.commit("orders.yaml", at.source("orders", seed))
     name = f"initialOffsets/{at.name('orders')}"
-    assert at.run("ledger", "adopt", name, "--yes").code == 0
+    assert at.run("ledger", "resolve", name, "--applied", "--yes").code == 0
     record = ledger.operations.records(LOCAL)[OperationName(name)]
     assert (record.state, record.kind.value, record.connector) == (OperationState.SETTLED, "seed", at.name("orders"))
 
@@ -136,9 +136,11 @@ def test_what_is_stuck_is_settled_as_it_was_begun_and_keeps_its_undo(at: Workpla
     commit(at, change(at, "skip"))
     ledger.record_attempt(LOCAL, Revision("r"), NOON)
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    assert "nothing to adopt" in at.run("ledger", "adopt", "--all", "--yes").err, "the next cycle may finish it"
+    assert "nothing to resolve" in at.run("ledger", "resolve", "--all", "--applied", "--yes").err, (
+        "the next cycle may finish it"
+    )
     ledger.operations.note(LOCAL, SKIP.name, STUCK)
-    assert at.run("ledger", "adopt", "--all", "--yes").code == 0
+    assert at.run("ledger", "resolve", "--all", "--applied", "--yes").code == 0
     record = ledger.operations.records(LOCAL)[SKIP.name]
     assert (record.state, record.digest) == (OperationState.SETTLED, SKIP.digest)
     assert ledger.operations.snapshot(LOCAL, SKIP.name) == STOOD
@@ -148,7 +150,7 @@ def test_what_was_not_applied_is_forgotten_and_so_planned_again(at: Workplace, l
     shutil.rmtree(at.repository)  # it is not asked
     ledger.operations.mark(LOCAL, unknown("passed"))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    assert at.run("ledger", "adopt", "passed", "skip", "--pending", "--yes").code == 0
+    assert at.run("ledger", "resolve", "passed", "skip", "--not-applied", "--yes").code == 0
     assert known(ledger) == {}
 
 
@@ -156,44 +158,52 @@ def test_what_was_seen_to_take_effect_is_never_pending_again(at: Workplace, ledg
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
     before = ledger.export()
-    ran = at.run("ledger", "adopt", "skip", "--pending", "--yes")
+    ran = at.run("ledger", "resolve", "skip", "--not-applied", "--yes")
     assert ran.code == 64
-    assert "skip was applied to local, and is never applied again" in ran.err
-    assert "note: skip is settled on local already" in at.run("ledger", "adopt", "skip", "--yes").err
+    assert "offset change skip was applied to local and verified, so it is never applied again" in ran.err
+    assert (
+        "note: offset change skip is already recorded as applied on local"
+        in at.run("ledger", "resolve", "skip", "--applied", "--yes").err
+    )
     assert ledger.export() == before
 
 
-def test_what_was_adopted_by_mistake_can_be_taken_back(at: Workplace, ledger: Ledger) -> None:
+def test_what_was_marked_by_mistake_can_be_taken_back(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
-    at.run("ledger", "adopt", "passed", "--yes")
+    at.run("ledger", "resolve", "passed", "--applied", "--yes")
     assert known(ledger) == {"passed": OperationState.SETTLED}
-    assert at.run("ledger", "adopt", "passed", "--pending", "--yes").code == 0
+    assert at.run("ledger", "resolve", "passed", "--not-applied", "--yes").code == 0
     assert known(ledger) == {}
 
 
 def test_on_a_new_ledger_nothing_is_taken_for_applied_unnamed(at: Workplace, ledger: Ledger) -> None:
     """Some of what is declared may be new: which may not be is known after the first cycle."""
     commit(at, change(at, "passed"))
-    ran = at.run("ledger", "adopt", "--all", "--yes")
+    ran = at.run("ledger", "resolve", "--all", "--applied", "--yes")
     assert ran.code == 0
-    assert "the ledger has not worked on local yet: gitops-connect apply notes" in ran.err
+    assert "the ledger has no record of local yet; run `gitops-connect apply` first" in ran.err
     assert known(ledger) == {}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name the offset changes, or give --all"),
-        (["passed", "--all"], "name the offset changes, or give --all"),
-        (["passsed"], "no offset change 'passsed' in the ledger or the repository of local; did you mean 'passed'?"),
-        (["other", "--pending"], "no offset change 'other' in the ledger of local"),
-        (["passed"], "there is no terminal to ask on"),
-        (["passed", "--cluster", "lokal"], "there is no cluster 'lokal'"),
+        (["passed"], "give --applied if the offset changes were applied, or --not-applied if they were not"),
+        (["--all"], "give --applied if the offset changes were applied, or --not-applied if they were not"),
+        (["--applied"], "name the offset changes, or give --all"),
+        (["passed", "--all", "--applied"], "name the offset changes, or give --all"),
+        (
+            ["passsed", "--applied"],
+            "no offset change 'passsed' in the ledger or the repository of local; did you mean 'passed'?",
+        ),
+        (["other", "--not-applied"], "no offset change 'other' in the ledger of local"),
+        (["passed", "--applied"], "cannot ask for approval, as stdin is not a terminal"),
+        (["passed", "--applied", "--cluster", "lokal"], "there is no cluster 'lokal'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(at: Workplace, ledger: Ledger, arguments: list[str], message: str) -> None:
     commit(at, change(at, "passed"))
-    ran = at.run("ledger", "adopt", *arguments)
+    ran = at.run("ledger", "resolve", *arguments)
     assert ran.code == 64
     assert message in ran.err
     assert known(ledger) == {}
@@ -201,13 +211,16 @@ def test_what_cannot_be_meant_is_refused(at: Workplace, ledger: Ledger, argument
 
 def test_a_name_of_a_broken_document_says_so(at: Workplace) -> None:
     commit(at, change(at, "passed").replace("alter", "altr"))
-    assert "1 error in the documents: gitops-connect validate shows" in at.run("ledger", "adopt", "passed").err
+    assert (
+        "1 error in the documents; run `gitops-connect validate`"
+        in at.run("ledger", "resolve", "passed", "--applied").err
+    )
 
 
 @pytest.mark.parametrize(("answer", "code"), [("yes\n", 0), ("y\n", 1), ("\n", 1)])
 def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger, answer: str, code: int) -> None:
     commit(at, change(at, "passed"))
-    with Terminal(at, ["ledger", "adopt", "passed"]) as terminal:
+    with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
         terminal.wait(QUESTION)
         assert "alter" in terminal.seen, "what is meant stands above the question"
         terminal.type(answer)
@@ -217,19 +230,19 @@ def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger, answer: str, code: int
 
 def test_what_changed_while_it_was_asked_about_is_left_alone(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
-    with Terminal(at, ["ledger", "adopt", "passed"]) as terminal:
+    with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
         terminal.wait(QUESTION)
         ledger.operations.begin(LOCAL, replace(SKIP, name=PASSED), STOOD, NOON)
         terminal.type("yes\n")
         assert terminal.code() == 5
-    assert "passed has changed since it was shown" in terminal.seen
+    assert "passed changed after it was shown; run the command again" in terminal.seen
     assert known(ledger) == {"passed": OperationState.OPEN}
 
 
 def test_nothing_is_written_while_a_cycle_runs(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     with ledger.lease(LOCAL, SystemClock()):
-        ran = at.run("ledger", "adopt", "passed", "--yes")
+        ran = at.run("ledger", "resolve", "passed", "--applied", "--yes")
     assert ran.code == 5
     assert "cluster local is being worked on by process" in ran.err
     assert known(ledger) == {}

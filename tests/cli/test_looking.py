@@ -104,7 +104,7 @@ def test_describe_masks_everything_where_no_worker_knows_the_plugin(at: Workplac
     assert shown.code == 0
     assert "1234" not in shown.out
     assert "pin:" in shown.out
-    assert "every value is masked" in shown.err
+    assert "all config values are masked" in shown.err
 
 
 def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -> None:
@@ -125,6 +125,23 @@ def test_describe_masks_in_traces_what_the_plugin_calls_a_password(at: Workplace
     out = at.run("describe", "connector", at.name("orders")).out
     assert "java.lang.Boom: ***" in out
     assert "hunter" not in out
+
+
+@pytest.mark.parametrize("noun", ["connector", "connectors"])
+def test_some_connectors_by_name_whichever_the_number(at: Workplace, noun: str) -> None:
+    at.commit("orders.yaml", at.source("orders"), at.source("more"), at.source("other"))
+    at.apply()
+    orders, more, other = map(at.name, ("orders", "more", "other"))
+    rows = json.loads(at.run("get", noun, orders, more, orders, "-o", "json").out)
+    assert [row["name"] for row in rows] == [more, orders]
+    ran = at.run("get", noun, other, "nobody", "othr-" + at.suffix)
+    assert ran.code == 1
+    assert [line.split()[1] for line in ran.out.splitlines()[1:]] == [other]
+    assert ran.err == (
+        "error: there is no connector 'nobody' on local\n"
+        f"error: there is no connector 'othr-{at.suffix}' on local; did you mean {other!r}?\n"
+    )
+    assert at.run("describe", noun, orders).out.startswith(f"Name:      {orders}\n")
 
 
 def test_describe_of_what_is_not_there(at: Workplace) -> None:
@@ -176,7 +193,7 @@ def test_doctor_looks_at_everything_whatever_is_down(at: Workplace) -> None:
 @pytest.mark.parametrize(
     ("allowed", "told"),
     [
-        ('env = ["*"]', "[secrets] env = '*': whoever can write to the repository"),
+        ('env = ["*"]', "[secrets] env = '*': anyone who can write to the repository"),
         ('files = ["/"]', "[secrets] files = '/'"),
         ('files = ["."]', "[secrets] files = "),
         ('env = ["ORDERS_*"]', ""),

@@ -135,7 +135,7 @@ def test_get_saves_no_json_under_a_name_that_would_be_read_as_something_else(sto
     at = stopped(a=1)
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(at.folder / "saved.csv"))
     assert ran.code == 64
-    assert "name it *.json" in ran.err
+    assert "use the suffix .json" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_a_path_that_means_no_manifest(stopped: Callable[..., Workplace]) -> Non
     at = stopped()
     (at.folder / "empty").mkdir()
     for path, said in [
-        ("empty", "no manifest is in the folder"),
+        ("empty", "no offset manifest is in the directory"),
         ("empty/*.json", "no offset manifest matches"),
         ("s3a://bucket/m.jsonl", "is not a local file; to check the manifest at a uri, run `gitops-connect plan`"),
     ]:
@@ -523,7 +523,7 @@ def test_undo_of_many_offsets_has_a_manifest_beside_it(stopped: Callable[..., Wo
     apply_change(at, "one", "reset", {}, "reset")
     refused = at.run("offsets", "undo", "one")
     assert (refused.code, refused.out) == (64, "")
-    assert "name a file with --out" in refused.err
+    assert "write to a file with --out" in refused.err
     assert at.run("offsets", "undo", "one", "--out", str(at.repository / "undo.yaml")).code == 0
     assert len((at.repository / "undo.jsonl").read_text().splitlines()) == 30
     at.git("add", "--all")
@@ -651,7 +651,7 @@ def test_undo_of_what_was_not_applied_with_this_ledger(stopped: Callable[..., Wo
         "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: one}\n"
         f"spec:\n  connector: {at.name('lines')}\n  operation: reset\n  acknowledge: [reset]\n",
     )
-    assert at.run("ledger", "adopt", "one", "--yes").code == 0
+    assert at.run("ledger", "resolve", "one", "--applied", "--yes").code == 0
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 1
     assert "the offsets before one are unknown" in ran.err

@@ -101,12 +101,12 @@ def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:
     at.settings(more="[daemon]\nretry_interval = 0")
     ran = at.run("run")
     assert ran.code == 64
-    assert "[daemon] retry_interval: expected a time longer than 0" in ran.err
+    assert "[daemon] retry_interval: expected a duration longer than 0s" in ran.err
 
 
 def test_text_is_for_people(at: Workplace) -> None:
     at.settings(more='[daemon]\nlog_format = "text"')
     at.commit("orders.yaml", at.source("orders"))
     lines = at.run("run", "--once").err.splitlines()
-    assert lines[0].endswith("INFO started version=0.1.0 clusters=local")
+    assert lines[0].endswith("INFO daemon_started version=0.1.0 clusters=local")
     assert f" connector={at.name('orders')} action=create result=applied " in lines[2]

@@ -74,7 +74,7 @@ def test_a_change_that_may_have_been_applied_is_a_note(at: Workplace) -> None:
     remember(at, OperationState.UNKNOWN)
     ran = validate(at)
     assert (ran.code, ran.out.count(": note: ")) == (0, 1)
-    assert "ledger adopt" in ran.err
+    assert "run `gitops-connect ledger resolve NAME --applied`" in ran.err
 
 
 def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace) -> None:
@@ -83,7 +83,7 @@ def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace)
     assert 'note: partition.server is "shop", and the connector\'s topic.prefix is "shopnew"' in ran.out
     assert "hint: if this change was applied before, there is nothing to do; otherwise: nothing would ever" in ran.out
     assert ran.out.endswith("1 note in 2 documents\n")
-    assert "is not known: there is no ledger" in ran.err
+    assert "were applied before: there is no ledger" in ran.err
     assert {one.name for one in at.folder.iterdir()} == {"repository", "in.txt", "gitops-connect.toml"}
 
 

@@ -104,7 +104,7 @@ def test_a_repository_that_goes_away_leaves_the_last_revision_in_force(at: Workp
         daemon.wait("step_applied", count=2, action="resume")
         assert len(daemon.all("repository_unreachable")) == said, "said once for each reason, and not at every look"
         aside.rename(at.repository)
-        daemon.wait("repository read again")
+        daemon.wait("repository_recovered")
         at.commit("more.yaml", at.source("more"))
         daemon.wait("step_applied", connector=at.name("more"))
 

@@ -106,7 +106,7 @@ def test_what_somebody_started_after_the_death_is_never_thrown_back(deaths: Each
             assert trial.cycle(), trial.place
             assert [verb for _, verb, _ in worker.done].count("offsets") == changed, trial.place
         assert trial.records()["back"].state is OperationState.UNKNOWN, trial.place
-        assert any("ledger adopt back" in one for one in trial.told["diagnostics"]), trial.place
+        assert any("ledger resolve back" in one for one in trial.told["diagnostics"]), trial.place
         assert trial.ledger().operations.snapshot(LOCAL, OperationName("back")) is not None
         assert worker.state() == "RUNNING"
         found += 1

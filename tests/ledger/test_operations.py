@@ -60,7 +60,9 @@ def test_what_may_be_begun(operations: Operations, state: OperationState | None)
         assert operations.saved(LOCAL, SKIP.name) == SKIP
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD
     else:
-        with pytest.raises(OperationSettled, match="never begun again" if state.value == "settled" else "ledger adopt"):
+        with pytest.raises(
+            OperationSettled, match="never begun again" if state.value == "settled" else "ledger resolve"
+        ):
             operations.begin(LOCAL, SKIP, STOOD, LATER)
         assert operations.records(LOCAL) == {"skip": before}
 

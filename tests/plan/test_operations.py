@@ -312,7 +312,7 @@ class TestUnfinished:
         made = planned(wanted("a"), one, there=there, about=self.begun(one, A20, A10, stands(a=15)))
         assert made.is_empty
         assert rules(made) == [("offsets/unfinished", "error")]
-        assert "gitops-connect ledger adopt c" in next(iter(made.diagnostics)).summary
+        assert "gitops-connect ledger resolve c" in next(iter(made.diagnostics)).summary
 
     def test_nothing_starts_the_connector_while_its_offsets_cannot_be_read(self) -> None:
         one = change("c", "a")

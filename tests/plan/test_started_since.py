@@ -47,7 +47,7 @@ def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) 
     (waits,) = made.operations
     assert waits.standing is Standing.UNKNOWN
     assert "started since" in waits.message
-    assert "gitops-connect ledger adopt back" in waits.message
+    assert "gitops-connect ledger resolve back" in waits.message
     assert [item.rule for item in made.diagnostics] == ["offsets/unfinished"]
 
 

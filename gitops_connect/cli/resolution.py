@@ -1,4 +1,4 @@
-"""Saying what the ledger does not know: which offset changes were applied, by somebody who does know."""
+"""Marking offset changes as applied or not applied, by an administrator who knows what the ledger does not."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gitops_connect.reconcile import Declared
 from gitops_connect.report.table import table
 from gitops_connect.world import World
 
-ADOPTED = "said to be applied, with `ledger adopt`"
-_HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "BECOMES")
+RESOLVED = "marked as applied with `ledger resolve`"
+_HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "NEW STATE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Candidate:
         """With the digest of what was begun, else of what the repository declares now."""
         begun = self.record.state is OperationState.OPEN or self.record.before is not None
         digest = self.record.digest if begun or self.declared is None else self.declared
-        known = replace(self.record, state=OperationState.SETTLED, digest=digest, message=ADOPTED)
+        known = replace(self.record, state=OperationState.SETTLED, digest=digest, message=RESOLVED)
         return replace(known, failures=0, final=False)
 
     def row(self, becomes: str) -> list[str]:
         """One line of what is asked about."""
-        one, state = self.record, self.record.state.value if self.known else "not known"
+        one, state = self.record, self.record.state.value if self.known else "not recorded"
         return [self.cluster, one.name, one.connector, one.kind.value, state, becomes]
 
 
@@ -83,8 +83,8 @@ def waiting(world: World, candidates: Sequence[Candidate], clusters: Sequence[Cl
     for cluster in clusters:
         if world.ledger.revisions(cluster).attempted is None:
             tell(
-                f"note: the ledger has not worked on {cluster} yet: gitops-connect apply notes the offset changes that"
-                " may have been applied there before, and applies none of them"
+                f"note: the ledger has no record of {cluster} yet; run `gitops-connect apply` first. It records offset"
+                " changes that may have been applied before as unknown, and applies none of them"
             )
     unknown = OperationState.UNKNOWN
     return [one for one in candidates if one.known and (one.is_stuck or one.record.state is unknown)]
@@ -103,10 +103,10 @@ def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> 
 
 
 def unsettled(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Those that can still become settled; of the others it is said."""
+    """Those that are not recorded as applied; the others are named in a note."""
     for one in chosen:
         if one.record.state is OperationState.SETTLED:
-            tell(f"note: {one.record.name} is settled on {one.cluster} already")
+            tell(f"note: offset change {one.record.name} is already recorded as applied on {one.cluster}")
     return [one for one in chosen if one.record.state is not OperationState.SETTLED]
 
 
@@ -115,28 +115,28 @@ def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
     for one in chosen:
         if one.record.state is OperationState.SETTLED and one.record.after is not None:
             raise UsageError(
-                f"{one.record.name} was applied to {one.cluster}, and is never applied again: to do the same once more,"
-                " declare it under another name"
+                f"offset change {one.record.name} was applied to {one.cluster} and verified, so it is never applied"
+                " again; to repeat it, declare it under another name"
             )
     return list(chosen)
 
 
-def agreed(chosen: Sequence[Candidate], *, pending: bool, asked: bool) -> bool:
+def agreed(chosen: Sequence[Candidate], *, applied: bool, asked: bool) -> bool:
     """Show what the ledger is going to remember, and ask as `apply` does."""
-    emit(table(_HEADERS, [one.row("pending" if pending else "settled") for one in chosen]))
+    emit(table(_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
     if not asked:
         return True
     if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask on: look at the list above, then run it again with --yes")
-    meaning = "not applied, and are planned again" if pending else "applied, and never are again"
-    tell(f"\nDo you want to say that these were {meaning}? Only 'yes' is taken as a yes.")
+        raise UsageError("cannot ask for approval, as stdin is not a terminal; review the list above, then add --yes")
+    meaning = "applied? They are not applied again." if applied else "not applied? They are planned again."
+    tell(f"\nDo you want to mark these offset changes as {meaning} Only 'yes' will be accepted to approve.")
     if ask("  Enter a value: ") == "yes":
         return True
-    tell("Nothing was written.")
+    tell("Cancelled. Nothing was changed.")
     return False
 
 
-def write(world: World, cluster: ClusterName, chosen: Sequence[Candidate], *, pending: bool) -> int:
+def write(world: World, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
     """Remember it, under the cluster's lease. Returns how many there were.
 
     Raises StalePlan, and writes nothing, where the ledger says something else by now than what was shown.
@@ -146,11 +146,11 @@ def write(world: World, cluster: ClusterName, chosen: Sequence[Candidate], *, pe
         there = operations.records(cluster)
         for one in chosen:
             if there.get(one.record.name) != (one.record if one.known else None):
-                raise StalePlan(f"{one.record.name} has changed since it was shown: look at it again")
-        if pending:
-            for one in chosen:
-                operations.drop(cluster, one.record.name)
-        else:
+                raise StalePlan(f"offset change {one.record.name} changed after it was shown; run the command again")
+        if applied:
             now = world.clock.now()
             operations.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
+        else:
+            for one in chosen:
+                operations.drop(cluster, one.record.name)
     return len(chosen)
