@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,16 +31,20 @@ def up(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Number of Connect workers. [default: as before, or 1]")
     ] = None,
-    version: Annotated[
+    kafka_version: Annotated[
         str | None, typer.Option(help="Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]")
     ] = None,
     folder: Folder = Path(".sandbox"),
     heap: Annotated[
         int | None, typer.Option(min=256, help="Heap of each worker in MiB. [default: as before, or 2048]")
     ] = None,
-    plugin_path: Annotated[
-        list[Path] | None,
-        typer.Option(help="A directory with more connector plugins; may be repeated. [default: as before]"),
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR|maven:GROUP:ARTIFACT:VERSION",
+            help="More connector plugins: a directory with a jar or a directory for each plugin, or an artifact from"
+            " Maven Central; may be repeated. [default: as before]",
+        ),
     ] = None,
     exactly_once: Annotated[
         bool | None,
@@ -54,17 +59,24 @@ def up(
     """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+    from gitops_connect.sandbox.jars import JarSet, fetch_jars
+    from gitops_connect.sandbox.java import find_java
+    from gitops_connect.sandbox.plugins import plugin_path
 
-    options = SandboxOptions(
-        folder=folder,
-        workers=workers,
-        release=version,
-        heap=heap,
-        plugin_path=tuple(plugin_path) if plugin_path else None,
-        exactly_once=exactly_once,
-        usual_ports=True,
-    )
     with progress("sandbox up") as update:
+
+        def fetch(jars: JarSet) -> Path:
+            return fetch_jars(jars, find_java(os.environ), os.environ, update)
+
+        options = SandboxOptions(
+            folder=folder,
+            workers=workers,
+            release=kafka_version,
+            heap=heap,
+            plugin_path=plugin_path(plugin, folder, fetch) if plugin else None,
+            exactly_once=exactly_once,
+            usual_ports=True,
+        )
         sandbox = Sandbox.up(options, update)
     typer.echo(_next_steps(sandbox, folder), err=True)
 

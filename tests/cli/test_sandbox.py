@@ -38,7 +38,7 @@ def test_up_status_down(tmp_path: Path) -> None:
     try:
         status = json.loads(run("status", "-o", "json", folder=tmp_path).stdout)
         assert [(part["part"], part["state"]) for part in status] == [("broker", "up"), ("worker-1", "up")]
-        snippet = up.stderr.partition("gitops-connect.toml:")[2].partition("Stop it")[0]
+        snippet = up.stderr.partition("gitops-connect.toml:")[2].partition("To stop the sandbox")[0]
         assert tomllib.loads(snippet)["clusters"]["local"]["url"] == [status[1]["address"]]
         table = run("status", folder=tmp_path)
         assert table.returncode == 0
