@@ -21,11 +21,14 @@ from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_folder
+from gitops_connect.settings.load import require_clusters
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
 from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
+
+NO_REPOSITORY = "no repository is configured; add [repository] with url = … to the settings"
 
 
 class SystemClock:
@@ -94,8 +97,7 @@ def open_world(settings: Settings) -> World:
 
     Raises UsageError where a setting is missing, LedgerUnusable where the ledger cannot be opened.
     """
-    if not settings.clusters:
-        raise UsageError('no Connect cluster is set: write [clusters.NAME] url = ["http://…:8083"] into the settings')
+    require_clusters(settings)
     clock = SystemClock()
     ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
@@ -122,11 +124,11 @@ def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:
-    """The repository that the settings name, or the folder `path` as it is."""
+    """The repository that the settings name, or the directory `path` as it is. Raises UsageError without either."""
     if path is not None:
         return WorkingTree(path)
     if not settings.repository.url:
-        raise UsageError("no repository is set: write [repository] url = … into the settings, or name a folder")
+        raise UsageError(NO_REPOSITORY)
     repository = replace(settings.repository, url=absolute_url(settings.repository.url, settings.folder))
     return Repository(repository, clone_folder(repository.url))
 

@@ -36,7 +36,7 @@ def connector(
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """Show a connector's state, tasks with their traces, config and ownership."""
+    """Show the state, tasks, config and ownership of a connector."""
     with session.opened(context) as world:
         clusters = session.chosen(world, cluster)
         secrets = _DeclaredSecrets(world.settings)

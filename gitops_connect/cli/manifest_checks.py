@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.errors import UsageError
-
 if TYPE_CHECKING:
     from gitops_connect.cli.given_files import GivenFiles
     from gitops_connect.cli.large_checks import SparkDesk
@@ -91,9 +89,9 @@ def _subject(asked: Asked, settings: Settings, folder: Path) -> Subject:
 def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
     """Those that may have a connector. Raises UsageError where none is set, or not that one."""
     from gitops_connect.cli import session
+    from gitops_connect.settings.load import require_clusters
 
-    if not settings.clusters:
-        raise UsageError('no Connect cluster is set: write [clusters.NAME] url = ["http://…:8083"] into the settings')
+    require_clusters(settings)
     return session.chosen_in(settings, [cluster] if cluster else None)
 
 

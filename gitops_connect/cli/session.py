@@ -52,6 +52,16 @@ def declared_in(settings: Settings, path: Path | None, memory: Memory | None = N
         return declare(source, settings.clusters or None, memory or Memory())
 
 
+def require_documents(settings: Settings, path: Path | None) -> None:
+    """For commands that take a directory: raise UsageError if neither that nor a repository is given."""
+    from gitops_connect.settings.load import require_some
+    from gitops_connect.world import NO_REPOSITORY
+
+    if path is None and not settings.repository.url:
+        require_some(settings)
+        raise UsageError(f"{NO_REPOSITORY}, or give the command a directory with documents")
+
+
 def shown_folder(settings: Settings, path: Path | None) -> str:
     """What stands before every path that is shown, so that editors and code scanning find the file.
 
@@ -103,6 +113,7 @@ def proposals(
     """Plan every cluster. The last is why some could not be planned."""
     from gitops_connect.reconcile import propose
 
+    require_documents(world.settings, path)
     if path is not None:
         tell(f"Reading documents from the directory {path}, not from a Git repository.")
     with progress("Planning") as update:

@@ -43,6 +43,7 @@ def validate(
     from gitops_connect.reconcile import Memory
 
     settings, memory = session.settings_of(context), Memory()
+    session.require_documents(settings, path)
     with progress("Validating") as update:
         update("reading the repository")
         declared = session.declared_in(settings, path, memory)

@@ -32,6 +32,13 @@ PREFIX = "GITOPS_CONNECT_"
 CONFIG_VARIABLE = "GITOPS_CONNECT_CONFIG"
 _CLUSTER_NAME = re.compile(r"[\w.-]{1,253}")
 """It names a directory of the repository, a row of the ledger and a label of metrics."""
+_MINIMAL_REPOSITORY = """\
+    [repository]
+    url = "https://git.example.com/kafka-connect.git"
+"""
+_MINIMAL_CLUSTER = """\
+    [clusters.local]
+    url = ["http://127.0.0.1:8083"]"""
 _SECTIONS = {
     "repository": RepositorySettings,
     "state": StateSettings,
@@ -66,6 +73,24 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     }
     _require_workers_of_their_own(clusters, file)
     return Settings(folder=folder, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
+
+
+def require_some(settings: Settings) -> None:
+    """Raise UsageError if there are no settings at all. The message names the files, and shows what to write."""
+    if settings.file is None and not settings.clusters and not settings.repository.url:
+        raise UsageError(
+            f"no settings were found: {settings.folder / DEFAULT_FILE} does not exist, and neither --config nor the"
+            f" environment variable {CONFIG_VARIABLE} names another file; create {DEFAULT_FILE}:\n\n"
+            f"{_MINIMAL_REPOSITORY}\n{_MINIMAL_CLUSTER}"
+        )
+
+
+def require_clusters(settings: Settings) -> None:
+    """Raise UsageError if the settings have no cluster. The message shows what to write."""
+    require_some(settings)
+    if not settings.clusters:
+        where = settings.file or "the environment"
+        raise UsageError(f"{where} does not configure a Connect cluster; add one:\n\n{_MINIMAL_CLUSTER}")
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from gitops_connect import secrets
 from gitops_connect.cli import main
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, StalePlan, UsageError
+from gitops_connect.settings.load import load_settings
 
 PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main")
 
@@ -65,8 +66,14 @@ def test_nothing_asked_for_shows_the_help(arguments: list[str]) -> None:
         (None, "gitops-connect.toml does not exist"),
         ("[repository\n", "cannot read the settings file"),
         ("[repositry]\n", "unknown section [repositry]; known sections: repository, state"),
-        ('[repository]\nurl = "repository"\n', "no Connect cluster is set"),
-        ('[clusters.a]\nurl = "http://127.0.0.1:1"\n', "no repository is set"),
+        (
+            '[repository]\nurl = "repository"\n',
+            "does not configure a Connect cluster; add one:\n\n    [clusters.local]\n",
+        ),
+        (
+            '[clusters.a]\nurl = "http://127.0.0.1:1"\n',
+            "add [repository] with url = … to the settings, or give the command a dir",
+        ),
         (
             '[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.b]\nurl = "http://127.0.0.1:1/"\n',
             "[clusters.a] and [clusters.b] both list the worker http://127.0.0.1:1",
@@ -81,6 +88,41 @@ def test_settings_that_cannot_be_used_are_64_and_named(tmp_path: Path, settings:
     ran = run("--config", str(file), "plan")
     assert (ran.code, ran.out) == (64, "")
     assert told in ran.err
+
+
+@pytest.mark.parametrize("command", ["plan", "validate", "status", "run"])
+def test_without_settings_the_files_and_a_minimal_one_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.delenv("GITOPS_CONNECT_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ran = run(command)
+    assert (ran.code, ran.out) == (64, "")
+    assert f"no settings were found: {tmp_path / 'gitops-connect.toml'} does not exist" in ran.err
+    (tmp_path / "gitops-connect.toml").write_text(ran.err.partition(":\n\n")[2])
+    settings = load_settings(None, {})
+    assert settings.repository.url
+    assert [*settings.clusters] == ["local"]
+
+
+def test_a_command_that_takes_no_directory_does_not_ask_for_one(tmp_path: Path) -> None:
+    file = tmp_path / "gitops-connect.toml"
+    file.write_text('[clusters.a]\nurl = "http://127.0.0.1:1"\n')
+    ran = run("run", "--config", str(file))
+    assert ran == Ran(64, "", "error: no repository is configured; add [repository] with url = … to the settings\n")
+
+
+def test_no_help_is_cut_off_or_has_marks_of_another_language() -> None:
+    names = [[], ["get"], ["describe"], ["ledger"], ["offsets"], ["sandbox"]]
+    groups = [run(*group, "--help").out for group in names]
+    for text in groups:
+        lines = text.partition("Commands:\n")[2].splitlines()
+        assert lines
+        assert all(line.endswith(".") and not line.endswith("...") for line in lines), lines
+    for group, text in zip(names, groups, strict=True):
+        commands = [line.split()[0] for line in text.partition("Commands:\n")[2].splitlines()]
+        helps = [run(*group, command, "--help") for command in commands]
+        assert all(one.code == 0 and "[[" not in one.out and "\\[" not in one.out for one in helps)
 
 
 @pytest.mark.parametrize(

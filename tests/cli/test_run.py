@@ -109,4 +109,4 @@ def test_text_is_for_people(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     lines = at.run("run", "--once").err.splitlines()
     assert lines[0].endswith("INFO daemon_started version=0.1.0 clusters=local")
-    assert f" connector={at.name('orders')} action=create result=applied " in lines[2]
+    assert f" connector={at.name('orders')} action=create " in lines[2]
