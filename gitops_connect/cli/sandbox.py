@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from gitops_connect.cli.progress import Update
     from gitops_connect.sandbox.cluster import PartStatus, Sandbox
 
 app = typer.Typer(name="sandbox", help="Run a local one-node Kafka with Connect workers.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Option("--dir", help="The directory for data, logs and state.")]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DIR|maven:GROUP:ARTIFACT:VERSION",
+        help="More connector plugins: a directory with a jar or a directory for each plugin, or an artifact from"
+        " Maven Central; may be repeated. [default: as before]",
+    ),
+]
 _COLUMNS = ("PART", "STATE", "ADDRESS", "PID", "LOG")
 
 
@@ -38,14 +47,7 @@ def up(
     heap: Annotated[
         int | None, typer.Option(min=256, help="Heap of each worker in MiB. [default: as before, or 2048]")
     ] = None,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DIR|maven:GROUP:ARTIFACT:VERSION",
-            help="More connector plugins: a directory with a jar or a directory for each plugin, or an artifact from"
-            " Maven Central; may be repeated. [default: as before]",
-        ),
-    ] = None,
+    plugin: Plugins = None,
     exactly_once: Annotated[
         bool | None,
         typer.Option(
@@ -59,21 +61,14 @@ def up(
     """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
-    from gitops_connect.sandbox.jars import JarSet, fetch_jars
-    from gitops_connect.sandbox.java import find_java
-    from gitops_connect.sandbox.plugins import plugin_path
 
     with progress("sandbox up") as update:
-
-        def fetch(jars: JarSet) -> Path:
-            return fetch_jars(jars, find_java(os.environ), os.environ, update)
-
         options = SandboxOptions(
             folder=folder,
             workers=workers,
             release=kafka_version,
             heap=heap,
-            plugin_path=plugin_path(plugin, folder, fetch) if plugin else None,
+            plugin_path=_plugin_path(plugin, folder, update) if plugin else None,
             exactly_once=exactly_once,
             usual_ports=True,
         )
@@ -119,6 +114,17 @@ def down(
         return
     with progress("sandbox down") as update:
         Sandbox.load(folder).down(update, purge=purge)
+
+
+def _plugin_path(plugins: list[str], folder: Path, update: Update) -> tuple[Path, ...]:
+    from gitops_connect.sandbox.jars import JarSet, fetch_jars
+    from gitops_connect.sandbox.java import find_java
+    from gitops_connect.sandbox.plugins import plugin_path
+
+    def fetch(jars: JarSet) -> Path:
+        return fetch_jars(jars, find_java(os.environ), os.environ, update)
+
+    return plugin_path(plugins, folder, fetch)
 
 
 def _next_steps(sandbox: Sandbox, folder: Path) -> str:
