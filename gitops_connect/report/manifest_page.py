@@ -50,7 +50,7 @@ class Origin:
 
 
 def render(checked: CheckedManifest, origin: Origin) -> str:
-    """The page; the list of all offenders, `offenders.parquet`, lies beside it."""
+    """The page; the list of all offenders, `violations.parquet`, lies beside it."""
     moves, problems = _moves(checked), _problems(checked)
     main = [*_head(checked), *((*problems, *moves) if checked.errors else (*moves, *problems))]
     return frame(
@@ -183,7 +183,7 @@ def _problems(checked: CheckedManifest) -> Iterator[str]:
     }
     rows = [(code(rule), _severity(named[rule]), f"{count:,}") for rule, count in ranked]
     yield table("Rules that are broken, by the number of offenders", ("Rule", "Severity", "Offenders"), rows, (2,))
-    link = '<a href="offenders.parquet">offenders.parquet</a>'
+    link = '<a href="violations.parquet">violations.parquet</a>'
     yield f"<p>The first offenders of each rule are below; all of them, with file and line, are in {link}.</p>"
     for index, (rule, count) in enumerate(ranked):
         yield _offenders(rule, count, named[rule], is_open=index < _OPEN)

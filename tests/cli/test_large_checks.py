@@ -74,7 +74,7 @@ def apart(at: Workplace, *arguments: str) -> Ran:
 def offenders(report: Path) -> list[dict[str, Any]]:
     from pyarrow import parquet  # noqa: PLC0415 - only where a JVM is wanted
 
-    listed: list[dict[str, Any]] = parquet.read_table(report / "offenders.parquet").to_pylist()
+    listed: list[dict[str, Any]] = parquet.read_table(report / "violations.parquet").to_pylist()
     return listed
 
 
@@ -120,7 +120,7 @@ def test_what_stands_is_compared_without_being_held_and_reported(standing: Workp
     assert "229,993" in page
     again = apart(at, "check", str(file), "--connector", at.name("lines"), "--report", str(report))
     assert again.code == 64
-    assert f"the folder {report} is not empty" in again.err
+    assert f"the directory {report} is not empty; choose another directory" in again.err
 
 
 def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
