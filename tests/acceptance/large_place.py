@@ -48,7 +48,7 @@ class LargePlace(Workplace):
     bootstrap: str = ""
 
     def settings(self, cluster: str = "", more: str = "") -> None:
-        super().settings(cluster, f'[spark]\nfolder = "{self.spark}"\nuris = ["file:{self.folder}/*"]\n{more}')
+        super().settings(cluster, f'[spark]\ndirectory = "{self.spark}"\nuris = ["file:{self.folder}/*"]\n{more}')
 
     @property
     def spark(self) -> Path:

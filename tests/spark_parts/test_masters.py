@@ -44,7 +44,7 @@ def test_another_is_refused_without_its_token(text: str) -> None:
 def test_a_master_elsewhere_needs_a_folder_that_it_shares() -> None:
     assert shared_folder(SparkSettings(), Path("/cache")) == Path("/cache/spark")
     assert shared_folder(SparkSettings("yarn", Path("/shared")), Path("/cache")) == Path("/shared")
-    with pytest.raises(UsageError, match=r"Spark runs elsewhere \(yarn\).*\[spark\] folder = "):
+    with pytest.raises(UsageError, match=r"Spark runs elsewhere \(yarn\).*\[spark\] directory = "):
         shared_folder(SparkSettings("yarn"), Path("/cache"))
 
 

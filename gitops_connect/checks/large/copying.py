@@ -92,7 +92,7 @@ def _copied(spark: SparkSession, suffix: str, wanted: dict[str, str], folder: st
     for row in lines.mapInArrow(partial(_write, folder), _COPIED).collect():
         if not Path(row.file).is_file():
             what = f"{row.path} was copied to {row.file} by an executor, and is not there for this process"
-            raise SparkFailed(f"{what}: [spark] folder has to be one that both share")
+            raise SparkFailed(f"{what}: [spark] directory has to be one that both share")
         yield CopiedFile(_path(row.path), row.file, row.sha256)
 
 

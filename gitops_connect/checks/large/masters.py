@@ -91,5 +91,5 @@ def shared_folder(settings: SparkSettings, cache: Path) -> Path:
         return cache / "spark"
     raise UsageError(
         f"Spark runs elsewhere ({master.shown}), and reads manifests from a folder that it shares with this process: "
-        'write [spark] folder = "/…" into the settings, the same path on all machines'
+        'write [spark] directory = "/…" into the settings, the same path on all machines'
     )

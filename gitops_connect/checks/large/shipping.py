@@ -80,7 +80,7 @@ def _judge(found: dict[str, Any], file: Path | None, token: str) -> None:
     if file is not None and found["token"] != token:
         raise SparkUnusable(
             f"{where} does not see the folder {file.parent}, or sees another under that name "
-            f"({found['why'] or 'the file is another one'}): [spark] folder has to be on a file system that this "
+            f"({found['why'] or 'the file is another one'}): [spark] directory has to be on a file system that this "
             "process and all executors share, under the same path"
         )
 
