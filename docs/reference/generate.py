@@ -4,7 +4,8 @@ cli.md        every command and option, from the command line itself
 settings.md   every setting, from the docstrings of its field
 errors.md     every error, from its class
 connectors.md what decides where each known connector class resumes, from the rules of the plan
-    rules.md      every rule that documents are held to
+rules.md      every rule that documents are held to
+../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/test_docs.py holds it to the code
 """
 
@@ -245,10 +246,14 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write every page."""
+    """Write every page, and the picture of a plan."""
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         sys.stderr.write(f"docs/reference/{name}\n")
+    from picture import PICTURE, picture  # the tests load this file by its path, and the picture by its own
+
+    PICTURE.write_text(picture(), encoding="utf-8")
+    sys.stderr.write("docs/plan.svg\n")
 
 
 if __name__ == "__main__":
