@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from picture import PICTURE, picture
 
 from gitops_connect import errors
 from gitops_connect.cli.main import app
@@ -250,8 +251,6 @@ def main() -> None:
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         sys.stderr.write(f"docs/reference/{name}\n")
-    from picture import PICTURE, picture  # the tests load this file by its path, and the picture by its own
-
     PICTURE.write_text(picture(), encoding="utf-8")
     sys.stderr.write("docs/plan.svg\n")
 

@@ -1,7 +1,7 @@
 """Draws the plan that the README shows: `make docs` writes docs/plan.svg.
 
 The documents below and the state of the cluster go through the program's own parser, planner and text report; only the
-cluster's answers are written down here. Nothing in the picture is drawn by hand, and the same code always gives the same
+cluster's answers are written down here. Nothing in the picture is drawn by hand. The same code always gives the same
 bytes.
 """
 
@@ -109,7 +109,8 @@ def _situation() -> Situation:
     (change,) = desired.operations
     assert change.manifest is not None  # noqa: S101 - the document above declares offsets
     declared = {
-        partition_text(entry.value["partition"]): offset_text(entry.value["offset"]) for entry in change.manifest.entries
+        partition_text(entry.value["partition"]): offset_text(entry.value["offset"])
+        for entry in change.manifest.entries
     }
     current = {
         partition_text({"kafka_topic": "orders", "kafka_partition": number}): offset_text({"kafka_offset": offset})

@@ -3,7 +3,7 @@
 Connect answers 409 both to a rebalance and to a name that is taken, and 500 to a rebalance, to its own time-out, to a
 body that it cannot parse and to anything that a plugin throws (`HerderRequestHandler`, `ConnectExceptionMapper`). And
 what is no JSON of Connect's does not speak for Connect: a worker that is starting answers 404 to everything. The table
-in docs/connect.md says the same for people.
+in docs/reference/connect-answers.md says the same for people.
 """
 
 from __future__ import annotations

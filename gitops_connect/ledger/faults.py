@@ -15,7 +15,7 @@ _PRIMARY_CODE = 0xFF
 
 _DAMAGED = (
     "is damaged, or no database at all; put back a backup, or move the file away to begin a new ledger"
-    " (docs/ledger.md says what that means)"
+    " (docs/how-to/back-up-and-restore-the-ledger.md says what that means)"
 )
 _SQLITE_FAULTS = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,

@@ -81,7 +81,7 @@ def _compare(key: bytes, known: str, database: Database) -> None:
     if _fingerprint(key) != known:
         raise LedgerUnusable(
             f"the ledger {database.place} was kept with another key than this one: put back the earlier [state] key,"
-            f" or the file {database.place}.key, or begin with a new key as docs/ledger.md says"
+            f" or the file {database.place}.key, or begin with a new key as docs/reference/ledger.md says"
         )
 
 
@@ -95,7 +95,7 @@ def load_key(file: Path) -> bytes:
     except FileNotFoundError as error:
         raise LedgerUnusable(
             f"the key {file} is missing, and the ledger was kept with it: put it back from the backup,"
-            " or begin with a new key as docs/ledger.md says"
+            " or begin with a new key as docs/reference/ledger.md says"
         ) from error
     except OSError as error:
         raise LedgerUnusable(f"cannot read the key {file}: {error.strerror}; give this user access to it") from error

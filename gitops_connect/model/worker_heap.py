@@ -1,8 +1,9 @@
 """What a change of offsets needs of a worker's memory, estimated before anything is sent.
 
 A worker keeps every source partition of its cluster for as long as it has an offset, and a change that does not fit
-kills all of its threads at once, while its process stays up and answers nothing. docs/connect.md has what was measured,
-and what in Kafka holds it; the figures here are that for up to three fields in a partition, and somewhat more.
+kills all of its threads at once, while its process stays up and answers nothing. docs/contributing/worker-memory.md has
+what was measured, and what in Kafka holds it; the figures here are that for up to three fields in a partition, and
+somewhat more.
 """
 
 from __future__ import annotations

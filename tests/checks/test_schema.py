@@ -34,7 +34,7 @@ def subschemas(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapp
             yield from subschemas(value[keyword], f"{where}.{keyword}")
 
 
-PAGES = {"connector": "connector.md", "offset-change": "offsets.md"}
+PAGES = {"connector": "connector.md", "offset-change": "offset-change.md"}
 FIELDS = {where: value for name in PAGES for where, value in subschemas(read_schema(name), name)}
 
 
@@ -83,7 +83,7 @@ def test_no_pattern_lets_a_last_line_break_through(field: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("name", "page"), PAGES.items())
 def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
-    text = (REPOSITORY / "docs" / "spec" / page).read_text()
+    text = (REPOSITORY / "docs" / "reference" / "documents" / page).read_text()
     fields = {where.rpartition(".")[2] for where in FIELDS if where.startswith(f"{name}.")}
     fields -= {"additionalProperties", "items", "propertyNames"}
     assert not {field for field in fields if f"`{field}`" not in text and f".{field}`" not in text}
@@ -92,10 +92,10 @@ def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
 def test_every_rule_is_in_its_documentation() -> None:
     pages = {
         "connector.md": ("yaml/", "document/", "schema/", "connector/"),
-        "offsets.md": ("offsets/",),
+        "offset-change.md": ("offsets/",),
     }
     for page, ours in pages.items():
-        text = (REPOSITORY / "docs" / "spec" / page).read_text()
+        text = (REPOSITORY / "docs" / "reference" / "documents" / page).read_text()
         assert [rule for rule in rule_ids() if rule.startswith(ours) and f"`{rule}`" not in text] == []
 
 

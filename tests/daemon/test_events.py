@@ -30,7 +30,7 @@ def test_news_is_what_was_not_so_before() -> None:
 
 def test_every_event_and_field_is_explained_to_operators() -> None:
     source = Path(events.__file__).read_text()
-    page = (ROOT / "docs" / "run.md").read_text()
+    page = (ROOT / "docs" / "reference" / "log-events.md").read_text()
     names = set(re.findall(r'_say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
     names |= set(re.findall(r'_say_error\("([^"]+)"', source)) | set(re.findall(r'log\.error\("([^"]+)"', source))
     assert len(names) >= 12

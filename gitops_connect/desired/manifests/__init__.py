@@ -20,7 +20,7 @@ __all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
 _Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
 
 MAX_ENTRIES = 200_000
-"""From about there on Spark is quicker, its start included; and so many take 250 MB here (docs/performance.md)."""
+"""From about there on Spark is quicker, its start included; so many take 250 MB (docs/contributing/performance.md)."""
 
 
 def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
