@@ -64,7 +64,8 @@ def problem(arguments: list[str], command: Any) -> str:
 
 def options(command: Any) -> dict[str, Any]:
     """Of one command, every spelling of each option."""
-    return {name: one for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
+    every = [*command.params, command.get_help_option(command.context_class(command))]
+    return {name: one for one in every for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
 
 
 @pytest.mark.parametrize(
