@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from gitops_connect.cli.main import run_command
 from gitops_connect.settings.load import load_settings
 
 README = ROOT / "README.md"
+LINK = re.compile(r"\]\(([^)#]+)")
 RENAMED_SETTINGS = {'directory = "/mnt/shared"'}
 """Settings that the docs use and another branch renames; empty once both are merged."""
 
@@ -65,6 +67,24 @@ def test_no_link_leads_nowhere(page: Path) -> None:
         there = (page.parent / target).resolve() if target else page
         assert there.exists(), link
         assert not anchor or anchor in anchors(there), link
+
+
+def test_every_row_of_the_threat_model_names_modules_with_tests() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith("| ")]
+    headers, *threats = [row for row in rows if not set(row[0]) <= {"-"}]
+    assert headers[-1] == "tests"
+    for threat in threats:
+        modules = LINK.findall(threat[-1])
+        assert modules, f"{threat[0]}: no test is named"
+        for module in modules:
+            assert re.search(r"^def test_", (ROOT / module).read_text(), re.MULTILINE), module
+
+
+def test_the_hostile_inputs_of_the_threat_model_are_all_of_them() -> None:
+    """A module of tests/hostile that SECURITY.md does not name shows something that nobody is told."""
+    named = set(LINK.findall((ROOT / "SECURITY.md").read_text()))
+    assert {f"tests/hostile/{module.name}" for module in (ROOT / "tests/hostile").glob("test_*.py")} <= named
 
 
 def test_every_page_is_in_the_navigation() -> None:
