@@ -207,7 +207,7 @@ def test_a_file_that_is_none(name: str, tmp_path: Path) -> None:
 
 def test_every_rule_of_a_whole_file_is_here() -> None:
     elsewhere = {rule for rule, why in NOT_PLANTED.items() if "test_oddities.py" not in why}
-    assert {rule for _, _, rule in WHOLE.values()} | {"too-large"} == NOT_PLANTED.keys() - elsewhere
+    assert {rule for _, _, rule in WHOLE.values()} | {"too-large"} >= NOT_PLANTED.keys() - elsewhere
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
