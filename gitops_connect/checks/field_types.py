@@ -84,9 +84,10 @@ def _is_vgtid(value: Any) -> bool:
 
 def is_plain(value: Any) -> bool:
     """True for what Connect keeps in a field (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
-    if type(value) is float:
+    kind = type(value)
+    if kind is float:
         return math.isfinite(value)
-    return value is None or type(value) in (str, bool) or _is_signed(value)
+    return kind is str or _is_signed(value) or kind is bool or value is None
 
 
 ACCEPTS: Mapping[FieldType, Accepts] = MappingProxyType(

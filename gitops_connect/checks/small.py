@@ -76,8 +76,8 @@ class _Problems:
 
     def add(self, finding: Finding, place: Location | ManifestEntry) -> None:
         key = (finding.rule, severity_of(finding, self.acknowledged))
-        self.found[key] += 1
-        if self.found[key] <= SHOWN:
+        count = self.found[key] = self.found[key] + 1
+        if count <= SHOWN:
             location = place if isinstance(place, Location) else place.locate(finding.field)
             self.shown.append(diagnose(finding, location, self.connector, self.acknowledged))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from gitops_connect.model.resume import ResumeRules
 from gitops_connect.model.units import Notation, Scale, Unit
@@ -44,7 +45,7 @@ class FieldType(Enum):
     """Whatever Connect keeps (`OffsetUtils.validateFormat`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fields:
     """The fields of a partition or an offset.
 
@@ -60,7 +61,7 @@ class Fields:
     prefixes: tuple[str, ...] = ()
     choices: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def types(self) -> Mapping[str, FieldType]:
         """All fields with their types."""
         return {**self.required, **self.optional}

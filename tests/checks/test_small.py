@@ -340,8 +340,9 @@ def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, live: A
 
 def test_the_short_way_is_taken() -> None:
     """It is the one that makes a large manifest cheap; without it all tests would pass, and slowly."""
-    for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed())):
-        assert EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER)._is_well(value)
+    unread = mirrored(cluster="other")
+    for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed()), (MIRROR, unread)):
+        assert EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER)._fits(value)
 
 
 def test_a_deeply_nested_entry_is_an_error_and_no_crash() -> None:
