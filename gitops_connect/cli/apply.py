@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import ask, coloured, emit, tell
+from gitops_connect.cli.console import ask, coloured, emit, tell, tell_styled
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
@@ -134,7 +134,7 @@ def _carry_out(
         def listen(outcome: StepOutcome) -> None:
             nonlocal ended
             ended += 1
-            tell(report.step(outcome))
+            tell_styled(report.step(outcome))
             update("steps", ended, total)
 
         def follow(sending: SendingProgress) -> None:

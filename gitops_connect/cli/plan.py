@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.console import coloured, emit, tell, tell_styled
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
 
@@ -67,7 +67,7 @@ def show_problems(diagnostics: Diagnostics) -> None:
     from gitops_connect.report.problems import problems_text
 
     if len(diagnostics):
-        tell(problems_text(diagnostics, coloured=coloured(sys.stderr)))
+        tell_styled(problems_text(diagnostics, coloured=coloured(sys.stderr)))
 
 
 def shown_moves(all_offsets: bool) -> int | None:
