@@ -6,8 +6,9 @@ Whoever can write to the repository could otherwise have any file or variable of
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import assert_never
@@ -41,12 +42,15 @@ class SecretMissing(Exception):
 class Resolved:
     """The desired state with every secret's value in its connector's config.
 
-    `unresolved` are connectors with a secret that is missing: their config is not what it must be.
+    `unresolved` are connectors with a secret that is missing: their config is not what it must be. `values` are all
+    secrets that documents of the cluster name and that could be read, those of invalid documents included: no message
+    about any connector may show them.
     """
 
     desired: DesiredState
     unresolved: frozenset[ConnectorName]
     diagnostics: Diagnostics
+    values: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str, str]) -> Resolved:
@@ -54,13 +58,32 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
 
     What the settings use for themselves (credentials, keys, the ledger) is never read, whatever `[secrets]` allows.
     """
-    connectors, diagnostics = [], []
+    connectors, diagnostics, values = [], [], set()
     for connector in desired.connectors:
         problems, config = _config(connector, settings, environment)
         diagnostics.extend(problems)
         connectors.append(replace(connector, config=config))
+        values |= {config[key] for key in connector.secrets if key in config}
     unresolved = frozenset(problem.connector for problem in diagnostics if problem.connector)
-    return Resolved(replace(desired, connectors=tuple(connectors)), unresolved, Diagnostics.of(diagnostics))
+    values |= _readable(_only_masked(desired), settings, environment)
+    whole = replace(desired, connectors=tuple(connectors))
+    return Resolved(whole, unresolved, Diagnostics.of(diagnostics), frozenset(values))
+
+
+def _only_masked(desired: DesiredState) -> set[SecretReference]:
+    """References whose values are sent to no connector: its document is invalid, or it is to be deleted."""
+    held = {reference for pairs in desired.held_secrets.values() for _, reference in pairs}
+    absent = (one for one in desired.connectors if one.state is TargetState.ABSENT)
+    return held.union(*(one.secrets.values() for one in absent))
+
+
+def _readable(references: Iterable[SecretReference], settings: Settings, environment: Mapping[str, str]) -> set[str]:
+    """The values of those that can be read. The others need no diagnostic: no connector depends on them."""
+    values = set()
+    for reference in references:
+        with suppress(SecretMissing):
+            values.add(read(reference, settings, environment))
+    return values
 
 
 def _config(

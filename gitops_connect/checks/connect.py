@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from threading import Lock
 
 from gitops_connect.checks.config_errors import config_errors, misspelt
@@ -20,6 +21,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Pointer
+from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.suggestions import closest
 from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin
 
@@ -27,6 +29,8 @@ PATIENCE = 3
 """After so many failures the rest is not asked: a worker that hangs costs a whole time-out for each."""
 
 _CLASS = "connector.class"
+_Answer = ConfigVerdict | GitopsConnectError | None
+_Pair = tuple[DesiredConnector, _Answer]
 _NO_SUCH_CLASS = "Failed to find any class"
 
 
@@ -57,8 +61,8 @@ def validate(
     asked = sorted(connectors, key=lambda connector: connector.name)
     inquiry = _Inquiry(client, options, len(asked), options.clock.monotonic() + options.timeout)
     with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
-        verdicts = list(pool.map(inquiry.ask, asked))
-    pairs = list(zip(asked, verdicts, strict=True))
+        answers = list(pool.map(inquiry.ask, asked))
+    pairs = _without_secrets(list(zip(asked, answers, strict=True)))
     catalogue = _Catalogue(client, plugins)
     found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]
     found += _unasked([connector for connector, verdict in pairs if verdict is None], inquiry.reason)
@@ -82,7 +86,7 @@ class _Inquiry:
     reason: str = ""
     lock: Lock = field(default_factory=Lock)
 
-    def ask(self, connector: DesiredConnector) -> ConfigVerdict | GitopsConnectError | None:
+    def ask(self, connector: DesiredConnector) -> _Answer:
         """The verdict, the error in its place, or None where it was not asked any more."""
         if not self._may_ask():
             return None
@@ -126,9 +130,25 @@ class _Catalogue:
         return sorted({plugin.class_name for plugin in self.plugins})
 
 
-def _problems(
-    connector: DesiredConnector, verdict: ConfigVerdict | GitopsConnectError | None, catalogue: _Catalogue
-) -> Iterator[Diagnostic]:
+def _without_secrets(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Which keys are passwords is only known with the last verdict, and each may quote the config of any connector."""
+    found = (sensitive_values(connector.config, _sensitive(connector, verdict)) for connector, verdict in pairs)
+    secrets = distinctive(chain.from_iterable(found))
+    return [(connector, _masked(verdict, secrets)) for connector, verdict in pairs]
+
+
+def _masked(verdict: _Answer, secrets: frozenset[str]) -> _Answer:
+    match verdict:
+        case ConfigVerdict():
+            errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
+            return replace(verdict, errors=errors)
+        case GitopsConnectError():
+            return type(verdict)(mask(str(verdict), secrets))
+        case _:
+            return None
+
+
+def _problems(connector: DesiredConnector, verdict: _Answer, catalogue: _Catalogue) -> Iterator[Diagnostic]:
     if why := unaddressable(connector.name):
         summary = f"the connector name {connector.name!r} is of no use: {why}"
         yield _error(connector, "connect/unusable-name", summary, ("metadata", "name"))
@@ -174,6 +194,6 @@ def _error(connector: DesiredConnector, rule: str, summary: str, pointer: Pointe
     return Diagnostic(Severity.ERROR, rule, summary, connector.locate(pointer), hint, connector=connector.name)
 
 
-def _sensitive(connector: DesiredConnector, verdict: ConfigVerdict | GitopsConnectError | None) -> frozenset[str]:
+def _sensitive(connector: DesiredConnector, verdict: _Answer) -> frozenset[str]:
     found = verdict.sensitive if isinstance(verdict, ConfigVerdict) else frozenset()
     return found | connector.secrets.keys()

@@ -102,6 +102,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
         client = ConnectClient(cluster, clock)
         try:
             resolved = resolve(declared.states[name], settings, os.environ)
+            client.conceal(resolved.values)
             client.info()
             whole = [one for one in resolved.desired.connectors if one.name not in resolved.unresolved]
             options = connect.ValidateOptions(clock, cluster.validate_timeout, update)

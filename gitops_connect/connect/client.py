@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,7 +18,7 @@ from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Reje
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.large_manifests import SavedOffsets
-from gitops_connect.model.masking import mask, mask_traces, sensitive_values
+from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
@@ -54,6 +55,14 @@ class ConnectClient:
         """Let go of the connections."""
         self._transport.close()
 
+    def conceal(self, secrets: Iterable[str]) -> None:
+        """Mask these secrets in every error, verdict and trace from now on, whichever connector it is about.
+
+        Only distinctive ones are (`masking.distinctive`). Those that were given before are masked too: a secret that
+        was changed may still be quoted.
+        """
+        self._transport.conceal(distinctive(secrets))
+
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
         return self._read(wire.parse_info, Request("GET", "/"))
@@ -87,7 +96,7 @@ class ConnectClient:
         """
         request = Request("GET", "/connectors?expand=status&expand=info")
         connectors, unknown = self._read(wire.parse_connectors, request)
-        return {name: _without_secrets(connector) for name, connector in connectors.items()}, unknown
+        return _without_secrets(connectors, self._transport.concealed), unknown
 
     def plugins(self) -> tuple[Plugin, ...]:
         """`GET /connector-plugins`: the connector classes of the worker that answers."""
@@ -101,7 +110,7 @@ class ConnectClient:
         path = f"/connector-plugins/{_quoted(class_name)}/config/validate"
         secrets = sensitive_values(config, sensitive)
         verdict = self._read(wire.parse_verdict, Request("PUT", path, dict(config), secrets=secrets))
-        secrets |= sensitive_values(config, verdict.sensitive)
+        secrets |= sensitive_values(config, verdict.sensitive) | self._transport.concealed
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)
 
@@ -214,7 +223,16 @@ def _quoted(segment: str) -> str:
     return quote(segment, safe="")
 
 
-def _without_secrets(connector: ObservedConnector) -> ObservedConnector:
-    if not connector.trace and not any(task.trace for task in connector.tasks):
-        return connector
-    return mask_traces(connector, sensitive_values(connector.config))
+def _without_secrets(
+    connectors: Mapping[ConnectorName, ObservedConnector], concealed: frozenset[str]
+) -> Mapping[ConnectorName, ObservedConnector]:
+    """The connectors without secrets in their traces, as far as the configs of the cluster tell them."""
+    if not any(_has_trace(one) for one in connectors.values()):
+        return connectors
+    own = {name: sensitive_values(one.config) for name, one in connectors.items()}
+    shared = concealed | distinctive(chain.from_iterable(own.values()))
+    return {name: mask_traces(one, own[name] | shared) if _has_trace(one) else one for name, one in connectors.items()}
+
+
+def _has_trace(connector: ObservedConnector) -> bool:
+    return bool(connector.trace) or any(task.trace for task in connector.tasks)

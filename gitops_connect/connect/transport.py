@@ -75,6 +75,7 @@ class Transport:
         self._settings = settings
         self._clock = clock
         self._preferred = 0
+        self._concealed: frozenset[str] = frozenset()
         self._proxies = {worker: get_environ_proxies(worker) for worker in self._workers}
         self._session = _Session()
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
@@ -85,6 +86,15 @@ class Transport:
     def close(self) -> None:
         """Let go of the connections."""
         self._session.close()
+
+    @property
+    def concealed(self) -> frozenset[str]:
+        """What `conceal` was given so far."""
+        return self._concealed
+
+    def conceal(self, secrets: frozenset[str]) -> None:
+        """Mask these too in the message of every error from now on. For the one thread that reconciles the cluster."""
+        self._concealed |= secrets
 
     def send(self, request: Request, large: Large | None = None) -> Any:
         """The JSON of the answer, None where there was none; of one that is too large, what `large` makes of it.
@@ -98,7 +108,7 @@ class Transport:
             answer = self._exchange(request, identity, large)
             if isinstance(answer, Accepted):
                 return answer.body
-            reading = read(request, answer, identity.secrets)
+            reading = read(request, answer, identity.secrets | self._concealed)
             if isinstance(reading, Accepted):
                 return reading.body
             tried += 1
