@@ -157,3 +157,21 @@ def test_a_rejection_of_a_step_that_quotes_a_secret_of_another_connector(place: 
     applied = at.run("apply", "--yes")
     assert "no login with ***" in applied.out + applied.err
     assert VALUE not in applied.out + applied.err
+
+
+@pytest.mark.slow
+def test_describe_of_a_managed_connector_of_which_the_ledger_knows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was applied with the value in clear text, and only the newest commit says that the key is a secret."""
+    monkeypatch.setenv("PAYMENTS_PIN", VALUE)
+    with StandIn(Cluster()) as standin:
+        at = Workplace(tmp_path, (standin.url,))
+        at.settings(more='[secrets]\nenv = ["PAYMENTS_*"]')
+        at.commit("payments.yaml", at.source("payments", pin=VALUE))
+        at.apply()
+        at.commit("payments.yaml", at.source("payments", "secrets: {pin: {env: PAYMENTS_PIN}}"))
+        ran = [at.run("describe", "connector", at.name("payments"), "-o", form) for form in ("table", "json", "yaml")]
+        at.session.close()
+    assert [one.code for one in ran] == [0, 0, 0]
+    assert all("pin" in one.out and VALUE not in one.out + one.err for one in ran)
