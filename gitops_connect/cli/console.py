@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
 
-def emit(text: str) -> None:
-    """Write data, as it is."""
-    sys.stdout.write(text)
+def emit(text: str | Iterator[str]) -> None:
+    """Write data, as it is; of a long text, its pieces."""
+    sys.stdout.writelines([text] if isinstance(text, str) else text)
     sys.stdout.flush()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -12,9 +11,10 @@ from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report import offsets
+from gitops_connect.report.json_text import in_pieces
 from gitops_connect.report.offsets_json import difference_value
 from gitops_connect.report.printable import one_line
-from gitops_connect.report.problems import problems_value, totals
+from gitops_connect.report.problems import problem_value, totals
 from gitops_connect.report.text import TextReport
 
 _MOST_MOVES = 3
@@ -114,8 +114,8 @@ def ranked_rules(checked: CheckedManifest) -> list[tuple[str, int]]:
     return sorted(checked.counts.items(), key=lambda one: (-one[1], one[0]))
 
 
-def as_json(checked: CheckedManifest) -> str:
-    """Everything, with each problem and each partition that moves."""
+def as_json(checked: CheckedManifest) -> Iterator[str]:
+    """Everything, with each problem and each partition that moves, as JSON text in pieces."""
     value = {
         "file": checked.file,
         "files": list(checked.files),
@@ -130,8 +130,8 @@ def as_json(checked: CheckedManifest) -> str:
         "difference": None if checked.difference is None else difference_value(checked.difference),
         "distribution": {way.value: list(numbers) for way, numbers in checked.distribution.items()},
         "acknowledge": [one.value for one in checked.acknowledge],
-        "diagnostics": problems_value(checked.diagnostics),
+        "diagnostics": checked.diagnostics.items,
         "spark": checked.spark or None,
         "seconds": round(checked.seconds, 3),
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return in_pieces(value, problem_value)

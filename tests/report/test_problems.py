@@ -55,7 +55,7 @@ def test_nothing_from_a_file_breaks_a_line_or_colours_a_terminal() -> None:
 
 
 def test_json_has_everything() -> None:
-    value = json.loads(problems_json(Diagnostics.of([ERROR, WARNING, NOTE]), documents=14, skipped=3))
+    value = json.loads("".join(problems_json(Diagnostics.of([ERROR, WARNING, NOTE]), documents=14, skipped=3)))
     assert (value["documents"], value["errors"], value["warnings"], value["notes"]) == (14, 1, 1, 1)
     assert value["applied_offset_changes"] == 3
     assert value["diagnostics"][1] == {
