@@ -9,6 +9,8 @@ import yaml
 
 from gitops_connect.desired.refused import Refused
 
+_LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
+"""YAML 1.1, section 5.4, which is what libyaml counts."""
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 _PLAIN_WORDS = {
     "mapping values are not allowed": (
@@ -59,7 +61,8 @@ def explain(error: yaml.YAMLError, text: str, first_line: int) -> Refused:
         return Refused("yaml/syntax", f"this is not YAML: {_one_line(str(error))}", (first_line, 1))
     problem = str(getattr(error, "problem", "") or error)
     summary, hint = _words(problem, text[mark.index : mark.index + 1])
-    return Refused("yaml/syntax", f"this is not YAML: {summary}", (mark.line + first_line, mark.column + 1), hint)
+    line, column = _place(mark, text)
+    return Refused("yaml/syntax", f"this is not YAML: {summary}", (line + first_line, column + 1), hint)
 
 
 def _mark(error: yaml.YAMLError) -> Any:
@@ -68,6 +71,16 @@ def _mark(error: yaml.YAMLError) -> Any:
     if "quoted scalar" in str(getattr(error, "context", "")) and "unexpected" in str(getattr(error, "problem", "")):
         return context or problem
     return problem or context
+
+
+def _place(mark: Any, text: str) -> tuple[int, int]:
+    """The line and column of a mark, counted from 0.
+
+    libyaml begins a new line at the end of a text whose last line has no line end. The place is in the last line then.
+    """
+    if mark.column or mark.index < len(text) or text.endswith(_LINE_ENDS):
+        return mark.line, mark.column
+    return mark.line - 1, len(text) - 1 - max(text.rfind(end) for end in _LINE_ENDS)
 
 
 def _words(problem: str, character: str) -> tuple[str, str]:

@@ -274,7 +274,8 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.jsonl", f"{GOOD}\n  {{x\n{GOOD}", "manifest/syntax", (2, 4), "'x' where the name of a field"),
         ("a.jsonl", f'{GOOD}\n{{"a": 1, "a": 1}}', "manifest/duplicate-key", (2, 1), "'a' twice"),
         # YAML
-        ("a.yaml", "offsets: [", "manifest/syntax", (2, 1), "not YAML"),
+        ("a.yaml", "offsets: [", "manifest/syntax", (1, 11), "not YAML"),
+        ("a.yaml", "- 1\n- {a: 1", "manifest/syntax", (2, 8), "not closed before this place"),
         ("a.yaml", "- a: !!python/object x", "manifest/syntax", (1, 6), "tag"),
         ("a.yaml", "- a: 1\n  a: 2\n", "manifest/duplicate-key", (2, 3), "'a' stands twice"),
         ("a.yaml", "- a: .inf\n", "manifest/number", (1, 6), "no number"),
