@@ -36,8 +36,8 @@ _NO_SUCH_CLASS = "Failed to find any class"
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """`timeout`: seconds after which no further config is asked about. `say` is told how far the validation is, by any
-    thread.
+    """`timeout`: seconds after which no further config is asked about, and requests under way are ended. `say` is told
+    how far the validation is, by any thread.
     """
 
     clock: Clock
@@ -56,7 +56,7 @@ def validate(
     `connectors` have the values of their secrets in their configs; none of these gets into a diagnostic. `plugins` are
     only for suggestions, and are fetched where they are needed and not given.
 
-    What was not asked when the time was over, or because Connect does not answer, is one warning.
+    The configs that were not checked when the time was over, or because Connect does not answer, are one warning.
     """
     asked = sorted(connectors, key=lambda connector: connector.name)
     inquiry = _Inquiry(client, options, len(asked), options.clock.monotonic() + options.timeout)
@@ -65,7 +65,7 @@ def validate(
     pairs = _without_secrets(list(zip(asked, answers, strict=True)))
     catalogue = _Catalogue(client, plugins)
     found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]
-    found += _unasked([connector for connector, verdict in pairs if verdict is None], inquiry.reason)
+    found += _unchecked([connector for connector, verdict in pairs if verdict is None], inquiry.reason)
     return ConnectChecks(
         Diagnostics.of(found),
         frozenset(item.connector for item in found if item.severity is Severity.ERROR and item.connector is not None),
@@ -87,31 +87,37 @@ class _Inquiry:
     lock: Lock = field(default_factory=Lock)
 
     def ask(self, connector: DesiredConnector) -> _Answer:
-        """The verdict, the error in its place, or None where it was not asked any more."""
+        """The verdict, the error in its place, or None if there was no more time for an answer, or no use in asking."""
         if not self._may_ask():
             return None
+        left = self.deadline - self.options.clock.monotonic()
         config = {**connector.config, "name": connector.name}
         try:
-            return self.client.validate(config.get(_CLASS, ""), config, sensitive=connector.secrets)
+            return self.client.validate(config.get(_CLASS, ""), config, sensitive=connector.secrets, within=left)
         except Rejected as error:
             return error
         except GitopsConnectError as error:
             with self.lock:
+                if self._is_over():
+                    return None
                 self.failures += PATIENCE if isinstance(error, Unauthorized) else 1
                 self.reason = f"as it does not answer: {error}"
             return error
 
     def _may_ask(self) -> bool:
         with self.lock:
-            if self.failures >= PATIENCE:
-                return False
-            if self.options.clock.monotonic() >= self.deadline:
-                setting = f"validate_timeout in [clusters.{self.client.cluster}]"
-                self.reason = f"as {setting} is {self.options.timeout:g}s and was over; allow more, or start with fewer"
+            if self.failures >= PATIENCE or self._is_over():
                 return False
             self.begun += 1
             self.options.say(f"asking Connect about configs: {self.begun:,} of {self.total:,}")
             return True
+
+    def _is_over(self) -> bool:
+        if self.options.clock.monotonic() < self.deadline:
+            return False
+        setting = f"validate_timeout in [clusters.{self.client.cluster}]"
+        self.reason = f"as {setting} is {self.options.timeout:g}s and was over; allow more, or start with fewer"
+        return True
 
 
 @dataclass(slots=True)
@@ -179,9 +185,9 @@ def _aliases(class_name: str) -> tuple[str, ...]:
     return simple, simple.removesuffix("Connector") or simple
 
 
-def _unasked(connectors: list[DesiredConnector], reason: str) -> Iterator[Diagnostic]:
+def _unchecked(connectors: list[DesiredConnector], reason: str) -> Iterator[Diagnostic]:
     if connectors:
-        summary = f"Connect was not asked about this and {len(connectors) - 1:,} more configs"
+        summary = f"Connect did not check this and {len(connectors) - 1:,} more configs"
         yield _not_validated(connectors[0], f"{summary}, {reason}")
 
 

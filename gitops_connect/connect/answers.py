@@ -8,6 +8,7 @@ in docs/connect.md says the same for people.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,7 +106,8 @@ class Request:
     """One call: path with the query, already quoted. `effect` is False where sending it twice changes nothing.
 
     A `body` of bytes is JSON that is ready. `changes_offsets` is True for PATCH and DELETE of offsets, whose failures
-    have words and meanings of their own. `secrets` are the values in it that no message may show.
+    have words and meanings of their own. `secrets` are the values in it that no message may show. At `until` (seconds
+    of the client's monotonic clock) the request ends, together with all its tries.
     """
 
     method: str
@@ -114,6 +116,7 @@ class Request:
     effect: bool = False
     changes_offsets: bool = False
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    until: float = math.inf
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

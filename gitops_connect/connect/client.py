@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -41,6 +42,7 @@ class ConnectClient:
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
         self.cluster: ClusterName = settings.name
         self.parallelism: int = max(1, settings.parallelism)
+        self._clock = clock
         self._transport = Transport(settings, clock)
 
     def __enter__(self) -> Self:
@@ -102,14 +104,18 @@ class ConnectClient:
         """`GET /connector-plugins`: the connector classes of the worker that answers."""
         return self._read(wire.parse_plugins, Request("GET", "/connector-plugins"))
 
-    def validate(self, class_name: str, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> ConfigVerdict:
+    def validate(
+        self, class_name: str, config: Mapping[str, str], *, sensitive: Iterable[str] = (), within: float = math.inf
+    ) -> ConfigVerdict:
         """`PUT /connector-plugins/X/config/validate`. The config needs `connector.class`, and `name` to be valid.
 
-        Raises Rejected where the class is not there. Values of PASSWORD keys are in no message of the verdict.
+        Raises Rejected where the class is not there, and ConnectUnavailable after `within` seconds. Values of PASSWORD
+        keys are in no message of the verdict.
         """
         path = f"/connector-plugins/{_quoted(class_name)}/config/validate"
         secrets = sensitive_values(config, sensitive)
-        verdict = self._read(wire.parse_verdict, Request("PUT", path, dict(config), secrets=secrets))
+        request = Request("PUT", path, dict(config), secrets=secrets, until=self._clock.monotonic() + within)
+        verdict = self._read(wire.parse_verdict, request)
         secrets |= sensitive_values(config, verdict.sensitive) | self._transport.concealed
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)

@@ -113,7 +113,7 @@ class Transport:
                 return reading.body
             tried += 1
             self._abandon(reading, answer.worker)
-            if tried >= reading.tries:
+            if tried >= reading.tries or self._clock.monotonic() + PAUSES[tried - 1] >= request.until:
                 raise self._named(reading.error)
             self._clock.sleep(PAUSES[tried - 1])
 
@@ -134,6 +134,9 @@ class Transport:
             except requests.RequestException as error:
                 if request.effect and _was_sent(error):
                     raise self._lost(request, worker, error) from error
+                if self._clock.monotonic() >= request.until:
+                    text = f"{request}: the time for all requests of this kind was over before {worker} answered"
+                    raise self._named(ConnectUnavailable(text)) from error
                 failures.append((worker, error))
             except OSError as error:
                 raise UsageError(f"[clusters.{self._settings.name}]: cannot use its TLS files: {error}") from error
@@ -151,20 +154,24 @@ class Transport:
             request.method, worker, headers={**headers, **identity.headers}, data=body
         ).prepare()
         prepared.url = worker + request.path  # set here, as `prepare` would take `..` in a connector's name for a step
-        with Deadline(self._settings.timeout) as deadline:
+        left = request.until - self._clock.monotonic()
+        if left <= 0:
+            raise requests.Timeout
+        timeout = min(self._settings.timeout, left)
+        with Deadline(timeout, left) as deadline:
             try:
-                with self._sent(prepared, worker) as response:
+                with self._sent(prepared, worker, timeout) as response:
                     return self._receive(worker, response, deadline, large)
             except requests.RequestException as error:
                 if deadline.expired:
                     raise requests.ReadTimeout(error) from error
                 raise
 
-    def _sent(self, prepared: requests.PreparedRequest, worker: str) -> requests.Response:
-        """The answer up to its headers."""
+    def _sent(self, prepared: requests.PreparedRequest, worker: str, timeout: float) -> requests.Response:
+        """The answer up to its headers. `timeout`: seconds for each silence."""
         return self._session.send(
             prepared,
-            timeout=(min(CONNECT_TIMEOUT, self._settings.timeout), self._settings.timeout),
+            timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
             verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
             cert=self._certificate(),
             proxies=self._proxies[worker],

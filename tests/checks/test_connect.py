@@ -16,9 +16,11 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.validation import ConnectChecks, Plugin
+from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.world import SystemClock
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -164,7 +166,7 @@ def test_a_cluster_that_does_not_answer_is_not_asked_for_each(standin: StandIn, 
     checks = validate(client, [source(f"c{number}") for number in range(10)])
     assert standin.count("PUT") == PATIENCE
     assert [item.severity for item in checks.diagnostics] == [Severity.WARNING] * (PATIENCE + 1)
-    assert checks.diagnostics.items[-1].summary.startswith("Connect was not asked about this and 6 more configs")
+    assert checks.diagnostics.items[-1].summary.startswith("Connect did not check this and 6 more configs")
 
 
 def test_wrong_credentials_are_tried_once(standin: StandIn, make_client: MakeClient) -> None:
@@ -192,12 +194,25 @@ def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
     connectors = [source(f"c{number:02}") for number in range(10)]
     client = make_client(standin.url, parallelism=1)
     checks = connect.validate(client, connectors, ValidateOptions(clock, 60, say))
-    assert standin.count("PUT") == 3
+    assert standin.count("PUT") == 2, "the time was over before the third was sent"
     assert told == [f"asking Connect about configs: {number} of 10" for number in (1, 2, 3)]
     [problem] = checks.diagnostics
     assert (problem.rule, problem.severity) == ("connect/not-validated", Severity.WARNING)
-    assert (problem.connector, checks.invalid) == ("c03", frozenset())
+    assert (problem.connector, checks.invalid) == ("c02", frozenset())
     assert problem.summary == (
-        "Connect was not asked about this and 6 more configs, as validate_timeout in [clusters.local] is 60s and was"
+        "Connect did not check this and 7 more configs, as validate_timeout in [clusters.local] is 60s and was"
         " over; allow more, or start with fewer"
     )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_under_way_end_with_the_time(standin: StandIn, workers: int) -> None:
+    """Each would wait for an answer for an hour, and two are under way."""
+    standin.hang("PUT", ".*", times=99)
+    settings = ClusterSettings(ClusterName("local"), (standin.url,) * workers, timeout=3600, parallelism=2)
+    with ConnectClient(settings, SystemClock()) as client:
+        options = ValidateOptions(SystemClock(), 0.3, lambda _: None)
+        checks = connect.validate(client, [source(f"c{number}") for number in range(5)], options)
+    assert standin.count("PUT") == 2
+    [problem] = checks.diagnostics
+    assert problem.summary.startswith("Connect did not check this and 4 more configs, as validate_timeout")
