@@ -49,6 +49,24 @@ def test_no_link_leads_nowhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_every_row_of_the_threat_model_names_modules_with_tests() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith("| ")]
+    headers, *threats = [row for row in rows if not set(row[0]) <= {"-"}]
+    assert headers[-1] == "tests"
+    for threat in threats:
+        modules = LINK.findall(threat[-1])
+        assert modules, f"{threat[0]}: no test is named"
+        for module in modules:
+            assert re.search(r"^def test_", (ROOT / module).read_text(), re.MULTILINE), module
+
+
+def test_the_hostile_inputs_of_the_threat_model_are_all_of_them() -> None:
+    """A module of tests/hostile that SECURITY.md does not name shows something that nobody is told."""
+    named = set(LINK.findall((ROOT / "SECURITY.md").read_text()))
+    assert {f"tests/hostile/{module.name}" for module in (ROOT / "tests/hostile").glob("test_*.py")} <= named
+
+
 def test_the_readme_begins_with_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text()
     assert text.index("make demo") < text.index("make test") < text.index("## ")
