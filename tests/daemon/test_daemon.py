@@ -282,7 +282,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
         ]
         assert daemon.wait("cycle")["interrupted"] is True
         assert daemon.world.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
-        assert not daemon.daemon.is_looking
+        at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
 
 
 @dataclass
