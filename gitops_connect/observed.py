@@ -100,7 +100,7 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], fol
         try:
             found = client.save_offsets(name, folder / f"standing-{number}.jsonl", MAX_HELD)
         except GitopsConnectError as error:
-            unread[name] = f"its offsets could not be read: {error}"
+            unread[name] = f"the current offsets of its connector could not be read: {error}"
             continue
         if isinstance(found, SavedOffsets):
             large[name] = found

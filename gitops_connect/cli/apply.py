@@ -46,12 +46,13 @@ def apply(
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, _clusters(world, saved, cluster))
         folder = session.shown_folder(world.settings, path)
-        show_problems(sum((one.diagnostics for one in made), declared.diagnostics).under(folder))
+        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
+        show_problems(diagnostics)
         plans = [one.plan for one in made]
         if saved:
             require_fresh(saved, plans)
         _require_safe(made)
-        emit(report.plans(plans))
+        emit(report.plans(plans, len(diagnostics.errors)))
         if not _go(plans, asked=not (yes or saved)):
             return ExitCode.FAILED
         outcomes, more = _carry_out(world, declared, plans, report)

@@ -85,11 +85,11 @@ def render(
 
     match output:
         case PlanOutput.TEXT:
-            return text.TextReport(coloured=coloured(sys.stdout), moves=moves).plans(plans)
+            return text.TextReport(coloured=coloured(sys.stdout), moves=moves).plans(plans, len(diagnostics.errors))
         case PlanOutput.JSON:
             return plan_json.render(plans, diagnostics, origin)
         case PlanOutput.MARKDOWN:
-            return markdown.render(plans, moves)
+            return markdown.render(plans, moves, len(diagnostics.errors))
         case _:
             assert_never(output)
 

@@ -146,7 +146,7 @@ def _require_finishable(row: ArchiveRow, where: str) -> None:
     """What was begun is finished from what is saved."""
     small = ("digest", "declared", "snapshot")
     large = ("digest", "digest_before", "sent")
-    needed = {"open": small if row["entries"] is None else large, "intended": ("digest",)}
+    needed = {"in_progress": small if row["entries"] is None else large, "intended": ("digest",)}
     for name in needed.get(row["state"], ()):
         if row[name] is None:
             raise ValueError(f"{where} is {row['state']} and has no {name}")

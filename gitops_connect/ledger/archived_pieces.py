@@ -53,7 +53,7 @@ def require_whole(operations: _Rows, pieces: _Rows) -> None:
         if entries != (row["entries"] or 0) or (row["sent"] or 0) > entries:
             raise ValueError(f"the declared offsets {of}: {entries} are there, expected {row['entries']}")
         _entries(before, f"the earlier offsets {of}")
-        needed = row["entries"] is not None and row["state"] == "open"
+        needed = row["entries"] is not None and row["state"] == "in_progress"
         if (before or needed) and _digest(before) != row["digest_before"]:
             raise ValueError(f"the earlier offsets {of} are not those of digest_before")
     for cluster, name, part in found:

@@ -1,4 +1,4 @@
-"""What `offsets check` and `offsets diff` say of a manifest: what is in it, what is wrong, what it would change."""
+"""What `offsets check` and `offsets diff` report of a manifest: its content, its errors, and what it would change."""
 
 from __future__ import annotations
 
@@ -64,14 +64,16 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
     """What a person wants to know, after the problems themselves. `coloured` is decided by the caller."""
     lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
-        lines.append(f"as {checked.kind.value}, from what stands now: {offsets.counts(checked.difference)}")
+        lines.append(
+            f"operation {checked.kind.value}, compared with the current offsets: {offsets.counts(checked.difference)}"
+        )
         largest = offsets.move_lines(_largest(checked.difference), checked.difference.scale)
         told = (*largest, *offsets.resume_lines(checked.difference))
         lines += TextReport(coloured=coloured).offsets(told).splitlines()
     elif checked.why_not:
-        lines.append(f"not compared with the offsets that stand: {one_line(checked.why_not)}")
+        lines.append(f"not compared with the current offsets: {one_line(checked.why_not)}")
     needed = ", ".join(one.value for one in checked.acknowledge)
-    lines += [f"a document that does this says `acknowledge: [{needed}]`"] if needed else []
+    lines += [f"a document that makes this change must contain `acknowledge: [{needed}]`"] if needed else []
     return "".join(f"{line}\n" for line in (*lines, f"checked {effort(checked)}"))
 
 
@@ -84,7 +86,7 @@ def _largest(difference: Difference) -> list[Move]:
 def subject_words(checked: CheckedManifest) -> str:
     """Which manifest it is, for which connector, and how much is in it."""
     where = f" on {checked.cluster}" if checked.cluster is not None else ""
-    basis = checked.basis or "nothing is known of it, so only what holds for every connector is checked"
+    basis = checked.basis or "its config is not known, so only the rules for every connector are checked"
     files = f" ({len(checked.files):,} files)" if len(checked.files) > 1 else ""
     entries = "1 entry" if checked.entries == 1 else f"{checked.entries:,} entries"
     partitions = "1 partition" if checked.partitions == 1 else f"{checked.partitions:,} partitions"

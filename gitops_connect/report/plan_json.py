@@ -22,6 +22,7 @@ from gitops_connect.report import words
 from gitops_connect.report.health import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
+from gitops_connect.report.summary import summarise
 
 FORMAT_VERSION = "1.2"
 
@@ -50,7 +51,7 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> s
         "applyable": any(not plan.is_empty for plan in plans) and not any(plan.refusals for plan in plans),
         "complete": all(plan.complete for plan in plans) and not errored,
         "errored": errored,
-        "summary": words.summarise(plans),
+        "summary": summarise(plans),
         "clusters": [_cluster(plan, origin.folder) for plan in plans],
         "diagnostics": [problem_value(item) for item in diagnostics],
     }

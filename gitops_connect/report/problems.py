@@ -22,7 +22,7 @@ def problems_text(
     before, and not checked again.
     """
     lines = problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
-    return lines + (f"not checked again: {_count(skipped, 'applied offset change')}\n" if skipped else "")
+    return lines + (f"{_count(skipped, 'offset change')} not checked again: already applied\n" if skipped else "")
 
 
 def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:

@@ -175,7 +175,7 @@ class TestExitCode:
         at.commit("c.yaml", lines.alter("back", 4))
         line = status_of(at, "lines")
         assert line["sync"] == "OutOfSync"
-        assert line["message"].count("1 partition is moved back") == 1, "said once"
+        assert line["message"].count("1 partition is rewound") == 1, "said once"
         assert at.run("status", "--exit-code").code == 1
 
     def test_1_if_an_offset_change_has_errors(self, at: Workplace) -> None:

@@ -99,7 +99,8 @@ def test_a_new_name_is_a_new_connector_with_other_offsets(at: Workplace) -> None
     groups = f'from "connect-{at.name("sink")}" to "connect-{at.name("sink2")}"'
     assert f"offsets: the consumer group changes {groups}: without committed offsets" in planned
     assert (
-        f"offsets: the offsets of {old} stay stored under its name; {new}, much like it, does not read them" in planned
+        f"offsets: the offsets of {old} stay stored under its name; {new}, whose config is similar, does not read them"
+        in planned
     )
 
 

@@ -90,17 +90,17 @@ WRONG: list[Case] = [
     ("type", MIRROR, mirrored(True), "partition.partition is true, expected"),
     ("type", MIRROR, mirrored(0, 1.0), "offset.offset is the number 1.0, expected a whole number of 0 or more"),
     ("type", MIRROR, mirrored(0, None), "offset.offset is null, expected a whole number"),
-    ("type", MIRROR, mirrored(topic=7), "partition.topic is the number 7, expected a text"),
+    ("type", MIRROR, mirrored(topic=7), "partition.topic is the number 7, expected a string"),
     ("type", MIRROR, entry("text", {"offset": 1}), 'partition is the text "text", expected a mapping'),
     ("type", MIRROR, entry(mirrored()["partition"], 5), "offset is the number 5, expected a mapping"),
-    ("type", MIRROR, mirrored(topic=["a"]), "partition.topic is a list, expected a text"),
-    ("type", OTHER, entry({"a": {"b": 1}}, {}), "partition.a is a mapping, expected a text, a number, true or false"),
+    ("type", MIRROR, mirrored(topic=["a"]), "partition.topic is a list, expected a string"),
+    ("type", OTHER, entry({"a": {"b": 1}}, {}), "partition.a is a mapping, expected a string, a number, true or false"),
     ("type", OTHER, entry({}, {"a": [1]}), "offset.a is a list, expected"),
-    ("type", SINK, sunk(topic=5), "partition.kafka_topic is the number 5, expected a text"),
+    ("type", SINK, sunk(topic=5), "partition.kafka_topic is the number 5, expected a string"),
     ("type", SINK, sunk(partition="0"), 'partition.kafka_partition is the text "0", expected'),
     ("type", FILE_SOURCE, read(position="x"), 'offset.position is the text "x", expected'),
-    ("type", MYSQL, entry(SHOP, {**BINLOG, "file": "binlog"}), "expected a text that ends in a dot and a number"),
-    ("type", SQL_SERVER, entry(SHOP, {"commit_lsn": "0x2b"}), "expected a text as 0000002b:00000c70:0003"),
+    ("type", MYSQL, entry(SHOP, {**BINLOG, "file": "binlog"}), "expected a string that ends in a dot and a number"),
+    ("type", SQL_SERVER, entry(SHOP, {"commit_lsn": "0x2b"}), "expected a string such as 0000002b:00000c70:0003"),
     ("type", ORACLE, entry(SHOP, {"scn": "12a"}), "expected a whole number in quotes"),
     ("type", POSTGRES, entry(SHOP, {"lsn": 5, "last_snapshot_record": "true"}), "expected true or false"),
     ("negative", MIRROR, mirrored(-1), "partition.partition is -1, expected 0 or more"),
@@ -221,9 +221,14 @@ WRONG: list[Case] = [
     ),
     ("negative", JDBC, entry({"table": "a"}, {"timestamp": 5, "timestamp_nanos": -1}), "is -1, expected 0 or more"),
     ("type", INFORMIX, entry({"databaseName": "a"}, {"commit_lsn": 5}), "expected a whole number in quotes, or NULL"),
-    ("type", ORACLE, entry(SHOP, {"scn": "5", "commit_scn": "5:1"}), "expected a string as 2868506:1:0400050048030000"),
+    (
+        "type",
+        ORACLE,
+        entry(SHOP, {"scn": "5", "commit_scn": "5:1"}),
+        "expected a string such as 2868506:1:0400050048030000",
+    ),
     ("type", VITESS, entry(SHOP, {"vgtid": "current"}), "expected a string with a JSON list of the keyspaces and sh"),
-    ("type", SQL_SERVER, entry(SHOP, {"commit_lsn": f"{LSN}0"}), "expected a text as 0000002b"),
+    ("type", SQL_SERVER, entry(SHOP, {"commit_lsn": f"{LSN}0"}), "expected a string such as 0000002b"),
     ("unknown-field", MIRROR, {**mirrored(), "note": 1}, '"note" is no field of an entry'),
     ("unknown-field", MIRROR, entry(mirrored()["partition"], {"offset": 1, "extra": 2}), "offset.extra is no field of"),
     (
@@ -564,7 +569,7 @@ def test_a_contradiction_says_what_decides_and_what_to_do() -> None:
     assert found.summary == (
         "offset.lsn is changed from 600 to 590, but lsn_proc stays 600: the connector resumes from lsn_proc"
     )
-    assert found.hint == "change lsn_proc, or leave it out"
+    assert found.hint == "change lsn_proc, or remove it"
 
 
 @pytest.mark.parametrize(

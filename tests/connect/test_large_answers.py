@@ -140,7 +140,7 @@ def test_what_is_refused_is_refused(standin: StandIn, client: ConnectClient, fil
         ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),
         ({"offsets": [entry(1), {"partition": {}, "offset": 7}]}, r"the offset of offsets\[1\]: expected an object"),
         ("<html>maintenance</html>", "line 1, column 1"),
-        ('{"offsets":[{"partition":{},"offset":{}}', "the end of the file"),
+        ('{"offsets":[{"partition":{},"offset":{}}', "end of the file"),
     ],
 )
 def test_what_no_worker_answers_is_named(

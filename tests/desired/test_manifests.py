@@ -243,26 +243,26 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.json", zstandard.compress(b"[]"), "manifest/compression", (1, 1), "does not end in .zst"),
         ("a.json.zst", gzip.compress(b"[]", mtime=0), "manifest/compression", (1, 1), "do not begin"),
         # JSON
-        ("a.json", "[{]", "manifest/syntax", (1, 3), "']' where the name of a field begins"),
-        ("a.json", "[1,]", "manifest/syntax", (1, 4), "']' where a value begins"),
-        ("a.json", '{"offsets": [1 2]}', "manifest/syntax", (1, 16), "'2' where a ',' or a ']' belongs"),
-        ("a.json", '{"offsets": []', "manifest/syntax", (1, 15), "the end of the file where a ','"),
-        ("a.json", '{"offsets" []}', "manifest/syntax", (1, 12), "'[' where a ':' belongs"),
-        ("a.json", "{offsets: []}", "manifest/syntax", (1, 2), "'o' where the name of a field begins"),
-        ("a.json", "[", "manifest/syntax", (1, 2), "the end where a value begins"),
-        ("a.json", '["a\nb"]', "manifest/syntax", (1, 4), "inside a text"),
-        ("a.json", '["a', "manifest/syntax", (1, 2), "never closed"),
-        ("a.json", r'["\x"]', "manifest/syntax", (1, 3), "begins no escape"),
+        ("a.json", "[{]", "manifest/syntax", (1, 3), "']', expected a field name"),
+        ("a.json", "[1,]", "manifest/syntax", (1, 4), "']', expected a value"),
+        ("a.json", '{"offsets": [1 2]}', "manifest/syntax", (1, 16), "'2', expected ',' or ']'"),
+        ("a.json", '{"offsets": []', "manifest/syntax", (1, 15), "unexpected end of the file, expected ','"),
+        ("a.json", '{"offsets" []}', "manifest/syntax", (1, 12), "'[', expected ':'"),
+        ("a.json", "{offsets: []}", "manifest/syntax", (1, 2), "'o', expected a field name"),
+        ("a.json", "[", "manifest/syntax", (1, 2), "unexpected end, expected a value"),
+        ("a.json", '["a\nb"]', "manifest/syntax", (1, 4), "inside a string"),
+        ("a.json", '["a', "manifest/syntax", (1, 2), "never ends"),
+        ("a.json", r'["\x"]', "manifest/syntax", (1, 3), "is not the start of an escape"),
         ("a.json", f"{GOOD}\n{GOOD}", "manifest/format", (1, 1), ".jsonl"),
-        ("a.json", f"[{GOOD}]\n[]", "manifest/syntax", (2, 1), "'[' behind the end"),
-        ("a.json", f'{{"offsets": [{GOOD}]}} // x', "manifest/syntax", (1, 76), "'/' behind the end"),
-        ("a.json", "'[]'", "manifest/syntax", (1, 1), '"\'" where a value begins'),
-        ("a.json", "NULL", "manifest/syntax", (1, 1), "'N' where a value begins"),
-        ("a.json", '"offsets"', "manifest/format", (1, 1), "a text, neither a list"),
-        ("a.json", "{}", "manifest/format", (1, 1), "an empty object"),
-        ("a.json", '{"offsets": {"a": 1}}', "manifest/format", (1, 13), "an object, neither a list"),
-        ("a.json", '{"offsets": null}', "manifest/format", (1, 13), "null, neither"),
-        ("a.json", f'{{"offsets": [{GOOD}], "name": "x"}}', "manifest/format", (1, 1), "beside 'offsets': 'name'"),
+        ("a.json", f"[{GOOD}]\n[]", "manifest/syntax", (2, 1), "'[' after the end"),
+        ("a.json", f'{{"offsets": [{GOOD}]}} // x', "manifest/syntax", (1, 76), "'/' after the end"),
+        ("a.json", "'[]'", "manifest/syntax", (1, 1), '"\'", expected a value'),
+        ("a.json", "NULL", "manifest/syntax", (1, 1), "'N', expected a value"),
+        ("a.json", '"offsets"', "manifest/format", (1, 1), "a string, expected a list"),
+        ("a.json", "{}", "manifest/format", (1, 1), "an object without fields"),
+        ("a.json", '{"offsets": {"a": 1}}', "manifest/format", (1, 13), "an object, expected a list"),
+        ("a.json", '{"offsets": null}', "manifest/format", (1, 13), "null, expected"),
+        ("a.json", f'{{"offsets": [{GOOD}], "name": "x"}}', "manifest/format", (1, 1), "other than 'offsets': 'name'"),
         ("a.json", '{"offsets": [1],\n "offsets": [2]}', "manifest/duplicate-key", (2, 2), "'offsets' twice"),
         ("a.json", '[\n{"a": 1, "b": {"c": 1, "c": 1}}]', "manifest/duplicate-key", (2, 1), "'c' twice"),
         ("a.json", "[NaN]", "manifest/number", (1, 2), "NaN"),
@@ -271,7 +271,7 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.json", f"[{'9' * 5000}]", "manifest/number", (1, 2), "5000 digits"),
         # JSON Lines
         ("a.jsonl", f"{GOOD} {GOOD}", "manifest/syntax", (1, 61), "behind the entry"),
-        ("a.jsonl", f"{GOOD}\n  {{x\n{GOOD}", "manifest/syntax", (2, 4), "'x' where the name of a field"),
+        ("a.jsonl", f"{GOOD}\n  {{x\n{GOOD}", "manifest/syntax", (2, 4), "'x', expected a field name"),
         ("a.jsonl", f'{GOOD}\n{{"a": 1, "a": 1}}', "manifest/duplicate-key", (2, 1), "'a' twice"),
         # YAML
         ("a.yaml", "offsets: [", "manifest/syntax", (1, 11), "not YAML"),
@@ -281,8 +281,8 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.yaml", "- a: .inf\n", "manifest/number", (1, 6), "no number"),
         ("a.yaml", "- 1\n---\n- 2\n", "manifest/format", (3, 1), "2 YAML documents"),
         ("a.yaml", "- 1\n" + "---\n" * 2000, "manifest/format", (1, 1), "more than 1000"),
-        ("a.yaml", "a text", "manifest/format", (1, 1), "a text, neither"),
-        ("a.yaml", "offsets: 3\n", "manifest/format", (1, 1), "a number, neither"),
+        ("a.yaml", "a text", "manifest/format", (1, 1), "a string, expected"),
+        ("a.yaml", "offsets: 3\n", "manifest/format", (1, 1), "a number, expected"),
         ("a.yaml", "offsets: [1]\nnote: x\n", "manifest/format", (1, 1), "'note'"),
         ("a.yaml", "- 1\n" * 100_001, "manifest/too-large", (100_000, 3), "100000 values"),
         # CSV
@@ -394,7 +394,7 @@ def test_depth(depth: int, faults: int, opening: str, closing: str) -> None:
     found = manifest("a.jsonl", f"{GOOD}\n{nested}\n{GOOD}")
     assert [(one.rule, one.location.line) for one in found.faults] == [("manifest/syntax", 2)] * faults
     assert len(found.entries) == 3 - faults
-    assert all("deeper than 50 levels" in one.found for one in found.faults)
+    assert all("more than 50 nested levels" in one.found for one in found.faults)
 
 
 def test_a_long_entry_is_not_a_deep_one() -> None:

@@ -207,7 +207,10 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no row": (lambda one: one.update(revisions=[1]), r"revisions\[0\]: expected an object"),
     "a column less": (lambda one: one["operations"][1].pop("since"), r"operations\[1\] has no since"),
     "a column more": (put("operations", 0, "colour", "red"), r"operations\[0\] has an unknown field 'colour'"),
-    "a state": (put("operations", 0, "state", "done"), "expected one of intended, open, settled, .*, found 'done'"),
+    "a state": (
+        put("operations", 0, "state", "done"),
+        "expected one of intended, in_progress, applied, .*, found 'done'",
+    ),
     "a kind": (put("revisions", 0, "kind", "seen"), "expected one of attempted, applied, found 'seen'"),
     "a time": (put("operations", 0, "since", "yesterday"), "expected a time such as .*, found 'yesterday'"),
     "a time without a zone": (put("operations", 0, "since", "2026-11-21T10:00:00"), "expected a time such as"),
@@ -221,7 +224,10 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no offsets": (put("operations", 0, "declared", "AAAA"), "expected packed offsets"),
     "no objects": (put("operations", 0, "declared", packed({"1": "2"})), "'1' is no canonical JSON object"),  # type: ignore[dict-item]
     "another snapshot": (put("operations", 0, "snapshot", packed(offsets(3))), "are not those of digest_before"),
-    "nothing to finish": (put("operations", 0, "snapshot", None), r"operations\[0\] is open and has no snapshot"),
+    "nothing to finish": (
+        put("operations", 0, "snapshot", None),
+        r"operations\[0\] is in_progress and has no snapshot",
+    ),
     "half a pair": (put("operations", 0, "message", "\ud83d"), "surrogates not allowed"),
     "twice": (lambda one: one["ownership"].append(one["ownership"][0]), "orders of local is there 2 times"),
 }

@@ -60,7 +60,7 @@ def test_what_may_be_begun(operations: Operations, state: OperationState | None)
         assert operations.saved(LOCAL, SKIP.name) == SKIP
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD
     else:
-        with pytest.raises(OperationSettled, match="never begun again" if state.value == "settled" else "ledger adopt"):
+        with pytest.raises(OperationSettled, match="never begun again" if state.value == "applied" else "ledger adopt"):
             operations.begin(LOCAL, SKIP, STOOD, LATER)
         assert operations.records(LOCAL) == {"skip": before}
 
@@ -70,7 +70,7 @@ def test_what_may_be_recorded_without_having_been_begun(operations: Operations, 
     before = bring_to(operations, state)
     if state in FREE:
         operations.record(LOCAL, SKIP, STOOD, LATER)
-        digest, message = offsets_digest(STOOD), "every offset was there already: nothing was sent"
+        digest, message = offsets_digest(STOOD), "every offset already matched: nothing was sent"
         settled = replace(record_of(SKIP), state=OperationState.SETTLED, since=LATER, before=digest, after=digest)
         assert operations.records(LOCAL) == {"skip": replace(settled, message=message)}
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD

@@ -118,8 +118,8 @@ MIRROR = "org.apache.kafka.connect.mirror.Mirror"
     [
         ({"connector.class": f"{MIRROR}SourceConnector"}, "no topic of the source cluster matches"),
         ({"connector.class": "MirrorCheckpoint"}, "no consumer group"),
-        ({"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}, "most likely the database has no table"),
-        ({"connector.class": "org.example.Source"}, "most often its class found nothing to read"),
+        ({"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}, "usually the database has no table"),
+        ({"connector.class": "org.example.Source"}, "usually its class found nothing to read"),
     ],
 )
 def test_why_there_are_no_tasks(config: dict[str, str], reason: str) -> None:

@@ -35,7 +35,7 @@ def test_counts() -> None:
     assert problems_text(Diagnostics.of([WARNING]), documents=0).endswith("1 warning in 0 documents\n")
     assert problems_text(Diagnostics.of([NOTE, ERROR])).endswith("1 error, 1 note\n")
     skipped = problems_text(Diagnostics.of([NOTE]), documents=2, skipped=2)
-    assert skipped.endswith("1 note in 2 documents\nnot checked again: 2 applied offset changes\n")
+    assert skipped.endswith("1 note in 2 documents\n2 offset changes not checked again: already applied\n")
 
 
 def test_colour_only_where_it_is_asked_for() -> None:

@@ -41,8 +41,8 @@ SPOILED = {
 
 
 def told(folder: Path) -> list[Any]:
-    assert [path.name for path in folder.iterdir()] == ["offenders.parquet"], "nothing else is left"
-    return [tuple(row.values()) for row in pq.read_table(folder / "offenders.parquet").to_pylist()]
+    assert [path.name for path in folder.iterdir()] == ["violations.parquet"], "nothing else is left"
+    return [tuple(row.values()) for row in pq.read_table(folder / "violations.parquet").to_pylist()]
 
 
 def named(verdict: LargeVerdict) -> list[Any]:
