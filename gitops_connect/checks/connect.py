@@ -101,7 +101,7 @@ class _Inquiry:
                 if self._is_over():
                     return None
                 self.failures += PATIENCE if isinstance(error, Unauthorized) else 1
-                self.reason = f"as it does not answer: {error}"
+                self.reason = f"Connect does not answer: {error}"
             return error
 
     def _may_ask(self) -> bool:
@@ -109,14 +109,14 @@ class _Inquiry:
             if self.failures >= PATIENCE or self._is_over():
                 return False
             self.begun += 1
-            self.options.say(f"asking Connect about configs: {self.begun:,} of {self.total:,}")
+            self.options.say(f"validating configs on Connect: {self.begun:,} of {self.total:,}")
             return True
 
     def _is_over(self) -> bool:
         if self.options.clock.monotonic() < self.deadline:
             return False
         setting = f"validate_timeout in [clusters.{self.client.cluster}]"
-        self.reason = f"as {setting} is {self.options.timeout:g}s and was over; allow more, or start with fewer"
+        self.reason = f"{setting} ({self.options.timeout:g}s) has passed; raise it, or check fewer connectors at once"
         return True
 
 
@@ -156,7 +156,7 @@ def _masked(verdict: _Answer, secrets: frozenset[str]) -> _Answer:
 
 def _problems(connector: DesiredConnector, verdict: _Answer, catalogue: _Catalogue) -> Iterator[Diagnostic]:
     if why := unaddressable(connector.name):
-        summary = f"the connector name {connector.name!r} is of no use: {why}"
+        summary = f"the connector name {connector.name!r} cannot be used: {why}"
         yield _error(connector, "connect/unusable-name", summary, ("metadata", "name"))
     if isinstance(verdict, ConfigVerdict):
         yield from config_errors(connector, verdict)
@@ -175,7 +175,9 @@ def _unknown_plugin(connector: DesiredConnector, classes: list[str]) -> Diagnost
     by_name = {name: class_name for class_name in classes for name in (class_name, *_aliases(class_name))}
     meant = closest(wanted, by_name)
     hint = f"did you mean {meant!r}? " if meant else ""
-    hint += f"there are {', '.join(classes)}" if classes else "install the plugin on every worker"
+    hint += (
+        f"use one of the installed classes: {', '.join(classes)}" if classes else "install the plugin on every worker"
+    )
     return _error(connector, "connect/unknown-plugin", summary, ("spec", "class"), hint)
 
 
@@ -187,8 +189,8 @@ def _aliases(class_name: str) -> tuple[str, ...]:
 
 def _unchecked(connectors: list[DesiredConnector], reason: str) -> Iterator[Diagnostic]:
     if connectors:
-        summary = f"Connect did not check this and {len(connectors) - 1:,} more configs"
-        yield _not_validated(connectors[0], f"{summary}, {reason}")
+        summary = f"Connect did not check this config and {len(connectors) - 1:,} more"
+        yield _not_validated(connectors[0], f"{summary}: {reason}")
 
 
 def _not_validated(connector: DesiredConnector, summary: str) -> Diagnostic:

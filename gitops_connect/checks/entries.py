@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 _KEYS = frozenset({"partition", "offset"})
 _NULLS = {
-    OperationKind.REPLACE: ("a replace", "leave the entry out: what is not declared is taken away"),
-    OperationKind.SEED: ("initialOffsets", "leave the entry out: the connector has no offset for it yet"),
+    OperationKind.REPLACE: (
+        "operation: replace",
+        "remove the entry: a replace removes every offset that is not declared",
+    ),
+    OperationKind.SEED: ("initialOffsets", "remove the entry: the connector has no offsets yet"),
 }
 
 
@@ -180,7 +183,7 @@ def _is_refused(finding: Finding) -> bool:
 
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:
     for name in sorted(map(show, value.keys() - _KEYS)):
-        yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "it is left out"})
+        yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "remove the field: it is ignored"})
 
 
 def _schema_check(context: ManifestContext) -> SchemaCheck | None:

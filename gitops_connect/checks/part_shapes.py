@@ -87,11 +87,15 @@ class PartShape:
         found = []
         for name, value in self.kept(part).items():
             if name not in types and not _is_writable(name):
-                found.append(_unwritable(place_of(self.where, name), "a key that is no text, or half a character"))
+                found.append(
+                    _unwritable(
+                        place_of(self.where, name), "a key that is not a string, or contains half of a surrogate pair"
+                    )
+                )
             elif not is_plain(value):
                 found.append(mismatch(place_of(self.where, name), types.get(name, FieldType.ANY), value))
             elif type(value) is str and not _is_writable(value):
-                found.append(_unwritable(place_of(self.where, name), "a text with half a character in it"))
+                found.append(_unwritable(place_of(self.where, name), "a string that contains half of a surrogate pair"))
         return found
 
     def findings(self, part: Mapping[str, Any]) -> Iterator[Finding]:
@@ -146,10 +150,10 @@ class PartShape:
 
     def _unknown(self, fields: Fields, name: str) -> Finding:
         if self.lenient:
-            words = {"shape": self.shape, "hint": "it is left out, as Connect would"}
+            words = {"shape": self.shape, "hint": "remove the field: it is not sent, because Connect would ignore it"}
             return Finding("manifest/unknown-field", place_of(self.where, name), words)
         if self.where == "partition":
-            return self._broken(f"has a field {show(name)} that is not looked for", name, unread=True)
+            return self._broken(f"has a field {show(name)} that the connector does not look up", name, unread=True)
         hinted = LazyWords(lambda: {"shape": self.shape, "hint": _did_you_mean(name, fields.types)})
         return Finding("manifest/unknown-field", place_of(self.where, name), hinted)
 
@@ -194,7 +198,7 @@ def _unwritable(field: str, found: str) -> Finding:
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
     meant = closest(name, known)
-    return f"is {meant!r} meant?" if meant else "it is sent as it is"
+    return f"did you mean {meant!r}?" if meant else "check the name: the field is sent unchanged"
 
 
 def _is_writable(text: Any) -> bool:

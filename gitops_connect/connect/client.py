@@ -137,7 +137,7 @@ class ConnectClient:
         `initial_state` needs 3.7; without it, the body is one that every version takes and the connector runs.
         """
         if why := wire.unaddressable(name):
-            raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} is of no use: {why}")
+            raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} cannot be used: {why}")
         body = wire.create_body(name, config, initial_state)
         self._write("POST", "/connectors", body, sensitive_values(config, sensitive))
 
@@ -207,7 +207,7 @@ class ConnectClient:
             return parse(self._transport.send(request, large))
         except wire.Unreadable as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
-            raise ConnectRefused(f"{text}; see url in [clusters.{self.cluster}]") from error
+            raise ConnectRefused(f"{text}; check url in [clusters.{self.cluster}]") from error
 
     def _change_offsets(self, name: ConnectorName, method: str, body: Any = None) -> str:
         request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True)
@@ -215,7 +215,7 @@ class ConnectClient:
             return wire.parse_warning(self._transport.send(request))
         except wire.Unreadable as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
-            raise OutcomeUnknown(f"{text}; it may have happened all the same") from error
+            raise OutcomeUnknown(f"{text}; the change may have been made anyway") from error
 
     def _write(self, method: str, path: str, body: Any = None, secrets: frozenset[str] = frozenset()) -> None:
         self._transport.send(Request(method, path, body, effect=True, secrets=secrets))

@@ -139,7 +139,7 @@ class Transport:
                     raise self._named(ConnectUnavailable(text)) from error
                 failures.append((worker, error))
             except OSError as error:
-                raise UsageError(f"[clusters.{self._settings.name}]: cannot use its TLS files: {error}") from error
+                raise UsageError(f"[clusters.{self._settings.name}]: its TLS files cannot be used: {error}") from error
             else:
                 self._preferred = index
                 return answer
@@ -203,7 +203,7 @@ class Transport:
         return str(certificate) if key is None else (str(certificate), str(key))
 
     def _lost(self, request: Request, worker: str, error: requests.RequestException) -> GitopsConnectError:
-        text = f"{request}: {worker} was sent it and {self._explain(error)}; it may have happened all the same"
+        text = f"{request}: sent to {worker}, which {self._explain(error)}; the change may have been made anyway"
         return self._named(OutcomeUnknown(text))
 
     def _unreachable(
@@ -211,22 +211,22 @@ class Transport:
     ) -> GitopsConnectError:
         reasons = "; ".join(f"{worker} {self._explain(error)}" for worker, error in failures)
         if all(isinstance(error, requests.exceptions.SSLError) for _, error in failures):
-            advice = f"see ca_file, client_certificate and the scheme of url in [clusters.{self._settings.name}]"
-            return self._named(ConnectRefused(f"{request}: no worker could be spoken to: {reasons}; {advice}"))
+            advice = f"check ca_file, client_certificate and the scheme of url in [clusters.{self._settings.name}]"
+            return self._named(ConnectRefused(f"{request}: no worker could be reached by TLS: {reasons}; {advice}"))
         return self._named(ConnectUnavailable(f"{request}: no worker answered: {reasons}"))
 
     def _explain(self, error: requests.RequestException) -> str:
         """In few words: the texts of `requests` are Python objects in one another."""
         text = str(error)
         if isinstance(error, requests.ConnectTimeout):
-            return f"took no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
+            return f"accepted no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
         if isinstance(error, requests.Timeout):
             return f"did not answer within {self._settings.timeout:g} s"
         if isinstance(error, requests.exceptions.SSLError):
-            return f"failed in TLS: {found[0].strip() if (found := _TLS.search(text)) else text}"
+            return f"failed the TLS handshake: {found[0].strip() if (found := _TLS.search(text)) else text}"
         if found := _ERRNO.search(text):
             return f"cannot be reached: {found[1].strip()}"
-        return "broke the connection off without a whole answer"
+        return "closed the connection before the answer was complete"
 
 
 def _pieces(response: requests.Response, deadline: Deadline, most: int | None = None) -> Iterator[bytes]:
@@ -239,7 +239,7 @@ def _pieces(response: requests.Response, deadline: Deadline, most: int | None = 
             raise ConnectRefused(f"the offsets are larger than {most:,} bytes ({_STREAMED} times max_answer)")
         yield piece
     if deadline.expired:  # a body without a length ends where its connection was cut
-        raise requests.ReadTimeout("the whole answer took too long")
+        raise requests.ReadTimeout("the answer took too long")
 
 
 def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:

@@ -127,7 +127,7 @@ class _Builder:
             self.found.extend(_shared(f"connector {name!r}", "connector/two-owners", cluster, documents, hint))
         repeated = _repeated(draft.changes)
         for change, documents in repeated.items():
-            hint = "a change is known by its name: give each its own"
+            hint = "give each offset change its own name"
             self.found.extend(_shared(f"offset change {change!r}", "offsets/same-name", cluster, documents, hint))
         good = draft.operations.keys() - repeated.keys()
         left_out = [document for name in draft.changes.keys() - good for document in draft.changes[name]]

@@ -14,40 +14,40 @@ _LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 _PLAIN_WORDS = {
     "mapping values are not allowed": (
-        "a ':' stands where none can be, or this line is indented further than the one above it",
-        "a text with ': ' in it must stand in quotes",
+        "a ':' is not allowed here, or this line is indented further than the one above it",
+        "put a string that contains ': ' in quotes",
     ),
     "did not find expected key": (
-        "this line fits neither the indentation above nor the one below",
-        "fields of one mapping begin in the same column",
+        "the indentation of this line matches neither the lines above nor the lines below",
+        "start all fields of one mapping in the same column",
     ),
     "did not find expected '-' indicator": (
-        "this line fits neither the list above it nor what is around that list",
-        "items of one list begin in the same column, each with '- '",
+        "this line belongs neither to the list above it nor to the block around that list",
+        "start all items of one list in the same column, each with '- '",
     ),
-    "could not find expected ':'": ("the line before this place is neither `key: value` nor part of a text", ""),
+    "could not find expected ':'": ("the line before this place is neither `key: value` nor part of a string", ""),
     "did not find expected ',' or": ("a list or mapping in brackets is not closed before this place", ""),
-    "found unexpected end of stream": ("a quote is opened here and never closed", ""),
-    "found unexpected document indicator": ("a quote is opened here and not closed before the next `---`", ""),
+    "found unexpected end of stream": ("this quote is never closed", ""),
+    "found unexpected document indicator": ("this quote is not closed before the next `---`", ""),
     "found unknown escape character": (
-        "this backslash means nothing inside double quotes",
-        "use single quotes, where a backslash is a backslash",
+        "this backslash is not a valid escape in double quotes",
+        "use single quotes, in which a backslash has no special meaning",
     ),
     "found invalid Unicode character escape code": (
-        "this \\u escape is no character by itself",
+        "this \\u escape is not a whole character",
         "write the character itself, in UTF-8",
     ),
     "did not find expected <document start>": (
         "something follows the end of the document",
-        "one document has one root; `---` begins the next",
+        "start the next document with `---`: a document has one root",
     ),
-    "did not find expected node content": ("a value is missing here, or a bracket is one too many", ""),
-    "block sequence entries are not allowed": ("a '- ' stands where no list can begin", "begin the list on a new line"),
+    "did not find expected node content": ("a value is missing here, or there is one bracket too many", ""),
+    "block sequence entries are not allowed": ("a list cannot start with '- ' here", "start the list on a new line"),
     "did not find expected alphabetic or numeric character": (
-        "a '*' or '&' stands at the beginning of a text",
-        "a text that begins with * or & must stand in quotes",
+        "a string begins with '*' or '&'",
+        "put a string that begins with * or & in quotes",
     ),
-    "found undefined tag handle": ("this tag is not known", "a text that begins with ! must stand in quotes"),
+    "found undefined tag handle": ("unknown tag", "put a string that begins with ! in quotes"),
 }
 
 
@@ -94,9 +94,9 @@ def _words(problem: str, character: str) -> tuple[str, str]:
 
 def _forbidden_start(character: str) -> tuple[str, str]:
     if character == "\t":
-        return "a tab stands in the indentation", "YAML is indented with blanks only"
+        return "the indentation contains a tab", "indent YAML with spaces only"
     named = f"{character!r}" if character else "this character"
-    return f"a text cannot begin with {named}", "put the text in quotes"
+    return f"a string cannot begin with {named}", "put the string in quotes"
 
 
 def _one_line(text: str) -> str:
