@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from gitops_connect import __version__
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.json_text import in_pieces
-from gitops_connect.report.rules import explanation
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
@@ -46,13 +46,14 @@ def _driver(rules: Iterable[str]) -> dict[str, Any]:
 
 
 def _rule(rule: str) -> dict[str, Any]:
-    text = explanation(rule)
+    known = RULE_EXPLANATIONS.get(rule)
+    trigger = known.trigger if known is not None else f"A violation of the rule {rule}."
     return {
         "id": rule,
         "name": "".join(part.capitalize() for part in rule.replace("/", "-").split("-")),
-        "shortDescription": {"text": text},
-        "fullDescription": {"text": text},
-        "help": {"text": text},
+        "shortDescription": {"text": trigger},
+        "fullDescription": {"text": trigger},
+        "help": {"text": f"{trigger} {known.fix}" if known is not None else trigger},
     }
 
 

@@ -367,7 +367,7 @@ LIVE = offsets(entry({"shard": 1}, {"seq": "a", "n": 5}), entry({"shard": 2}, {"
 )
 def test_types_are_those_that_stand(partition: Any, offset: Any, fields: list[str]) -> None:
     found = verdict([entry(partition, offset)], OTHER, LIVE)
-    assert [item.rule for item in found.diagnostics] == ["manifest/live-type"] * len(fields)
+    assert [item.rule for item in found.diagnostics] == ["manifest/current-type"] * len(fields)
     assert [item.summary.split()[0] for item in found.diagnostics] == fields
 
 
@@ -612,7 +612,7 @@ def test_a_template_is_one(rule: Any) -> None:
 def test_which_rules_depend_on_the_connector_is_data() -> None:
     ties = {"manifest/alias", "manifest/file", "manifest/server", "manifest/topic"}
     of_the_class = {"manifest/shape", "manifest/type", "manifest/range", "manifest/negative", "manifest/own-schema"}
-    assert ties | of_the_class | {"manifest/unknown-field", "manifest/live-type"} <= DEPENDENT <= RULES.keys()
+    assert ties | of_the_class | {"manifest/unknown-field", "manifest/current-type"} <= DEPENDENT <= RULES.keys()
 
 
 def test_what_is_wrong_with_the_manifest_alone_depends_on_nothing_else() -> None:

@@ -588,7 +588,7 @@ def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> Non
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 0
     assert "note: the rules will hold the document up: offset.seq is the text" in ran.err
-    assert "[manifest/live-type]" in ran.err
+    assert "[manifest/current-type]" in ran.err
 
 
 def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workplace]) -> None:
