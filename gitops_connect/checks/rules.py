@@ -81,7 +81,7 @@ VALUE, KNOWN = "value", "known"
 
 _FORM = 'write {{"partition": {{...}}, "offset": {{...}}}}'
 _NEVER_READ = "correct it: Connect would accept this offset, but the connector would never read it"
-_TO_ACKNOWLEDGE = f"if that is intended, add `acknowledge: [{Acknowledgement.UNREAD.value}]`"
+_TO_ACKNOWLEDGE = f"if this is intended, add `acknowledge: [{Acknowledgement.UNREAD.value}]`"
 
 _UNREADABLE = (
     _error("encoding", "the offset manifest is not UTF-8: {found}", "save it as UTF-8"),

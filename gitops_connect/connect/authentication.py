@@ -70,7 +70,7 @@ def check_authentication(settings: ClusterSettings) -> None:
         raise UsageError(f"{where}: {' and '.join(named)} cannot be combined; keep one of them")
     for name in settings.headers:
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
-            raise UsageError(f"{where} headers: the header {name!r} cannot be set; remove it")
+            raise UsageError(f"{where} headers: {name!r} cannot be set; remove it")
     if settings.password is not None and settings.username is None:
         raise UsageError(f"{where}: password is set, but username is not")
     if settings.client_key is not None and settings.client_certificate is None:

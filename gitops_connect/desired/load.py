@@ -125,7 +125,7 @@ def _sort_out(file: ParsedFile, *, ours: bool) -> ParsedFile | None:
 
 
 def _too_large(path: str) -> ParsedFile:
-    hint = "split it; move long lists of offsets to an offset manifest, which is a file of its own"
+    hint = "split it; move long lists of offsets to an offset manifest"
     summary = (
         f"the file contains a gitops-connect document and is larger than {MAX_SIZE // 1024**2} MiB; it is not read"
     )

@@ -15,7 +15,7 @@ _PRIMARY_CODE = 0xFF
 
 _DAMAGED = (
     "is damaged, or is not a database; restore a backup, or move the file away to start a new ledger"
-    " (docs/ledger.md says what that means)"
+    " (docs/ledger.md describes the consequences)"
 )
 _SQLITE_FAULTS = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,

@@ -81,7 +81,7 @@ def _compare(key: bytes, known: str, database: Database) -> None:
     if _fingerprint(key) != known:
         raise LedgerUnusable(
             f"the ledger {database.place} was written with a different key: restore the earlier [state] key,"
-            f" or the file {database.place}.key, or start with a new key as docs/ledger.md says"
+            f" or the file {database.place}.key, or start with a new key as docs/ledger.md describes"
         )
 
 
@@ -95,7 +95,7 @@ def load_key(file: Path) -> bytes:
     except FileNotFoundError as error:
         raise LedgerUnusable(
             f"the key {file} is missing, and the ledger was written with it; restore it from the backup,"
-            " or start with a new key as docs/ledger.md says"
+            " or start with a new key as docs/ledger.md describes"
         ) from error
     except OSError as error:
         raise LedgerUnusable(f"cannot read the key {file}: {error.strerror}; give this user access to it") from error

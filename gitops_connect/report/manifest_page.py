@@ -17,7 +17,7 @@ from gitops_connect.report.manifests import CheckedManifest, effort, ranked_rule
 from gitops_connect.report.page import code, facts, frame, shown, table
 from gitops_connect.report.problems import totals
 
-_REST = re.compile(r"[\d,]+ more of this rule, [\d,]+ in all")
+_REST = re.compile(r"[\d,]+ more of this rule, [\d,]+ in total")
 """The diagnostic for violations that are not listed (`checks.small.rest`); the page counts them itself."""
 _CHARTS = {
     Direction.REWIND: ("Distances of rewinds", "bar-rewind"),

@@ -42,7 +42,7 @@ _CAUSES = (
         r"|repository not exported|access denied or repository",
         SourceRefused,
         "the repository does not exist, or these credentials may not read it",
-        "check [repository] url; to read a directory that is not a repository, run `gitops-connect plan DIRECTORY`",
+        "check [repository] url; for a directory without a repository, run `gitops-connect plan DIRECTORY`",
     ),
     _Cause(
         r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known",

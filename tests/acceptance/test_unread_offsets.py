@@ -48,7 +48,7 @@ def test_without_the_ledger_it_is_a_note_and_no_ledger_is_made(at: Workplace, mo
     without = at.run("validate")
     assert without.code == 0
     assert ": note: partition.filename is " in without.out
-    assert "hint: if this change was applied before, there is nothing to do" in without.out
+    assert "hint: if this change was applied before, no action is needed" in without.out
     assert "1 note in 2 documents" in without.out
     assert "there is no ledger" in without.err
     assert not ledgers(at)

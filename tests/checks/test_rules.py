@@ -28,7 +28,7 @@ from manifests import (
 from gitops_connect.checks.rules import DEPENDENT, RULES
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.report.rules import rule_ids
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules-of-manifests.md"
 
@@ -66,7 +66,7 @@ WRONG: list[Case] = [
         entry({"cluster": "source", "topic": "a"}, {"offset": 1}),
         "the partition has no field partition",
     ),
-    ("shape", MIRROR, mirrored(zone="a"), 'the partition has a field "zone" that is not looked for'),
+    ("shape", MIRROR, mirrored(zone="a"), 'the partition has a field "zone" that the connector does not look up'),
     (
         "shape",
         MIRROR,
@@ -81,7 +81,7 @@ WRONG: list[Case] = [
         "shape",
         SQL_SERVER,
         entry({"server": "shop", "databse": "a"}, {"commit_lsn": LSN}),
-        'a field "databse" that is not looked for',
+        'a field "databse" that the connector does not look up',
     ),
     ("shape", JDBC, entry({"table": "a"}, {"timestamp_nanos": 1}), "has no field incrementing or timestamp"),
     ("shape", JDBC, entry({"tabel": "a"}, {"incrementing": 1}), '"tabel" where "table"'),
@@ -167,7 +167,7 @@ WRONG: list[Case] = [
         "table",
         ON_POSTGRES,
         entry({"protocol": "1", "table": "inc"}, {"incrementing": 1}),
-        "on PostgreSQL the full name of a table has its schema in it, as public.inc",
+        "on PostgreSQL the full name of a table includes its schema, as in public.inc",
     ),
     (
         "table",
@@ -229,7 +229,7 @@ WRONG: list[Case] = [
     ),
     ("type", VITESS, entry(SHOP, {"vgtid": "current"}), "expected a string with a JSON list of the keyspaces and sh"),
     ("type", SQL_SERVER, entry(SHOP, {"commit_lsn": f"{LSN}0"}), "expected a string such as 0000002b"),
-    ("unknown-field", MIRROR, {**mirrored(), "note": 1}, '"note" is no field of an entry'),
+    ("unknown-field", MIRROR, {**mirrored(), "note": 1}, '"note" is not a field of an entry'),
     ("unknown-field", MIRROR, entry(mirrored()["partition"], {"offset": 1, "extra": 2}), "offset.extra is no field of"),
     (
         "unknown-field",
@@ -237,7 +237,7 @@ WRONG: list[Case] = [
         entry({**sunk()["partition"], "x": [1]}, {"kafka_offset": 1}),
         "partition.x is no field of",
     ),
-    ("unknown-field", MYSQL, entry(SHOP, {**BINLOG, "evnt": 1}), "offset.evnt is no field of Debezium for MySQL"),
+    ("unknown-field", MYSQL, entry(SHOP, {**BINLOG, "evnt": 1}), "offset.evnt is not a field of Debezium for MySQL"),
 ]
 
 RIGHT: list[tuple[Mapping[str, str], Any]] = [
@@ -343,7 +343,7 @@ def test_unknown_fields_of_a_source_are_sent() -> None:
 def test_a_field_that_stands_in_the_live_offsets_is_known() -> None:
     live = offsets(entry(SHOP, {**BINLOG, "new_in_9": 1}))
     assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": 2})], MYSQL, live)) == []
-    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, live)) == [(1, "live-type")]
+    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, live)) == [(1, "current-type")]
 
 
 LIVE = offsets(entry({"shard": 1}, {"seq": "a", "n": 5}), entry({"shard": 2}, {"seq": 7, "f": 1.5, "nothing": None}))
@@ -384,7 +384,7 @@ def test_where_the_class_gives_the_type_wrong_offsets_that_stand_do_not_matter()
 
 def test_numbers_as_they_stand_where_the_class_takes_both() -> None:
     live = offsets(entry(SHOP, {"scn": "100"}))
-    assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, live)) == [(1, "live-type")]
+    assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, live)) == [(1, "current-type")]
     assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, live)) == []
 
 
@@ -445,7 +445,7 @@ NEVER_READ: list[tuple[str, Mapping[str, str], Any]] = [
     ),
     ("table", INC, entry({"table": "incc"}, {"incrementing": 5})),
     ("task", VITESS, entry({"server": "shop", "task_key": "b"}, {"vgtid": VGTID})),
-    ("live-type", OTHER, entry({"shard": "1"}, {"n": 5})),
+    ("current-type", OTHER, entry({"shard": "1"}, {"n": 5})),
 ]
 
 
@@ -595,7 +595,7 @@ def test_a_hint_names_what_was_probably_meant(config: Mapping[str, str], value: 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_is_explained_and_documented(rule: str) -> None:
-    assert rule in rule_ids()
+    assert rule in RULE_EXPLANATIONS
     assert f"## `{rule}`" in PAGE.read_text()
 
 

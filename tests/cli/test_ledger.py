@@ -231,7 +231,7 @@ def test_nothing_is_written_while_a_cycle_runs(at: Workplace, ledger: Ledger) ->
     with ledger.lease(LOCAL, SystemClock()):
         ran = at.run("ledger", "adopt", "passed", "--yes")
     assert ran.code == 5
-    assert "cluster local is being worked on by process" in ran.err
+    assert "cluster local is in use by process" in ran.err
     assert known(ledger) == {}
 
 

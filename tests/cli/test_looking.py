@@ -43,7 +43,7 @@ def test_a_plan_of_clusters_of_which_one_is_away_is_that_of_the_others(at: Workp
 def test_a_cluster_that_is_not_in_the_settings_is_named(at: Workplace) -> None:
     ran = at.run("plan", "--cluster", "lokal")
     assert (ran.code, ran.out) == (64, "")
-    assert "there is no cluster 'lokal' in the settings; there are local" in ran.err
+    assert "the settings have no cluster 'lokal'; there are local" in ran.err
 
 
 def test_get_connectors(at: Workplace) -> None:

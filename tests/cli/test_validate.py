@@ -81,7 +81,7 @@ def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace)
     ran = validate(at)
     assert ran.code == 0
     assert 'note: partition.server is "shop", and the connector\'s topic.prefix is "shopnew"' in ran.out
-    assert "hint: if this change was applied before, there is nothing to do; otherwise: nothing would ever" in ran.out
+    assert "hint: if this change was applied before, no action is needed; otherwise: nothing would ever" in ran.out
     assert ran.out.endswith("1 note in 2 documents\n")
     assert "is not known: there is no ledger" in ran.err
     assert {one.name for one in at.folder.iterdir()} == {"repository", "in.txt", "gitops-connect.toml"}

@@ -243,7 +243,7 @@ def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, st
         lease = stack.enter_context(ExitStack())
         lease.enter_context(ledger.lease(ClusterName("local"), SystemClock()))
         daemon = stack.enter_context(InThread(at))
-        assert "is being worked on by process" in daemon.wait("cycle put off", count=2)["message"]
+        assert "is in use by process" in daemon.wait("cycle put off", count=2)["message"]
         assert standin.calls == []
         lease.close()
         daemon.wait("step", result="applied")

@@ -76,7 +76,7 @@ def test_the_second_is_told_who_works_on_it_while_the_change_is_under_way(at: Wo
         with begin_apply(at) as second:
             out, _ = second.communicate(timeout=60)
         assert second.returncode == BUSY, out
-        assert f"cluster local is being worked on by process {first.pid}" in out
+        assert f"cluster local is in use by process {first.pid}" in out
         worker.go_on.set()
         out, _ = first.communicate(timeout=60)
     assert first.returncode == 0, out

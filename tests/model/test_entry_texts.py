@@ -65,7 +65,7 @@ BROKEN = [
     ('["a\nb"]', "unexpected '\\n' inside a string; write it as an escape sequence", (1, 4), 0),
     ('{"offset": []}', "an object with the fields 'offset' and without 'offsets'; if each line is an entry", (1, 1), 0),
     ('{"offsets": {}}', 'an object, expected a list, or an object with the list "offsets"', (1, 13), 0),
-    ('{"offsets": [1], "offsets": [2]}', "the field 'offsets' twice in one object", (1, 18), 1),
+    ('{"offsets": [1], "offsets": [2]}', "the field 'offsets' appears twice in one object", (1, 18), 1),
     ('"text"', 'a string, expected a list, or an object with the list "offsets"', (1, 1), 0),
     ("[" + "[" * 60 + "]" * 60 + "]", "a value with more than 50 nested levels", (1, 2), 0),
     ("[1, " + "[" * 100_000, "a value with more than 50 nested levels", (1, 5), 1),

@@ -115,7 +115,7 @@ _ENTRIES: Mapping[str, RuleExplanation] = {
         'lsn is changed, lsn_proc is not:\n{"partition": {"server": "shop"}, "offset": {"lsn": 500, "lsn_proc": 600}}',
     ),
     "manifest/value": RuleExplanation(
-        "A key or a value cannot be written as JSON in UTF-8: half of a surrogate pair, or a number that is not finite.",
+        "A key or value cannot be written as JSON in UTF-8: half of a surrogate pair, or a number that is not finite.",
         "Correct the value.",
         '{"partition": {"filename": "\\\\ud83d"}, "offset": {"position": 5}}',
     ),

@@ -148,7 +148,7 @@ def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_i
         with asked.at_work():
             place.kill()
         said = asked.answer()
-        assert said.startswith("SparkFailed: large manifests could not be checked, as Spark failed: "), said
+        assert said.startswith("SparkFailed: large manifests could not be checked because Spark failed: "), said
         assert "127.0.0.1" in said
         place.start()
         assert asked.verdicts() == found
@@ -166,7 +166,9 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
         options = {**place.options, "spark.pyspark.python": str(lacking)}
         with program(place.master, options, tmp_path / "b") as asked:
             said = asked.ask("where from")
-        assert re.match("SparkUnusable: the executor on .* lacks zstandard: install them for its Python, /", said), said
+        assert re.match(
+            "SparkUnusable: the executor on .* does not have zstandard: install what is missing for its Python, /", said
+        ), said
         place.kill()
         with program(place.master, options, tmp_path / "c") as asked:
             said = asked.ask("where from")
@@ -178,14 +180,14 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
     [
         ({"without": "pyarrow"}, "their Python has no pyarrow: install numpy, pandas, pyarrow and zstandard for "),
         ({"version": "3, 12"}, f"they run Python 3.12, and this process 3.{sys.version_info.minor}: both must be "),
-        (None, "they have no program /nowhere/python, which is to be their Python; "),
+        (None, "they have no program /nowhere/python to run as their Python; "),
     ],
 )
 def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | None, says: str, tmp_path: Path) -> None:
     python = "/nowhere/python" if more is None else str(executors_python(tmp_path / "python", **more))
     with program("local[1]", {"spark.pyspark.python": python}, tmp_path / "p") as asked:
         said = asked.ask("where from")
-    start = "SparkUnusable: large manifests could not be checked, as Spark failed: executors cannot do it: "
+    start = "SparkUnusable: large manifests could not be checked because Spark failed: the executors cannot run it: "
     assert said.startswith(start + says), said
 
 
