@@ -128,5 +128,5 @@ class Remote:
         names = sorted(name[len(prefix) :] for name in references if name.startswith(prefix) and "^" not in name)
         shown = difflib.get_close_matches(target.name, names, n=1) or names[:_MOST_NAMES]
         quoted = ", ".join(repr(name) for name in shown)
-        there = f"there is {quoted}" if quoted else "there is none"
-        return f"the repository has no {target}, {there}: check [repository] {target.kind.value}"
+        there = f"it has {quoted}" if quoted else "it has none"
+        return f"the repository has no {target}; {there}: check [repository] {target.kind.value}"

@@ -377,7 +377,7 @@ def test_check_and_diff_of_what_nothing_reads(stopped: Callable[..., Workplace])
     file = str(wrong(at))
     refused = check(at, wrong(at))
     assert refused.code == 4
-    assert "if that is meant, add `acknowledge: [unread]`" in refused.out
+    assert "if this is intended, add `acknowledge: [unread]`" in refused.out
     for ran in (
         check(at, wrong(at), "--acknowledge", "unread"),
         check(at, wrong(at), "--acknowledge=unread", "--offline"),

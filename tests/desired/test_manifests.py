@@ -290,7 +290,7 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.csv", 'partition.a,offset.b\nx,"1\n', "manifest/syntax", (2, 1), "invalid CSV"),
         ("a.csv", 'partition.a,offset.b\nx,"1"2\n', "manifest/syntax", (2, 1), "invalid CSV"),
         ("a.csv", "partition.a,offset.b\nx,1e400\n", "manifest/number", (2, 1), "1e400"),
-        ("a.csv", "partition.a,offset.b,partition.a\nx,1,x\n", "manifest/duplicate-key", (1, 1), "partition.a' appears"),
+        ("a.csv", "partition.a,offset.b,partition.a\nx,1,x\n", "manifest/duplicate-key", (1, 1), "a' appears twice"),
         ("a.csv", "topic,offset.b\nx,1\n", "manifest/format", (1, 1), "unknown column 'topic'"),
         ("a.csv", "partition.,offset.b\nx,1\n", "manifest/format", (1, 1), "unknown column 'partition.'"),
         ("a.csv", "partition.a\nx\n", "manifest/format", (1, 1), "no column offset.FIELD"),

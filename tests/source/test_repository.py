@@ -101,7 +101,7 @@ def test_a_tag_is_followed_to_its_commit(upstream: Upstream, open_repository: Op
 def test_a_tag_on_a_file_is_refused(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"})
     upstream.git("tag", "v1", "main:x.yaml")
-    with pytest.raises(SourceRefused, match="tag 'v1' is no commit"):
+    with pytest.raises(SourceRefused, match="tag 'v1' does not point to a commit"):
         open_repository(tag="v1").fetch()
 
 
@@ -226,16 +226,16 @@ def test_an_empty_repository_is_named(upstream: Upstream, open_repository: Open,
 def test_a_missing_branch_is_refused_with_the_nearest(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"}, branch="production")
     upstream.git("tag", "main", "production")
-    with pytest.raises(SourceRefused, match="there is no branch 'prodution', there is 'production': check"):
+    with pytest.raises(SourceRefused, match="the repository has no branch 'prodution'; it has 'production': check"):
         open_repository(branch="prodution").fetch()
     with pytest.raises(SourceRefused, match=r"but a tag of that name: set \[repository\] tag"):
         open_repository().fetch()
-    with pytest.raises(SourceRefused, match="there is no tag 'v9', there is 'main'"):
+    with pytest.raises(SourceRefused, match="the repository has no tag 'v9'; it has 'main'"):
         open_repository(tag="v9").fetch()
 
 
 def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
-    with pytest.raises(SourceRefused, match="there is no git repository there"):
+    with pytest.raises(SourceRefused, match="the repository does not exist"):
         open_repository(str(tmp_path)).fetch()
 
 

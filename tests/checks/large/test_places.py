@@ -172,7 +172,7 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
         place.kill()
         with program(place.master, options, tmp_path / "c") as asked:
             said = asked.ask("where from")
-        assert said == f"SparkFailed: Spark could not be started ({place.master}): nobody answers there"
+        assert said == f"SparkFailed: Spark could not be started ({place.master}): it does not answer"
 
 
 @pytest.mark.parametrize(
@@ -259,6 +259,6 @@ def test_a_java_that_is_killed_is_named_and_another_one_started(on_this_machine:
         with asked.at_work():
             asked.java().kill()
         said = asked.answer()
-        assert said.endswith("as Spark failed: its Java process has ended"), said
+        assert said.endswith("because Spark failed: its Java process has ended"), said
         assert asked.verdicts() == on_this_machine
-        assert asked.errors == "starting Spark (local[2])\nSpark is up\n" * 2
+        assert asked.errors == "starting Spark (local[2])\nSpark has started\n" * 2
