@@ -138,7 +138,7 @@ class Body:
         while not ended:
             name, place = self._name()
             if name in fields:
-                raise Unreadable(DUPLICATE_KEY, f"the field {shown(name)} twice in one object", place)
+                raise Unreadable(DUPLICATE_KEY, f"the field {shown(name)} appears twice in one object", place)
             if len(fields) == MAX_FIELDS:
                 raise Unreadable(FORMAT, f"more than {MAX_FIELDS} fields other than {ENTRIES!r}", place)
             fields[name] = None

@@ -179,7 +179,7 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
     file = written(at.folder / "large.jsonl", lines(210_000))
     ran = apart(at, "check", str(file), "--connector", at.name("lines"))
     assert (ran.code, ran.out) == (1, "")
-    assert "Spark could not be started (spark://127.0.0.1:1): nobody answers there" in ran.err
+    assert "Spark could not be started (spark://127.0.0.1:1): it does not answer" in ran.err
 
 
 # get

@@ -256,7 +256,7 @@ def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> 
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ran = at.run("ledger", "import", str(file))
     assert ran.code == 64
-    assert "the ledger holds something else already (ownership: 0, operations: 1, revisions: 0)" in ran.err
+    assert "the ledger already contains other data (ownership: 0, operations: 1, revisions: 0)" in ran.err
     assert known(ledger) == {"skip": OperationState.OPEN}
     assert at.run("ledger", "import", str(file), "--replace").code == 0
     assert known(ledger) == {}

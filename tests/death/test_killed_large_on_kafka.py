@@ -151,7 +151,7 @@ def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> Non
 
 def _require_named(ran: Ran) -> None:
     assert ran.code == 1, ran
-    assert "as Spark failed: its Java process has ended" in ran.err
+    assert "because Spark failed: its Java process has ended" in ran.err
 
 
 def _require_done(at: LargePlace) -> None:

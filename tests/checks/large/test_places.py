@@ -160,9 +160,9 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
         with program(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared") as asked:
             said = asked.ask("where from")
-        assert re.match("SparkUnusable: the executor on .* does not see the folder /proc/self/cwd/shared, .*", said), (
-            said
-        )
+        assert re.match(
+            "SparkUnusable: the executor on .* does not see the directory /proc/self/cwd/shared, .*", said
+        ), said
         options = {**place.options, "spark.pyspark.python": str(lacking)}
         with program(place.master, options, tmp_path / "b") as asked:
             said = asked.ask("where from")
@@ -179,7 +179,10 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
     ("more", "says"),
     [
         ({"without": "pyarrow"}, "their Python has no pyarrow: install numpy, pandas, pyarrow and zstandard for "),
-        ({"version": "3, 12"}, f"they run Python 3.12, and this process 3.{sys.version_info.minor}: both must be "),
+        (
+            {"version": "3, 12"},
+            f"they run Python 3.12, but this process runs 3.{sys.version_info.minor}: both must be ",
+        ),
         (None, "they have no program /nowhere/python to run as their Python; "),
     ],
 )
@@ -225,7 +228,7 @@ def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_p
         done = subprocess.run([sys.executable, client, master], check=False, **where)
     said = done.stderr.splitlines()[-1]
     shown = master.partition("/;")[0]
-    assert f"UsageError: Spark Connect ({shown}) needs more packages here: " in said
+    assert f"UsageError: Spark Connect ({shown}) needs more packages on this machine: " in said
     assert "pip install 'gitops-connect[spark-connect]'" in said
     assert "grpc" in said
     assert "secret" not in said
