@@ -263,7 +263,7 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.json", '{"offsets": {"a": 1}}', "manifest/format", (1, 13), "an object, expected a list"),
         ("a.json", '{"offsets": null}', "manifest/format", (1, 13), "null, expected"),
         ("a.json", f'{{"offsets": [{GOOD}], "name": "x"}}', "manifest/format", (1, 1), "other than 'offsets': 'name'"),
-        ("a.json", '{"offsets": [1],\n "offsets": [2]}', "manifest/duplicate-key", (2, 2), "'offsets' twice"),
+        ("a.json", '{"offsets": [1],\n "offsets": [2]}', "manifest/duplicate-key", (2, 2), "'offsets' appears twice"),
         ("a.json", '[\n{"a": 1, "b": {"c": 1, "c": 1}}]', "manifest/duplicate-key", (2, 1), "'c' appears twice"),
         ("a.json", "[NaN]", "manifest/number", (1, 2), "NaN"),
         ("a.json", "[1,\n-Infinity]", "manifest/number", (2, 1), "-Infinity"),
