@@ -126,7 +126,7 @@ class Planted:
 
 def told_in(folder: Path) -> Counter[tuple[str, int, str, Severity, str]]:
     """The places of all offenders, and what is said of them, as the large engine has left it in that folder."""
-    rows = parquet.read_table(folder / "offenders.parquet").to_pylist()
+    rows = parquet.read_table(folder / "violations.parquet").to_pylist()
     return Counter(
         (row["file"], row["line"], row["rule"].removeprefix("manifest/"), Severity(row["severity"]), row["message"])
         for row in rows

@@ -4,7 +4,7 @@ cli.md        every command and option, from the command line itself
 settings.md   every setting, from the docstrings of its field
 errors.md     every error, from its class
 connectors.md what decides where each known connector class resumes, from the rules of the plan
-rules.md      every rule that documents are held to
+rules.md      every rule: trigger, severity, fix and example
 ../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/test_docs.py holds it to the code
 """
@@ -31,7 +31,7 @@ from resume_page import connectors
 from gitops_connect import errors
 from gitops_connect.cli.main import app
 from gitops_connect.model.worker_heap import size_text
-from gitops_connect.report.rules import explanation, rule_ids
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 from gitops_connect.settings import sections
 
 FOLDER = Path(__file__).parent
@@ -256,18 +256,30 @@ def _tree() -> str:
     return textwrap.dedent(text[start:].split("\n\n")[0])
 
 
-def rules() -> str:
-    """The rules that documents are held to."""
-    head = ["# Rules", "", NOTICE, RULES_INTRODUCTION]
-    rows = [f"| `{rule}` | {cell(explanation(rule))} |" for rule in rule_ids()]
-    return "\n".join([*head, "| id | rule |", "| --- | --- |", *rows]) + "\n"
-
-
 RULES_INTRODUCTION = """\
-A diagnostic ends with the id of its rule in brackets. What each rule means, with examples:
-[documents](documents/connector.md#diagnostics), [offset changes](documents/offset-change.md#diagnostics),
-[offset manifests](manifest-rules.md).
+Each message of `validate` and `plan` ends with the id of its rule in brackets:
+`orders.yaml:7:3: error: metadata.name is missing [schema/required]`.
+
+| severity | effect |
+| --- | --- |
+| error | the connector or the offset change is blocked until the error is fixed |
+| warning | the message is shown, and nothing is blocked |
+| note | the message is shown; whether it is a problem depends on something unknown, such as what was applied before |
+
+If `validate` cannot read a ledger, it reports rules that compare an offset manifest with its connector as notes: the
+offset change may have been applied before.
 """
+
+
+def rules() -> str:
+    """Every rule: what triggers it, its severity, how to fix it, and an example."""
+    lines = ["# Rules", "", NOTICE, RULES_INTRODUCTION.rstrip()]
+    for rule, known in sorted(RULE_EXPLANATIONS.items()):
+        severity = f"{known.severity.value}; {known.exception}" if known.exception else known.severity.value
+        example = textwrap.indent(known.example, "    ")
+        lines += ["", f"## `{rule}`", "", known.trigger, "", f"- **Severity:** {severity}", f"- **Fix:** {known.fix}"]
+        lines += ["", "Example:", "", example]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import Settings
 
 _BLOCK = 1024 * 1024
-OFFENDERS = "offenders.parquet"
+OFFENDERS = "violations.parquet"
 
 
 class SparkDesk:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.console import coloured, emit, tell, tell_styled
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
 
@@ -67,7 +67,7 @@ def show_problems(diagnostics: Diagnostics) -> None:
     from gitops_connect.report.problems import problems_text
 
     if len(diagnostics):
-        tell(problems_text(diagnostics, coloured=coloured(sys.stderr)))
+        tell_styled(problems_text(diagnostics, coloured=coloured(sys.stderr)))
 
 
 def shown_moves(all_offsets: bool) -> int | None:
@@ -85,11 +85,11 @@ def render(
 
     match output:
         case PlanOutput.TEXT:
-            return text.TextReport(coloured=coloured(sys.stdout), moves=moves).plans(plans)
+            return text.TextReport(coloured=coloured(sys.stdout), moves=moves).plans(plans, len(diagnostics.errors))
         case PlanOutput.JSON:
             return plan_json.render(plans, diagnostics, origin)
         case PlanOutput.MARKDOWN:
-            return markdown.render(plans, moves)
+            return markdown.render(plans, moves, len(diagnostics.errors))
         case _:
             assert_never(output)
 

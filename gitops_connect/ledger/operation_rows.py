@@ -200,13 +200,14 @@ def _refuse(cluster: ClusterName, row: Row[Any]) -> NoReturn:
     name, since = row.name, f"{row.since:%Y-%m-%d %H:%M:%S} UTC"
     if state(row) is OperationState.SETTLED:
         raise OperationSettled(
-            f"{name} was applied to {cluster} on {since} and is never begun again: give another change its own name"
+            f"{name} was applied to {cluster} on {since} and is not applied again; give a new change its own name"
         )
     if state(row) is OperationState.OPEN:
         raise OperationSettled(
-            f"{name} was begun on {cluster} on {since} with other offsets, and may have taken effect: it is finished"
-            " as it was begun; give another change its own name"
+            f"{name} was started on {cluster} on {since} with other offsets, and may have taken effect; it is finished"
+            " with the offsets that it began with; give a new change its own name"
         )
     raise OperationSettled(
-        f"whether {name} was ever applied to {cluster} is not known: say it with gitops-connect ledger adopt {name}"
+        f"it is unknown whether {name} was applied to {cluster};"
+        f" record that it was with gitops-connect ledger adopt {name}"
     )

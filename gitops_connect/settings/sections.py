@@ -120,8 +120,8 @@ class ClusterSettings:
     connect_validate: bool = True
     """Ask Connect's own `config/validate` about each config that is new or changed."""
     validate_timeout: Duration = Duration(60)
-    """How long all requests of one plan to `config/validate` may take; then no further config is asked about, which is
-    a warning."""
+    """How long all requests of one plan to `config/validate` may take. Then requests under way are ended, and the
+    configs that were not checked are a warning."""
     parallelism: int = 8
     """How many requests are under way at once."""
     timeout: Duration = Duration(100)

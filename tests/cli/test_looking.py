@@ -37,12 +37,13 @@ def test_a_plan_of_clusters_of_which_one_is_away_is_that_of_the_others(at: Workp
     assert ran.code == 1
     assert [one["cluster"] for one in json.loads(ran.out)["clusters"]] == ["local"]
     assert "error: cluster gone: " in ran.err
+    assert ran.err.count("cluster gone") == 1, "once"
 
 
 def test_a_cluster_that_is_not_in_the_settings_is_named(at: Workplace) -> None:
     ran = at.run("plan", "--cluster", "lokal")
     assert (ran.code, ran.out) == (64, "")
-    assert "there is no cluster 'lokal' in the settings; there are local" in ran.err
+    assert "the settings have no cluster 'lokal'; there are local" in ran.err
 
 
 def test_get_connectors(at: Workplace) -> None:

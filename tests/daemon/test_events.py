@@ -54,7 +54,7 @@ def test_what_connect_warned_of_is_a_warning(caplog: pytest.LogCaptureFixture) -
 def test_an_offset_change_that_waits_is_told_once() -> None:
     given = situation([wanted("orders", "absent")], [], changes=[change("a", "orders"), change("b", "nobody")])
     noted = events.notes(plan(given))
-    assert noted == [("orders", "offset change a (alter) waits: its connector is to be absent")], (
+    assert noted == [("orders", "offset change a (alter) is blocked: its connector is declared absent")], (
         "that the connector of b is not declared is told as a problem of its document"
     )
 

@@ -115,7 +115,7 @@ def test_a_spark_that_lacks_something_holds_up_nobody_else(
     proposal = propose(elsewhere, declared, LOCAL)
     (told,) = proposal.diagnostics.errors
     assert told.rule == "offsets/spark"
-    assert "[spark] folder" in told.summary
+    assert "[spark] directory" in told.summary
     assert {one.name: one.standing for one in proposal.plan.operations} == {"c": Standing.WAITING}
 
 

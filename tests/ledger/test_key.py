@@ -35,7 +35,7 @@ def test_a_given_key_is_used_and_no_file_is_made(tmp_path: Path) -> None:
 
 def test_another_key_than_before_is_refused(tmp_path: Path) -> None:
     Ledger.open(URL, tmp_path, GIVEN)
-    with pytest.raises(LedgerUnusable, match="another key"):
+    with pytest.raises(LedgerUnusable, match="a different key"):
         Ledger.open(URL, tmp_path, GIVEN[::-1])
 
 

@@ -127,7 +127,7 @@ def test_it_needs_nothing_from_elsewhere_and_runs_nothing(checked: CheckedManife
     assert not page.open, "all that is opened is closed"
     assert not {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags)
     assert not [name for name, _ in page.attributes if name.startswith("on")]
-    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"offenders.parquet"}
+    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"violations.parquet"}
     assert ("lang", "en") in page.attributes
     assert any(value.startswith("default-src 'none'") for name, value in page.attributes if name == "content")
 
@@ -170,7 +170,7 @@ def test_foreign_text_is_text_wherever_it_stands(checked: CheckedManifest) -> No
     assert not set(page.tags) - {*usual.tags, "a", "ul", "li", "br"}
     assert 'alert("1")' in "".join(page.texts)
     assert not {"\u202e", "\ud800"} & set(text)
-    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"offenders.parquet"}
+    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"violations.parquet"}
     text.encode()
 
 
@@ -184,8 +184,8 @@ def test_a_rule_has_its_number_and_the_first_offenders() -> None:
 def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
     text = "".join(Markup(render(replace(CLEAN, difference=None, why_not="offline"), ORIGIN)).texts)
     assert "No problems" in text
-    assert "Not compared with the offsets that stand: offline." in text
-    assert "every entry holds to every rule" in text
+    assert "Not compared with the current offsets: offline." in text
+    assert "no entry violates a rule" in text
 
 
 # The bars

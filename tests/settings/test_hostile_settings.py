@@ -44,7 +44,7 @@ def use(folder: Path, text: str) -> None:
     [
         ("[state]\nurl = 'postgresql+psycopg://h:port/x'", r"\[state\] url"),
         ("[state]\nurl = 'sqlite:///a.db?timeout=x'", r"\[state\] url"),
-        ("[state]\nurl = 'sqlite:///~nosuchuser/a.db'", r"\[state\] url: there is no user"),
+        ("[state]\nurl = 'sqlite:///~nosuchuser/a.db'", r"\[state\] url: its path begins with the name of a user"),
         ("[repository]\nssh_key = '~nosuchuser/key'", r"\[repository\] ssh_key: there is no user"),
         ('[repository]\nssh_key = "a\\u0000b"', r"\[repository\] ssh_key: a NUL character"),
         ("[clusters.a]\nurl = 'http://h:port'", r"\[clusters.a\] url"),

@@ -49,7 +49,7 @@ def check(
     """Every entry of all manifests held against every rule, and against the offsets that stand.
 
     `ready` is a folder for the patches of those that nothing holds up and whose live offsets are known; `offenders` one
-    for `offenders.parquet`, with everything that is wrong. Every executor can write to both.
+    for `violations.parquet`, with everything that is wrong. Every executor can write to both.
 
     Raises SparkFailed where Spark cannot do it, OSError where a file cannot be read or written here.
     """

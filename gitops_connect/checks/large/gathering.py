@@ -25,7 +25,7 @@ OFFENDERS = pa.schema(
         ("message", pa.string()),
     ]
 )
-_NAME = "offenders.parquet"
+_NAME = "violations.parquet"
 
 
 def gather(results: Results, job: Job) -> None:

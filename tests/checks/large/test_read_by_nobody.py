@@ -65,7 +65,7 @@ def test_no_line_is_looked_at_alone(
     assert list(found.diagnostics) == list(expected.diagnostics)
     assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
     assert (found.moves, found.distances) == (expected.moves, expected.distances)
-    told = parquet.read_table(tmp_path / "offenders" / "offenders.parquet").to_pylist() if expected.counts else []
+    told = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist() if expected.counts else []
     assert [row["rule"] for row in told] == [rule] * expected.counts.get(rule, 0)
     if name not in ONE_PARTITION and standing == 2:
         assert expected.counts[rule] == MANY // 2, "what stands may be set again"
