@@ -1,4 +1,4 @@
-# The image of the reconciling daemon. docs/container.md says how it is built, configured and stopped.
+# The image of the reconciling daemon. docs/reference/container-image.md says how it is built, configured and stopped.
 
 # Any Debian with Python 3.11 or newer and its venv module will do; both stages need the same one.
 ARG BASE=python:3.13-slim-bookworm

@@ -47,10 +47,11 @@ format: setup    ## let ruff mend what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup      ## the reference pages of docs/reference, from the code
+docs: setup      ## the generated pages and the picture of a plan, from the code; then the site, into site/
 	$(BIN)/python docs/reference/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-bench: setup     ## the measurements of docs/performance.md
+bench: setup     ## the measurements of docs/contributing/performance.md
 	$(BIN)/python -m benchmarks
 
 lock:            ## write requirements.txt anew, for every Python and platform
@@ -58,4 +59,4 @@ lock:            ## write requirements.txt anew, for every Python and platform
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate --no-header --output-file requirements.txt pyproject.toml
 
 clean:           ## remove what setup and the checks made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

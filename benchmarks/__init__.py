@@ -1,1 +1,1 @@
-"""The measurements of docs/performance.md; `make bench` runs them all, side by side in one run."""
+"""The measurements of docs/contributing/performance.md; `make bench` runs them all, side by side in one run."""

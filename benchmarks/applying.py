@@ -4,8 +4,8 @@ A fixed size is a POST, PATCHes one after another, and a GET of all at the end. 
 steps, as it tells itself how long they took, with everything that it does besides (looking at what stands, saving both
 sides in the ledger, comparing what was read back). The whole process plans before that, and starts Spark. The workers
 are as Kafka's own scripts start them: 2 GiB of heap, and no support for exactly-once sources, with which each of them
-would hold everything three times (docs/connect.md). Then 1 GiB: the plan must refuse it, and with the limit lifted
-`apply` must go on with the same change where the worker got more memory.
+would hold everything three times (docs/contributing/worker-memory.md). Then 1 GiB: the plan must refuse it, and with
+the limit lifted `apply` must go on with the same change where the worker got more memory.
 """
 
 from __future__ import annotations

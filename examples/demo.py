@@ -29,7 +29,7 @@ def main() -> int:
         try:
             demo(work, sandbox)
         except (subprocess.CalledProcessError, TimeoutError) as error:
-            print(f"\nthe demo ended early: {error}", file=sys.stderr)
+            print(f"\nthe demo failed: {error}", file=sys.stderr)
             return 1
         finally:
             title("Stop everything")
@@ -47,13 +47,13 @@ def demo(work: Path, sandbox: Path) -> None:
     settings(work, sandbox)
     repository = commit_examples(work, data)
 
-    title("A repository of connectors, and what applying it would do")
+    title("Validate and plan a repository of connectors")
     show("validate", cwd=work)
     show("plan", cwd=work)
-    title("Do it")
+    title("Apply the plan")
     show("apply", "--yes", cwd=work)
     show("status", cwd=work)
-    title("What the connectors did: lines of a file, through Kafka, into another file")
+    title("The result: the connectors copied the lines of a file through Kafka to another file")
     print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines())))
 
     title("Change a document, commit, and plan again")
@@ -62,9 +62,9 @@ def demo(work: Path, sandbox: Path) -> None:
     git(repository, "diff", "--unified=1")
     git(repository, "commit", "--quiet", "--all", "--message", "orders: read larger batches")
     show("plan", "--out", "plan.json", cwd=work)
-    title("Apply exactly the plan that was reviewed")
+    title("Apply the saved plan that was reviewed")
     show("apply", "plan.json", cwd=work)
-    title("Once more: there is nothing left to do")
+    title("Plan again: the cluster is in sync")
     show("plan", "--detailed-exitcode", cwd=work)
     change_offsets(work, data, repository)
 
@@ -77,11 +77,11 @@ def change_offsets(work: Path, data: Path, repository: Path) -> None:
     change.write_text(CHANGE_OF_OFFSETS.read_text().replace(DATA_OF_EXAMPLES, str(data)))
     print(f"\n$ cat {change.name}\n{change.read_text()}")
     git(repository, "add", ".")
-    git(repository, "commit", "--quiet", "--message", "orders: the last two once more")
+    git(repository, "commit", "--quiet", "--message", "orders: read the last two again")
     show("plan", cwd=work)
     show("apply", "--yes", cwd=work)
     print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines()) + 2))
-    title("The change is history now: it plans nothing, and can be undone by another")
+    title("The change was applied once and is not planned again. Another change can undo it")
     show("plan", "--detailed-exitcode", cwd=work)
     show("offsets", "history", "orders-source", cwd=work)
     show("offsets", "undo", "2026-11-21-orders-again", cwd=work)
@@ -109,7 +109,7 @@ def commit_examples(work: Path, data: Path) -> Path:
         document.write_text(document.read_text().replace(DATA_OF_EXAMPLES, str(data)))
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", repository], check=True)
     git(repository, "add", ".")
-    git(repository, "commit", "--quiet", "--message", "our connectors")
+    git(repository, "commit", "--quiet", "--message", "Add the connectors")
     return repository
 
 
@@ -140,7 +140,7 @@ def wait_for_lines(file: Path, count: int) -> str:
         if file.exists() and len(file.read_text().splitlines()) >= count:
             return file.read_text()
         time.sleep(0.5)
-    raise TimeoutError(f"{file} did not get {count} lines within a minute")
+    raise TimeoutError(f"{file} did not have {count} lines after 60 s")
 
 
 if __name__ == "__main__":

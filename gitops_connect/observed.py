@@ -7,11 +7,11 @@ and what Kafka has stored as its target state cannot be told. A look that meets 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError, Rejected
+from gitops_connect.errors import GitopsConnectError, NotFound, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.health import unhealthy
@@ -100,7 +100,7 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], fol
         try:
             found = client.save_offsets(name, folder / f"standing-{number}.jsonl", MAX_HELD)
         except GitopsConnectError as error:
-            unread[name] = f"its offsets could not be read: {error}"
+            unread[name] = f"the current offsets of its connector could not be read: {error}"
             continue
         if isinstance(found, SavedOffsets):
             large[name] = found
@@ -109,28 +109,34 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], fol
     return ObservedOffsets(live, large, unread)
 
 
-def password_keys(
-    client: ConnectClient, connectors: Iterable[ObservedConnector]
-) -> Mapping[ConnectorName, frozenset[str]]:
-    """The config keys of type PASSWORD of each connector that has failed, as its stack traces may quote their values.
+@dataclass(frozen=True, slots=True)
+class PasswordKeys:
+    """The config keys of type PASSWORD of each connector, and the connectors whose class no worker described."""
 
-    One request for each class. Every key of a connector whose class no worker can describe, as any may be one.
+    known: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
+    undescribed: frozenset[ConnectorName] = frozenset()
+
+
+def password_keys(client: ConnectClient, connectors: Collection[ObservedConnector]) -> PasswordKeys:
+    """What the plugins call a PASSWORD, for all connectors if one is unhealthy: its trace may quote each of them.
+
+    One request for each class, and none if all connectors are healthy. If a worker does not answer, the other classes
+    are not asked about.
     """
-    by_class: dict[str, frozenset[str] | None] = {}
+    if all(unhealthy(one) is None for one in connectors):
+        return PasswordKeys()
+    by_class = _password_keys(client, sorted({one.config.get(_CLASS, "") for one in connectors}))
+    known = {one.name: by_class[cls] for one in connectors if (cls := one.config.get(_CLASS, "")) in by_class}
+    return PasswordKeys(known, frozenset(one.name for one in connectors) - known.keys())
+
+
+def _password_keys(client: ConnectClient, classes: Iterable[str]) -> Mapping[str, frozenset[str]]:
     found = {}
-    for connector in connectors:
-        if unhealthy(connector) is None:
+    for name in classes:
+        try:
+            found[name] = client.sensitive_keys(name)
+        except NotFound:
             continue
-        name = connector.config.get(_CLASS, "")
-        if name not in by_class:
-            by_class[name] = _password_keys(client, name)
-        keys = by_class[name]
-        found[connector.name] = keys if keys is not None else frozenset(connector.config) - {_CLASS, "tasks.max"}
+        except GitopsConnectError:  # more is masked: every value of a connector whose class is not described
+            break
     return found
-
-
-def _password_keys(client: ConnectClient, class_name: str) -> frozenset[str] | None:
-    try:
-        return client.sensitive_keys(class_name)
-    except GitopsConnectError:  # it is not known, and so more is masked
-        return None

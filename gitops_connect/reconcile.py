@@ -26,6 +26,7 @@ from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOut
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest, password_keys
 from gitops_connect.plan import guards
+from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
 from gitops_connect.records import Records
@@ -108,7 +109,9 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
     ownership = world.ledger.ownership(cluster)
     resolved = secrets.resolve(declared.states[cluster], world.settings, world.environment)
     expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
+    client.conceal(resolved.values)
     observed = observe_at_rest(client, expected, world.clock)
+    passwords = password_keys(client, observed.connectors.values())
     situation = Situation(
         declared.revision,
         resolved.desired,
@@ -116,12 +119,16 @@ def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
         world.policy(cluster),
         ownership,
         invalid=resolved.unresolved,
-        quoted=password_keys(client, observed.connectors.values()),
+        quoted=passwords.known,
+        undescribed=passwords.undescribed,
+        secrets=resolved.values,
         key=world.ledger.key,
     )
     situation, manifests = offset_changes.gather(world, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
     proposed = plan(situation)
+    if not proposed.is_empty:  # what Connect answers may quote the config of any connector
+        client.conceal(known_secrets(situation).shared)
     settings = world.cluster(cluster)
     asked = unproven(situation, proposed) if settings.connect_validate else []
     if asked:

@@ -6,8 +6,9 @@ Whoever can write to the repository could otherwise have any file or variable of
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import assert_never
@@ -41,12 +42,15 @@ class SecretMissing(Exception):
 class Resolved:
     """The desired state with every secret's value in its connector's config.
 
-    `unresolved` are connectors with a secret that is missing: their config is not what it must be.
+    `unresolved` are connectors with a secret that is missing: their config is not what it must be. `values` are all
+    secrets that documents of the cluster name and that could be read, those of invalid documents included: no message
+    about any connector may show them.
     """
 
     desired: DesiredState
     unresolved: frozenset[ConnectorName]
     diagnostics: Diagnostics
+    values: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str, str]) -> Resolved:
@@ -54,13 +58,32 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
 
     What the settings use for themselves (credentials, keys, the ledger) is never read, whatever `[secrets]` allows.
     """
-    connectors, diagnostics = [], []
+    connectors, diagnostics, values = [], [], set()
     for connector in desired.connectors:
         problems, config = _config(connector, settings, environment)
         diagnostics.extend(problems)
         connectors.append(replace(connector, config=config))
+        values |= {config[key] for key in connector.secrets if key in config}
     unresolved = frozenset(problem.connector for problem in diagnostics if problem.connector)
-    return Resolved(replace(desired, connectors=tuple(connectors)), unresolved, Diagnostics.of(diagnostics))
+    values |= _readable(_only_masked(desired), settings, environment)
+    whole = replace(desired, connectors=tuple(connectors))
+    return Resolved(whole, unresolved, Diagnostics.of(diagnostics), frozenset(values))
+
+
+def _only_masked(desired: DesiredState) -> set[SecretReference]:
+    """References whose values are sent to no connector: its document is invalid, or it is to be deleted."""
+    held = {reference for pairs in desired.held_secrets.values() for _, reference in pairs}
+    absent = (one for one in desired.connectors if one.state is TargetState.ABSENT)
+    return held.union(*(one.secrets.values() for one in absent))
+
+
+def _readable(references: Iterable[SecretReference], settings: Settings, environment: Mapping[str, str]) -> set[str]:
+    """The values of those that can be read. The others need no diagnostic: no connector depends on them."""
+    values = set()
+    for reference in references:
+        with suppress(SecretMissing):
+            values.add(read(reference, settings, environment))
+    return values
 
 
 def _config(
@@ -95,9 +118,13 @@ def read(reference: SecretReference, settings: Settings, environment: Mapping[st
 
 def _from_environment(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
     if name.startswith(OWN_PREFIX) or name in own_variables(settings):
-        raise SecretMissing(f"the variable {name} is one of gitops-connect's own, and never sent to a connector")
+        raise SecretMissing(
+            f"the environment variable {name} belongs to gitops-connect, and is never sent to a connector"
+        )
     if not any(fnmatchcase(name, pattern) for pattern in settings.secrets.env):
-        raise SecretMissing(f'the settings do not allow the variable {name}; allow it with [secrets] env = ["{name}"]')
+        raise SecretMissing(
+            f'the settings do not allow the environment variable {name}; allow it with [secrets] env = ["{name}"]'
+        )
     if name not in environment:
         raise SecretMissing(f"the environment variable {name} is not set")
     return environment[name]
@@ -113,14 +140,16 @@ def _from_file(path: Path, settings: Settings) -> str:
             raise SecretMissing(_not_allowed(path, real))
         _require_file(path, real)
         if any(real.is_relative_to(folder) for folder in _OF_THE_SYSTEM) or _is_own(real, settings):
-            raise SecretMissing(f"the file {path} is one of gitops-connect's or the system's own, and is never sent")
+            raise SecretMissing(
+                f"the file {path} belongs to gitops-connect or to the system, and is never sent to a connector"
+            )
         return real.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
-        raise SecretMissing(f"the file {path} is no UTF-8 text") from error
+        raise SecretMissing(f"the file {path} is not UTF-8") from error
     except OSError as error:
         raise SecretMissing(f"cannot read the file {path}: {error.strerror}") from error
     except (RuntimeError, ValueError) as error:  # a ring of links (until Python 3.12), or a NUL in the name
-        raise SecretMissing(f"{str(path)!r} is no path that can be followed") from error
+        raise SecretMissing(f"{str(path)!r} is not a valid path") from error
 
 
 def _is_own(real: Path, settings: Settings) -> bool:
@@ -130,7 +159,7 @@ def _is_own(real: Path, settings: Settings) -> bool:
 
 def _not_allowed(path: Path, real: Path) -> str:
     if real != path:  # where it leads is not for whoever writes documents to know
-        return f"the settings do not allow the file {path}: it leads out of the folders of [secrets] files"
+        return f"the settings do not allow the file {path}: it leads out of the directories of [secrets] files"
     return f'the settings do not allow the file {path}; allow it with [secrets] files = ["{path.parent}"]'
 
 
@@ -138,6 +167,6 @@ def _require_file(path: Path, real: Path) -> None:
     """A pipe or a device could keep the reader waiting for ever."""
     found = real.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise SecretMissing(f"{path} is no file")
+        raise SecretMissing(f"{path} is not a file")
     if found.st_size > _LARGEST_FILE:
-        raise SecretMissing(f"the file {path} is larger than 1 MiB, which no secret is")
+        raise SecretMissing(f"the file {path} is larger than 1 MiB, the limit for a secret")

@@ -78,6 +78,9 @@ class MemoryCluster:
             seen = {name: one for name, one in self.present.items() if name not in self.unreadable}
             return seen, frozenset(self.unreadable & self.present.keys())
 
+    def conceal(self, secrets: Iterable[str]) -> None:
+        """Nothing in this cluster's answers quotes a config."""
+
     def await_herder(self) -> None:
         with self._lock:
             self.waits_for_herder += 1

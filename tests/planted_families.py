@@ -1,6 +1,6 @@
 """Families of connectors for `planted`: entries that are surely well, and what spoils them, with what is to be said.
 
-Written from docs/rules-of-manifests.md, and not from the tables of the product: those are what is tested.
+Written from docs/reference/manifest-rules.md, and not from the tables of the product: those are what is tested.
 """
 
 from __future__ import annotations

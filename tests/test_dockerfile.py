@@ -1,4 +1,4 @@
-"""What can be held of the image without building one: docs/container.md says how it was built and run for real."""
+"""What can be held of the image without building one: docs/contributing/container-image.md says how it was tested."""
 
 from __future__ import annotations
 

@@ -1,33 +1,46 @@
-"""The documentation is held to the code: what a user can meet is found in it."""
+"""The documentation is held to the code: what a user can meet is found in it, and what it shows works."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
+import generate
+import picture
 import pytest
+import yaml
+from docs_pages import DOCS, PAGES, ROOT, anchors, code, links
+from document_files import read
 
+from gitops_connect.checks import schema
+from gitops_connect.checks.schema import SchemaCache
 from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.main import run_command
+from gitops_connect.settings.load import load_settings
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
-
-
-def generated() -> dict[str, str]:
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "reference" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    pages: dict[str, str] = module.pages()
-    return pages
+README = ROOT / "README.md"
+LINK = re.compile(r"\]\(([^)#]+)")
 
 
 @pytest.mark.parametrize("name", ["cli.md", "settings.md", "errors.md", "rules.md", "connectors.md"])
 def test_the_reference_is_what_the_code_says(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text() == generated()[name], "run `make docs`"
+    assert (DOCS / "reference" / name).read_text() == generate.pages()[name], "run `make docs`"
+
+
+def test_the_picture_shows_what_the_program_prints() -> None:
+    drawn = picture.picture()
+    assert (DOCS / "plan.svg").read_text() == drawn, "run `make docs`"
+    shown = "".join(ElementTree.fromstring(drawn).itertext()).replace("\xa0", " ")  # noqa: S314 - our own file
+    for words in (
+        "2026-11-22-skip-poison-pill",
+        "orders/1: 120 -> 121",
+        "Plan: 1 to create, 1 to change, 1 to delete.",
+    ):
+        assert words in picture.text()
+        assert words in shown
 
 
 def test_every_command_option_and_setting_has_a_meaning() -> None:
@@ -39,16 +52,81 @@ def test_every_command_option_and_setting_has_a_meaning() -> None:
 
 def test_every_exit_code_is_explained() -> None:
     text = (DOCS / "reference" / "exit-codes.md").read_text()
-    for code in ExitCode:
-        assert f"| {code.value} | {code.name} |" in text
+    for code_ in ExitCode:
+        assert f"| {code_.value} | {code_.name} |" in text
 
 
-@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md")], ids=str)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_no_link_leads_nowhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for link in links(page):
+        target, _, anchor = link.partition("#")
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), link
+        assert not anchor or anchor in anchors(there), link
+
+
+def test_every_row_of_the_threat_model_names_modules_with_tests() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith("| ")]
+    headers, *threats = [row for row in rows if not set(row[0]) <= {"-"}]
+    assert headers[-1] == "tests"
+    for threat in threats:
+        modules = LINK.findall(threat[-1])
+        assert modules, f"{threat[0]}: no test is named"
+        for module in modules:
+            assert re.search(r"^def test_", (ROOT / module).read_text(), re.MULTILINE), module
+
+
+def test_the_hostile_inputs_of_the_threat_model_are_all_of_them() -> None:
+    """A module of tests/hostile that SECURITY.md does not name shows something that nobody is told."""
+    named = set(LINK.findall((ROOT / "SECURITY.md").read_text()))
+    assert {f"tests/hostile/{module.name}" for module in (ROOT / "tests/hostile").glob("test_*.py")} <= named
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    def pages(entries: Any) -> Iterator[str]:
+        for entry in entries:
+            inside = next(iter(entry.values())) if isinstance(entry, dict) else entry
+            yield from [inside] if isinstance(inside, str) else pages(inside)
+
+    listed = list(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert len(listed) == len(set(listed))
+    outside = {page for page in listed if (ROOT / page).exists()}
+    assert set(listed) - outside == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:
-    text = (ROOT / "README.md").read_text()
+    text = README.read_text()
     assert text.index("make demo") < text.index("make test") < text.index("## ")
+
+
+def test_the_first_example_works_with_the_settings_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = {block.language: block.text for block in code(README) if block.language in ("yaml", "toml")}
+    document = tmp_path / blocks["yaml"].splitlines()[0].removeprefix("# ")
+    document.parent.mkdir(parents=True)
+    document.write_text(blocks["yaml"])
+    (tmp_path / "gitops-connect.toml").write_text(blocks["toml"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORDERS_DB_PASSWORD", "hunter2")
+    assert run_command(["validate", "connectors", "--offline"]) == ExitCode.DONE
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_documents_in_the_docs_are_what_the_schema_says(page: Path) -> None:
+    for block in code(page):
+        if block.language == "yaml" and "apiVersion: gitops-connect/v1" in block.text and "\nspec:" in block.text:
+            documents = read({"a.yaml": block.text})
+            found = [*documents.diagnostics.items, *schema.check(documents, SchemaCache()).items]
+            assert documents.documents, block
+            assert not found, (block, found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_settings_in_the_docs_are_settings(page: Path, tmp_path: Path) -> None:
+    for block in code(page):
+        if block.language == "toml":
+            file = tmp_path / "gitops-connect.toml"
+            file.write_text(block.text)
+            load_settings(file, {})

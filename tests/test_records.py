@@ -212,8 +212,8 @@ class TestOperations:
         seen_at_the_attempt: list[dict[str, str]] = []
         ledger.on_mark = lambda: seen_at_the_attempt.append(self.known(ledger))
         carry_out(ledger, about)
-        assert self.known(ledger) == {"c": "history-unknown"}
-        assert seen_at_the_attempt[0] == {"c": "history-unknown"}
+        assert self.known(ledger) == {"c": "unknown"}
+        assert seen_at_the_attempt[0] == {"c": "unknown"}
 
     @pytest.mark.parametrize("state", ["intended", "failed"])
     def test_a_seed_that_was_withdrawn_before_it_was_done_is_forgotten(self, ledger: WatchedLedger, state: str) -> None:
@@ -228,7 +228,7 @@ class TestOperations:
         assert self.known(ledger) == {}
 
     def test_a_deletion_with_its_offsets_lets_a_later_connector_be_seeded(self, ledger: WatchedLedger) -> None:
-        seed = record(change(seed_name(ORDERS), "orders", "seed"), "settled")
+        seed = record(change(seed_name(ORDERS), "orders", "seed"), "applied")
         ledger.operations.mark(CLUSTER, seed)
         gone = replace(wanted("orders", "absent"), on_delete=OnDelete.RESET)
         about = situation([gone], [seen("orders")], offsets=OffsetSituation(NOW, {seed.name: seed}))

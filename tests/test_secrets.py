@@ -53,10 +53,10 @@ def test_a_variable_that_is_allowed_is_read() -> None:
 @pytest.mark.parametrize(
     ("name", "allowed", "told"),
     [
-        ("HOME", "ORDERS_*", 'do not allow the variable HOME; allow it with [secrets] env = ["HOME"]'),
-        ("orders_password", "ORDERS_*", "do not allow the variable orders_password"),
+        ("HOME", "ORDERS_*", 'do not allow the environment variable HOME; allow it with [secrets] env = ["HOME"]'),
+        ("orders_password", "ORDERS_*", "do not allow the environment variable orders_password"),
         ("ORDERS_MISSING", "ORDERS_*", "the environment variable ORDERS_MISSING is not set"),
-        ("GITOPS_CONNECT_STATE__KEY", "*", "is one of gitops-connect's own"),
+        ("GITOPS_CONNECT_STATE__KEY", "*", "belongs to gitops-connect"),
     ],
 )
 def test_other_variables_are_not(name: str, allowed: str, told: str) -> None:
@@ -98,19 +98,19 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     for path in (inside / "password", inside / ".." / "outside", inside / "password" / ".." / "outside"):
         value, problem = reading(file(path), allowed)
         assert value is None
-        assert "it leads out of the folders of [secrets] files" in problem
+        assert "it leads out of the directories of [secrets] files" in problem
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("missing", "cannot read the file"),
-        ("folder", "is no file"),
-        ("pipe", "is no file"),
-        ("latin", "is no UTF-8 text"),
+        ("folder", "is not a file"),
+        ("pipe", "is not a file"),
+        ("latin", "is not UTF-8"),
         ("large", "is larger than 1 MiB"),
         ("ring", "ring"),
-        ("nul\0", "is no path that can be followed"),
+        ("nul\0", "is not a valid path"),
     ],
 )
 def test_what_is_no_readable_text_is_named(tmp_path: Path, name: str, told: str) -> None:

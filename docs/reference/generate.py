@@ -4,7 +4,8 @@ cli.md        every command and option, from the command line itself
 settings.md   every setting, from the docstrings of its field
 errors.md     every error, from its class
 connectors.md what decides where each known connector class resumes, from the rules of the plan
-    rules.md      every rule that documents are held to
+rules.md      every rule: trigger, severity, fix and example
+../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/test_docs.py holds it to the code
 """
 
@@ -15,34 +16,93 @@ import dataclasses
 import inspect
 import sys
 import textwrap
+import typing
 from collections.abc import Iterator
+from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from generated_tables import NOTICE, cell
+from picture import PICTURE, picture
+from resume_page import connectors
+
 from gitops_connect import errors
 from gitops_connect.cli.main import command_line
-from gitops_connect.model.differences import Direction, ResumeAspect
-from gitops_connect.model.resume import ALL, Condition, ResumeRule, ResumeRules
-from gitops_connect.model.resume_rules import PLAIN_SINK, PLAIN_SINKS, RESUME_RULES, SINK
 from gitops_connect.model.worker_heap import size_text
-from gitops_connect.report.rules import explanation, rule_ids
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 from gitops_connect.settings import sections
 
 FOLDER = Path(__file__).parent
-NOTICE = "<!-- Made by `make docs` from the code; edit there. -->\n"
 SETTINGS_INTRODUCTION = """\
-The settings file is `--config FILE`, else the file in the environment variable `GITOPS_CONNECT_CONFIG`, else
-`gitops-connect.toml` in the current directory.
+The settings file is the one that `--config FILE` names, otherwise the one that `GITOPS_CONNECT_CONFIG` names, otherwise
+`gitops-connect.toml` in the current directory. Relative paths start from the directory of the settings file.
 
-An environment variable overrides a setting of the file. Its name is `GITOPS_CONNECT_` and the path of the setting in
-capital letters, with two underscores between the parts: `GITOPS_CONNECT_REPOSITORY__URL`,
-`GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`. Separate the items of a list with commas.
+Every setting can also be set by the environment, which wins: `GITOPS_CONNECT_` and its path in capitals, with two
+underscores between the parts, as in `GITOPS_CONNECT_REPOSITORY__URL` or `GITOPS_CONNECT_CLUSTERS__LOCAL__PRUNE`. A list
+is separated by commas.
 
-A credential is `{env = "NAME"}` or `{file = "PATH"}`. It is read each time it is used. Durations are `30s`, `5m`,
-`1m30s`, `500ms` or a number of seconds. Sizes are `2GiB`, `512MiB` or a number of bytes. Relative paths start from the
-directory of the settings file.
+| type | how to write it |
+| --- | --- |
+| duration | `"30s"`, `"5m"`, `"1m30s"`, `"500ms"`, or a number of seconds |
+| size | `"2GiB"`, `"512MiB"`, or a number of bytes |
+| credential | `{env = "NAME"}` or `{file = "PATH"}`; read whenever it is used |
+| list | `["a", "b"]` |
+
+## Example
+
+```toml
+[repository]
+url = "https://git.example.org/platform/connectors.git"
+branch = "main"
+path = "connect"
+interval = "60s"
+password = {file = "/run/secrets/git-token"}
+
+[state]
+url = "sqlite:////var/lib/gitops-connect/state.db"
+
+[clusters.prod]
+url = ["https://connect-1:8083", "https://connect-2:8083"]
+prune = true
+protected = ["payments-*"]
+max_deletions = 0.3
+settle_timeout = "2m"
+worker_heap = "4GiB"
+username = "gitops"
+password = {env = "CONNECT_PASSWORD"}
+headers = {X-Team = "platform", X-Api-Key = {env = "CONNECT_API_KEY"}}
+ca_file = "ca.pem"
+
+[clusters.prod.max_skip]
+records = 10000
+time = "5m"
+
+[secrets]
+env = ["ORDERS_*"]
+files = ["/run/secrets/connectors"]
+
+[spark]
+master = "local[*]"
+uris = ["s3a://offsets/*"]
+
+[spark.options]
+"spark.driver.memory" = "4g"
+
+[daemon]
+log_format = "json"
+```
 """
+TYPES = {
+    "str": "string",
+    "int": "number",
+    "float": "number",
+    "bool": "`true`, `false`",
+    "tuple[str, ...]": "list of strings",
+    "tuple[Path, ...]": "list of paths",
+    "Mapping[str, Credential]": "table of strings or credentials",
+    "SkipSettings": "table, or a number",
+}
 TABLES = {
     sections.RepositorySettings: "repository",
     sections.StateSettings: "state",
@@ -79,15 +139,11 @@ def _command(command: Any, name: str) -> Iterator[str]:
     every = name == "gitops-connect"  # the global options are listed once
     parameters = [one for one in command.params if one.name != "help" and (every or one.expose_value)]
     if parameters:
-        yield "| option | meaning | default |"
-        yield "| --- | --- | --- |"
+        yield "| option | meaning | value | default |"
+        yield "| --- | --- | --- | --- |"
     for one in parameters:
-        names = (
-            ", ".join(f"`{option}`" for option in one.opts)
-            if _is_option(one)
-            else f"`{one.metavar or one.name.upper()}`"
-        )
-        yield f"| {names} | {_cell(getattr(one, 'help', '') or '')} | {_default(one)} |"
+        meaning = cell(getattr(one, "help", "") or "")
+        yield f"| {_spelling(one)} | {meaning} | {_value(one, command)} | {_default(one)} |"
     if parameters:
         yield ""
     for child, below in sorted(getattr(command, "commands", {}).items()):
@@ -95,12 +151,27 @@ def _command(command: Any, name: str) -> Iterator[str]:
             yield from _command(below, f"{name} {child}")
 
 
-def _is_option(parameter: Any) -> bool:
-    return bool(parameter.param_type_name == "option")
+def _spelling(parameter: Any) -> str:
+    if parameter.param_type_name != "option":
+        return f"`{parameter.metavar or parameter.name.upper()}`"
+    spellings = [
+        ", ".join(f"`{option}`" for option in options) for options in (parameter.opts, parameter.secondary_opts)
+    ]
+    return " or ".join(filter(None, spellings))
+
+
+def _value(parameter: Any, command: Any) -> str:
+    """What follows an option: its choices, or the name or type of its value; nothing for a flag."""
+    if parameter.param_type_name != "option" or parameter.is_flag:
+        return ""
+    kind = parameter.display_type(command.context_class(command)).strip("<>")
+    return ", ".join(f"`{one}`" for one in (kind.split("|") if "|" in kind else [parameter.metavar or kind]))
 
 
 def _default(parameter: Any) -> str:
     value = getattr(parameter.default, "value", parameter.default)
+    if parameter.required:
+        return "required"
     return "" if value is None or value is False or value == () else f"`{value}`"
 
 
@@ -119,16 +190,30 @@ def settings() -> str:
             "",
             _sentence(inspect.getdoc(cls) or ""),
             "",
-            "| setting | meaning | default |",
-            "| --- | --- | --- |",
+            f"As variables of the environment: `{_variable(name)}` and the name of the setting in capitals.",
+            "",
+            "| setting | meaning | type | default |",
+            "| --- | --- | --- | --- |",
         ]
-        lines += [
-            f"| `{field.name}` | {_cell(documented.get(field.name, ''))} | {_field_default(field)} |"
-            for field in dataclasses.fields(cls)
-            if field.name != "name"
-        ]
+        for field in dataclasses.fields(cls):
+            if field.name != "name":
+                cells = (cell(documented.get(field.name, "")), _type(cls, field), _field_default(field))
+                lines.append(f"| `{field.name}` | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _variable(table: str) -> str:
+    return "GITOPS_CONNECT_" + "".join(f"{part.upper()}__" for part in table.split("."))
+
+
+def _type(cls: type, field: Any) -> str:
+    """In the words of the introduction; the choices of an enumeration."""
+    hint = typing.get_type_hints(cls)[field.name]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return ", ".join(f"`{one.value}`" for one in hint)
+    words = field.type.removesuffix(" | None")
+    return TYPES.get(words, words.lower())
 
 
 def _sentence(doc: str) -> str:
@@ -162,7 +247,7 @@ def error_page() -> str:
     lines = ["# Errors", "", NOTICE, "```text", _tree(), "```", ""]
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, errors.GitopsConnectError):
-            lines += [f"- **{name}**: {_cell(inspect.getdoc(cls) or '')}"]
+            lines += [f"- **{name}**: {cell(inspect.getdoc(cls) or '')}"]
     return "\n".join(lines) + "\n"
 
 
@@ -172,87 +257,39 @@ def _tree() -> str:
     return textwrap.dedent(text[start:].split("\n\n")[0])
 
 
-def rules() -> str:
-    """The rules that documents are held to."""
-    head = ["# Rules", "", NOTICE, "The id is in brackets at the end of each problem.", ""]
-    rows = [f"| `{rule}` | {_cell(explanation(rule))} |" for rule in rule_ids()]
-    return "\n".join([*head, "| id | rule |", "| --- | --- |", *rows]) + "\n"
+RULES_INTRODUCTION = """\
+Each message of `validate` and `plan` ends with the id of its rule in brackets:
+`orders.yaml:7:3: error: metadata.name is missing [schema/required]`.
 
+| severity | effect |
+| --- | --- |
+| error | the connector or the offset change is blocked until the error is fixed |
+| warning | the message is shown, and nothing is blocked |
+| note | the message is shown; whether it is a problem depends on something unknown, such as what was applied before |
 
-CONNECTORS_INTRODUCTION = """\
-Connect stores the offsets of a connector, but often something else also decides where the connector resumes: a
-replication slot, the logs that a database still has, a schema history topic. This page lists, for each known class,
-what decides, what an earlier position needs, and what a later position risks. `plan`, `offsets diff` and
-`offsets check` show the lines that apply to a change and to the config of its connector.
-
-**external** marks what a document must acknowledge with `acknowledge: [external]`: Connect's offset alone does not
-decide.
-
-The first table is for a config that sets none of the keys that the tables below it name. If a table names two keys, the
-first one that the config has decides.
+If `validate` cannot read a ledger, it reports rules that compare an offset manifest with its connector as notes: the
+offset change may have been applied before.
 """
-_DIRECTION_WORDS = {
-    Direction.REWIND: "rewind",
-    Direction.FORWARD: "forward",
-    Direction.NEW: "new",
-    Direction.REMOVED: "removed",
-}
 
 
-def connectors() -> str:
-    """What decides where each class resumes."""
-    by_rules: dict[ResumeRules, list[str]] = {}
-    for name, of_class in RESUME_RULES.items():
-        by_rules.setdefault(of_class, []).append(name)
-    by_rules[PLAIN_SINK] = sorted(PLAIN_SINKS)
-    by_rules[SINK] = ["every other sink"]
-    lines = ["# Where connectors resume", "", NOTICE, CONNECTORS_INTRODUCTION]
-    lines += ["| class | what decides | what a rewind needs | what a forward risks |", "| --- | --- | --- | --- |"]
-    for known, names in by_rules.items():
-        plain = known.of({})
-        rewind, forward = (_of_direction(plain, one) for one in (Direction.REWIND, Direction.FORWARD))
-        lines.append(f"| {_classes(names)} | {_cell(known.decides)} | {rewind} | {forward} |")
-    for known, names in by_rules.items():
-        lines += ["", f"## {_classes(names, ', ')}", "", "| offset | what is said | for configs with |"]
-        lines += ["| --- | --- | --- |", *map(_resume_row, known.rules)]
+def rules() -> str:
+    """Every rule: what triggers it, its severity, how to fix it, and an example."""
+    lines = ["# Rules", "", NOTICE, RULES_INTRODUCTION.rstrip()]
+    for rule, known in sorted(RULE_EXPLANATIONS.items()):
+        severity = f"{known.severity.value}; {known.exception}" if known.exception else known.severity.value
+        example = textwrap.indent(known.example, "    ")
+        lines += ["", f"## `{rule}`", "", known.trigger, "", f"- **Severity:** {severity}", f"- **Fix:** {known.fix}"]
+        lines += ["", "Example:", "", example]
     return "\n".join(lines) + "\n"
 
 
-def _classes(names: list[str], separator: str = "<br>") -> str:
-    return separator.join(name.rpartition(".")[2] if name.startswith("org.apache") else name for name in names)
-
-
-def _of_direction(known: ResumeRules, direction: Direction) -> str:
-    shown = (ResumeAspect.DECIDES, ResumeAspect.NEEDS, ResumeAspect.RISK, ResumeAspect.AGAIN)
-    lines = [line for line in known.lines([direction]) if line.aspect in shown]
-    return "<br>".join(_said(line.aspect, line.message, external=line.external) for line in lines) or "nothing"
-
-
-def _said(aspect: ResumeAspect, message: str, *, external: bool) -> str:
-    return _cell(f"{aspect.value}: {message}{' (**external**)' if external else ''}")
-
-
-def _resume_row(rule: ResumeRule) -> str:
-    words = [word for one, word in _DIRECTION_WORDS.items() if one in rule.directions]
-    directions = "all" if rule.directions == ALL else ", ".join(words)
-    said = _said(rule.aspect, rule.message, external=rule.external)
-    return f"| {directions} | {said} | {_cell('; '.join(map(_condition, rule.when)) or 'any value')} |"
-
-
-def _condition(condition: Condition) -> str:
-    words = " or ".join(f"`{key}: {'|'.join(sorted(values))}`" for key, values in condition.keys)
-    return f"not: {words}" if condition.negated else words
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("\\[", "[")
-
-
 def main() -> None:
-    """Write every page."""
+    """Write every page, and the picture of a plan."""
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         sys.stderr.write(f"docs/reference/{name}\n")
+    PICTURE.write_text(picture(), encoding="utf-8")
+    sys.stderr.write("docs/plan.svg\n")
 
 
 if __name__ == "__main__":

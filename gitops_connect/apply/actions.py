@@ -68,7 +68,7 @@ def _send(step: Step, cluster: Cluster) -> None:
         case Action.DELETE:
             cluster.delete(step.connector)
         case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD:
-            raise AssertionError(f"{step.action.value} is carried out otherwise")
+            raise AssertionError(f"{step.action.value} is not a single request")
         case _:
             assert_never(step.action)
 

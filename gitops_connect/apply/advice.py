@@ -21,9 +21,9 @@ def advice(before: Iterable[StepOutcome], step: Step) -> str:
     actions = {one.action for one in (*applied, step)}
     told = []
     if changes:
-        told.append(f"to put the offsets back: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
+        told.append(f"to restore the offsets, run: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
     if Action.CONFIGURE in actions:
-        told.append("fix its config in the repository, where Git has the previous one, and apply again")
+        told.append("fix its config in the repository (Git has the previous version), and apply again")
     elif Action.CREATE in actions:
         told.append("fix its config in the repository, and apply again")
     return "; ".join(told)

@@ -116,21 +116,24 @@ class Attempt:
         """The request is not to be sent again. Skipped, if it was certainly never carried out."""
         if self.may_have_effect:
             return Ending(Result.FAILED, f"{reason}; {self._not_settled()}")
-        last = f", after the cluster had refused it for the moment: {self._last_refusal}" if self._last_refusal else ""
-        return Ending(Result.SKIPPED, f"not begun: {reason}{last}")
+        last = f"; the last answer of the cluster was: {self._last_refusal}" if self._last_refusal else ""
+        return Ending(Result.SKIPPED, f"skipped: {reason}{last}")
 
     def _later(self, refusal: str, now: float) -> Move:
         self._last_refusal = refusal
         pause, self._retry = self._retry, min(2 * self._retry, LONGEST_RETRY)
         if now + pause > self._deadline:
-            return Ending(Result.FAILED, f"refused for {now - self.begun:.0f} s, last with: {refusal}")
+            return Ending(
+                Result.FAILED,
+                f"the cluster rejected the request for {now - self.begun:.0f} s; its last answer was: {refusal}",
+            )
         return SendAgain(now + pause)
 
     def _judge(self, look: Look) -> Verdict | None:
         """None where the look says nothing about this connector."""
         name = self.step.connector
         if look.error or name in look.unknown:
-            self._found = f"a cluster that does not say ({look.error or 'its status could not be read'})"
+            self._found = f"no readable status ({look.error})" if look.error else "no readable status"
             return None
         if self.step.action is Action.DELETE and name not in look.connectors:
             return judge_delete(gone=name in look.gone)
@@ -158,10 +161,10 @@ class Attempt:
 
     def _not_settled(self) -> NotSettled:
         goal = wanted_working(self.step, self._watched) if self._watched else wanted(self.step)
-        text = f"wanted {goal}, found {self._found or 'nothing yet'} after {self._patience:g} s"
+        text = f"expected {goal}, but found {self._found or 'no status yet'} after {self._patience:g} s"
         if self._unanswered:
-            times = "twice, the last time" if self._resent else "once,"
-            text += f"; the request was sent {times} with no clear answer: {self._unanswered}"
+            times = "twice" if self._resent else "once"
+            text += f"; the request was sent {times}, and its outcome is unknown: {self._unanswered}"
         return NotSettled(text)
 
     def _end(self, verdict: Verdict) -> Ending:

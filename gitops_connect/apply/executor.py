@@ -148,7 +148,7 @@ class _Run:
             except GitopsConnectError as error:
                 self._takes_back = False
                 for lane in [self._ready.popleft() for _ in range(len(self._ready))]:
-                    self._end(lane, Ending(Result.SKIPPED, f"not begun: {error}"))
+                    self._end(lane, Ending(Result.SKIPPED, f"skipped: {error}"))
         return self._takes_back
 
     def _halt(self, reason: str, *, takes_back: bool = False) -> None:
@@ -238,7 +238,7 @@ class _Run:
             self._pace.answered(now, alone=len(self._waiting) == 1)
         else:
             self._fail(error)
-            self._end(lane, Ending(Result.FAILED, f"a bug, {type(error).__name__}: {error}"))
+            self._end(lane, Ending(Result.FAILED, f"internal error, please report it: {type(error).__name__}: {error}"))
 
     def _looked(self, future: Future[Look]) -> None:
         now = self._clock.monotonic()
@@ -274,7 +274,7 @@ class _Run:
         if lane.is_over:
             return
         halted = self._halted and not (self._takes_back and lane.goes_back)
-        why_not = lane.why_not() or (f"not begun: {self._halted}" if halted else "")
+        why_not = lane.why_not() or (f"skipped: {self._halted}" if halted else "")
         if why_not:
             self._end(lane, Ending(Result.SKIPPED, why_not))
         else:
@@ -285,7 +285,7 @@ class _Run:
         if lane.attempt is not None:
             self._end(lane, lane.attempt.abandon(self._halted))
         else:
-            self._end(lane, Ending(Result.SKIPPED, f"not begun: {self._halted}"))
+            self._end(lane, Ending(Result.SKIPPED, f"skipped: {self._halted}"))
 
     def _report(self, listener: Callable[[T], None], news: T) -> None:
         try:

@@ -20,7 +20,7 @@ RESTART_SECONDS = 1.0
 """A running connector may not yet have begun the restart that its new config brings (DistributedHerder's tick)."""
 STALE_SECONDS = 3.0
 """A FAILED that lasts longer is taken for the state after the change, and not for the one before a restart."""
-_STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED, its tasks too", "RUNNING"
+_STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED with all its tasks", "RUNNING"
 _INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
 _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
 """A failed task stays failed while its connector is paused; it does no work either."""
@@ -55,7 +55,7 @@ def wanted(step: Step) -> str:
         case Action.CREATE:
             words = f"{_INITIAL[step.initial_state]} with the config that was sent"
         case Action.CONFIGURE:
-            words = "the config that was sent, and a connector that has not failed"
+            words = "the config that was sent and a connector that is not FAILED"
         case Action.STOP:
             words = _STOPPED
         case Action.PAUSE:
@@ -63,7 +63,7 @@ def wanted(step: Step) -> str:
         case Action.RESUME:
             words = _RUNNING
         case Action.DELETE:
-            words = "no such connector"
+            words = "no connector with this name"
         case Action.ALTER | Action.RESET | Action.RECORD:
             words = "the declared offsets"
         case _:
@@ -76,7 +76,7 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
     status yet. `doubtful`: the request was sent, and its answer is not known.
     """
     if seen is None:
-        return Verdict(Progress.PENDING, "no such connector with a status")
+        return Verdict(Progress.PENDING, "no connector with this name and a status")
     match step.action:
         case Action.CREATE:
             verdict = differs(step, seen, doubtful=False) or _judge_initial(step.initial_state, seen)
@@ -97,7 +97,7 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
 
 def judge_delete(*, gone: bool) -> Verdict:
     """A delete is done when no worker lists the name any more: a connector without a status still is one."""
-    return Verdict(Progress.DONE, "") if gone else Verdict(Progress.PENDING, "the connector")
+    return Verdict(Progress.DONE, "") if gone else Verdict(Progress.PENDING, "that the connector still exists")
 
 
 def _judge_initial(state: TargetState | None, seen: ObservedConnector) -> Verdict:
@@ -109,7 +109,7 @@ def _judge_initial(state: TargetState | None, seen: ObservedConnector) -> Verdic
         case TargetState.RUNNING | None:
             return _judge_running(seen)
         case TargetState.ABSENT:
-            raise ValueError("nothing can be created absent")
+            raise ValueError("a connector cannot be created as absent")
         case _:
             assert_never(state)
 
@@ -121,7 +121,7 @@ def _judge_stopped(seen: ObservedConnector) -> Verdict:
 def _judge_paused(seen: ObservedConnector) -> Verdict:
     if seen.state is WorkerState.FAILED:
         # The worker accepts the pause of a failed connector, and then fails at it without a word.
-        return Verdict(Progress.FAILED, f"cannot be paused, as {_failure(seen)}", STALE_SECONDS)
+        return Verdict(Progress.FAILED, f"the connector cannot be paused: {_failure(seen)}", STALE_SECONDS)
     tasks_rest = all(task.state in _AT_REST for task in seen.tasks)
     return _reached(seen, is_so=seen.state is WorkerState.PAUSED and tasks_rest)
 
@@ -164,7 +164,7 @@ def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> Verdict |
     keys += [change.key for change in step.changes if change.after is None and change.key in seen.config]
     if not keys:
         return None
-    return Verdict(Progress.PENDING, f"another config (differing in {', '.join(sorted(keys))})")
+    return Verdict(Progress.PENDING, f"another config (keys that differ: {', '.join(sorted(keys))})")
 
 
 def _failure(seen: ObservedConnector) -> str:

@@ -145,4 +145,4 @@ class NoJournal:
 
 
 def _unexpected(operation: Operation) -> AssertionError:
-    return AssertionError(f"{operation.name} cannot be carried out without a ledger")
+    return AssertionError(f"{operation.name} cannot be applied without a ledger")

@@ -141,7 +141,7 @@ class Lane:
         if self.harmless and self.step.action in _GO_ON and (self.failed is not None or self.goes_back):
             return ""
         if self.failed is not None:
-            return f"not begun: {self.failed.action.value} did not succeed before it"
+            return f"skipped: the step {self.failed.action.value} before it failed"
         last = self.outcomes[-1]
         return last.message if last.result is Result.SKIPPED else ""
 

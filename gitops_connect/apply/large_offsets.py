@@ -106,7 +106,7 @@ class _Change:
         except _Interrupted:
             if self._begun:
                 return self._fail(Failed("interrupted", certain=False))
-            return Ending(Result.SKIPPED, "not begun: interrupted", harmless=may_run(self._operation))
+            return Ending(Result.SKIPPED, "skipped: interrupted", harmless=may_run(self._operation))
         except (LedgerBusy, LedgerUnusable, OperationSettled) as error:
             # What the ledger does not hold was not done, and what it holds as open is finished later.
             return Ending(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
@@ -114,7 +114,7 @@ class _Change:
             return self._fail(Failed(str(error), certain=not self._begun))
 
     def _do(self) -> Ending:
-        review = self._read(self._change.review, "the offsets that stand")
+        review = self._read(self._change.review, "the current offsets")
         if review.refusals:
             held = hold(self._operation, self._terms, review, begun=self._begun)
             # Half of what is sent is no place for a connector to go on from.
@@ -137,7 +137,7 @@ class _Change:
             self._done = 0
             self._send()
             if told := self._differs():
-                raise Failed(f"{told}, after it was accepted twice", certain=False)
+                raise Failed(f"{told}, although Connect accepted the change twice", certain=False)
 
     def _send(self) -> None:
         self._patience = _Patience(self._terms)
@@ -180,7 +180,9 @@ class _Change:
                 self._warning = self._terms.cluster.reset_offsets(self._operation.connector) or self._warning
             except (ConnectRefused, Waiting) as error:
                 self._refused(error)
-                if isinstance(error, OutcomeUnknown) and not self._read(self._change.difference, "whether it happened"):
+                if isinstance(error, OutcomeUnknown) and not self._read(
+                    self._change.difference, "the offsets after the request"
+                ):
                     return
             else:
                 self._touched = True
@@ -213,7 +215,7 @@ class _Change:
 
     def _is_untouched(self) -> bool:
         try:
-            return self._read(self._change.is_untouched, "whether something was changed")
+            return self._read(self._change.is_untouched, "the offsets after the failed request")
         except (Failed, GitopsConnectError, _Interrupted):
             return False
 
@@ -221,10 +223,10 @@ class _Change:
         """How what stands is otherwise than it should be, after a few looks."""
         patience = _Patience(self._terms)
         for _ in range(_LOOKS - 1):
-            if not self._read(self._change.difference, "what stands after it"):
+            if not self._read(self._change.difference, "the offsets after the change"):
                 return ""
             patience.wait()
-        return self._read(self._change.difference, "what stands after it")
+        return self._read(self._change.difference, "the offsets after the change")
 
     def _read(self, ask: Callable[[], T], what: str) -> T:
         """Raises Failed where the cluster does not say; that changes nothing, but what was sent may have."""
@@ -234,7 +236,7 @@ class _Change:
                 return ask()
             except (ConnectUnavailable, RebalanceInProgress) as error:
                 if patience.ends():
-                    text = f"not done after {self._terms.patience:g} s: {what} could not be read: {error}"
+                    text = f"not applied after {self._terms.patience:g} s: {what} could not be read: {error}"
                     raise Failed(text, certain=not self._begun) from error
                 patience.wait()
             except ConnectRefused as error:
@@ -257,8 +259,8 @@ class _Change:
         return write_down(self._operation, self._terms, failed if failed.certain else self._stays_open(failed))
 
     def _stays_open(self, failed: Failed) -> Failed:
-        told = "it may have happened, or still happen: the connector stays stopped, and the next cycle finishes it"
+        told = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
         if self._reviewed and self._operation.kind not in _ALL:
-            there = f"{self._done:,} of {self._change.entries:,} are there"
-            told = f"{there}: the connector stays stopped, and the next cycle goes on"
+            there = f"{self._done:,} of {self._change.entries:,} offsets are set"
+            told = f"{there}: the connector stays stopped, and the next reconciliation continues"
         return Failed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)

@@ -55,7 +55,7 @@ class _Change:
 
     def run(self) -> Ending:
         try:
-            before = self._read("the offsets that stand")
+            before = self._read("the current offsets")
             review = self._terms.journal.review(self._operation, before)
             self._begun = review.partial
             if review.refusals:
@@ -96,7 +96,7 @@ class _Change:
                 doubtful = doubtful or isinstance(error, OutcomeUnknown)
                 over = isinstance(error, ConnectRefused) or self._is_late(pause)
                 if over or isinstance(error, OutcomeUnknown):
-                    seen = self._read("whether it happened")
+                    seen = self._read("the offsets after the request")
                     if self._stands(seen, review, after):
                         return ""
                     if over:
@@ -126,10 +126,10 @@ class _Change:
         try:
             self._terms.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
         except GitopsConnectError as second:
-            return Failed(f"{message}; some of it was changed, and could not be put back: {second}", certain=False)
-        certain = self._read("whether it was put back") == before
-        told = "was put back" if certain else "was put back, and does not stand"
-        return Failed(f"{message}; what was changed of it {told}", certain=certain, final=final)
+            return Failed(f"{message}; some offsets were changed and could not be restored: {second}", certain=False)
+        certain = self._read("the restored offsets") == before
+        told = "were restored" if certain else "were restored, but the cluster shows other offsets now"
+        return Failed(f"{message}; the offsets that it had changed {told}", certain=certain, final=final)
 
     def _request(self, review: Review) -> str:
         name = self._operation.connector
@@ -139,12 +139,14 @@ class _Change:
 
     def _see(self, review: Review, after: Offsets) -> Offsets:
         """What stands after it was sent, at the latest after a few looks."""
-        seen = self._read("what stands after it")
+        seen = self._read("the offsets after the change")
         for _ in range(_LOOKS - 1):
             if self._stands(seen, review, after):
                 return seen
-            self._wait(FIRST_RETRY, f"{self._differing(seen, review)} after it was accepted", certain=False)
-            seen = self._read("what stands after it")
+            self._wait(
+                FIRST_RETRY, f"{self._differing(seen, review)}, although Connect accepted the change", certain=False
+            )
+            seen = self._read("the offsets after the change")
         return seen
 
     def _stands(self, seen: Offsets, review: Review, after: Offsets) -> bool:
@@ -172,7 +174,7 @@ class _Change:
 
     def _wait(self, pause: float, reason: str, *, certain: bool) -> None:
         if self._is_late(pause):
-            raise Failed(f"not done after {self._terms.patience:g} s: {reason}", certain=certain)
+            raise Failed(f"not applied after {self._terms.patience:g} s: {reason}", certain=certain)
         self._terms.clock.sleep(pause)
 
     def _is_late(self, pause: float) -> bool:
@@ -182,7 +184,7 @@ class _Change:
         return write_down(self._operation, self._terms, failed if failed.certain else self._stays_open(failed))
 
     def _stays_open(self, failed: Failed) -> Failed:
-        told = "it may have happened, or still happen: the connector stays stopped, and the next cycle finishes it"
+        told = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
         return Failed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
 
 
@@ -198,7 +200,7 @@ def leftovers(name: ConnectorName, terms: Terms) -> str:
             return _tell(terms.cluster.offsets(name))
         except GitopsConnectError as error:
             if looks == _LOOKS or not isinstance(error, NotFound):
-                return f"whether offsets of an earlier connector of that name stand could not be read: {error}"
+                return f"could not read whether an earlier connector of this name left offsets behind: {error}"
         terms.clock.sleep(FIRST_RETRY)
 
 
@@ -206,4 +208,4 @@ def _tell(found: Offsets) -> str:
     if not found:
         return ""
     count = "1 offset" if len(found) == 1 else f"{len(found):,} offsets"
-    return f"{count} of an earlier connector of that name stand, and it goes on from there"
+    return f"an earlier connector of this name left {count} behind, and the new connector continues from there"

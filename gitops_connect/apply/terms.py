@@ -64,7 +64,7 @@ def may_run(operation: Operation) -> bool:
 def hold(operation: Operation, terms: Terms, review: Review, *, begun: bool) -> Ending:
     """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
     told = "; ".join(refusal.message for refusal in review.refusals)
-    failed = Failed(f"held, as its offsets have moved since the plan: {told}", certain=not begun)
+    failed = Failed(f"blocked, because its offsets have moved since the plan was made: {told}", certain=not begun)
     return replace(write_down(operation, terms, failed), harmless=may_run(operation))
 
 
@@ -76,7 +76,7 @@ def write_down(operation: Operation, terms: Terms, failed: Failed) -> Ending:
         else:
             terms.journal.note(operation, str(failed))
     except GitopsConnectError as error:
-        return Ending(Result.FAILED, f"{failed}; and that could not be written down: {error}")
+        return Ending(Result.FAILED, f"{failed}; the ledger could not record this: {error}")
     return Ending(Result.FAILED, str(failed), harmless=failed.certain and may_run(operation))
 
 
@@ -88,7 +88,7 @@ def warning_of(answer: str, review: Review) -> str:
 
 def how_to_give_up(name: OperationName) -> str:
     """What to do with one that stays open and is not wanted any more."""
-    return f"to give it up, remove the change from Git and run `gitops-connect ledger resolve {name} --not-applied`"
+    return f"to abandon it, remove the change from Git and run `gitops-connect ledger resolve {name} --not-applied`"
 
 
 def explain(error: GitopsConnectError, operation: Operation, terms: Terms) -> str:
@@ -96,7 +96,7 @@ def explain(error: GitopsConnectError, operation: Operation, terms: Terms) -> st
     if isinstance(error, ConnectRefused):
         return str(error)
     group = f" ({_group(operation.connector, terms)})" if isinstance(error, GroupInUse) else ""
-    return f"not done after {terms.patience:g} s: {error}{group}"
+    return f"not applied after {terms.patience:g} s: {error}{group}"
 
 
 def _group(name: ConnectorName, terms: Terms) -> str:

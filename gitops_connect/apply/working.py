@@ -61,8 +61,8 @@ def leaves_running(step: Step) -> bool:
 
 def wanted_working(step: Step, watched: Watched) -> str:
     """What has to be observed, in words."""
-    sent = " with the config that was sent" if step.action in _SENDS_CONFIG else ""
-    return f"RUNNING{sent}, its tasks too, for {watched.min_running:g} s"
+    sent = " and the config that was sent" if step.action in _SENDS_CONFIG else ""
+    return f"RUNNING with all its tasks{sent} for {watched.min_running:g} s"
 
 
 def judge_working(step: Step, seen: ObservedConnector | None, watched: Watched, *, doubtful: bool = False) -> Verdict:
@@ -85,9 +85,9 @@ def judge_working(step: Step, seen: ObservedConnector | None, watched: Watched, 
 def _judge_failed_before(step: Step, failed: FailedParts) -> Verdict:
     if step.action is Action.RESUME:
         # `WorkerTask.transitionTo` and `WorkerConnector.doStart` leave what has failed as it is.
-        found = f"{_words(failed)}; it was so before, and a resume does not restart it"
+        found = f"{_words(failed)}; this failed before the change, and a resume does not restart it"
         return Verdict(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
-    return Verdict(Progress.PENDING, f"as before the change that {_words(failed)}", took_effect=True)
+    return Verdict(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
 
 
 def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> Verdict:

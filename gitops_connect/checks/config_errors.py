@@ -72,7 +72,11 @@ def _hint(connector: DesiredConnector, verdict: ConfigVerdict, message: str) -> 
     if missing is None:
         return ""
     spare = _spare(connector, verdict, missing["key"])
-    return f"is {spare!r} meant for it?" if spare else f"add {missing['key']!r} to spec.config"
+    return (
+        f"rename {spare!r} to {missing['key']!r} if that key is meant"
+        if spare
+        else f"add {missing['key']!r} to spec.config"
+    )
 
 
 def _spare(connector: DesiredConnector, verdict: ConfigVerdict, missing: str) -> str | None:

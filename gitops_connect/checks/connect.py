@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from threading import Lock
 
 from gitops_connect.checks.config_errors import config_errors, misspelt
@@ -20,6 +21,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Pointer
+from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.suggestions import closest
 from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin
 
@@ -27,13 +29,15 @@ PATIENCE = 3
 """After so many failures the rest is not asked: a worker that hangs costs a whole time-out for each."""
 
 _CLASS = "connector.class"
+_Answer = ConfigVerdict | GitopsConnectError | None
+_Pair = tuple[DesiredConnector, _Answer]
 _NO_SUCH_CLASS = "Failed to find any class"
 
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """`timeout`: seconds after which no further config is asked about. `say` is told how far the validation is, by any
-    thread.
+    """`timeout`: seconds after which no further config is asked about, and requests under way are ended. `say` is told
+    how far the validation is, by any thread.
     """
 
     clock: Clock
@@ -52,16 +56,16 @@ def validate(
     `connectors` have the values of their secrets in their configs; none of these gets into a diagnostic. `plugins` are
     only for suggestions, and are fetched where they are needed and not given.
 
-    What was not asked when the time was over, or because Connect does not answer, is one warning.
+    The configs that were not checked when the time was over, or because Connect does not answer, are one warning.
     """
     asked = sorted(connectors, key=lambda connector: connector.name)
     inquiry = _Inquiry(client, options, len(asked), options.clock.monotonic() + options.timeout)
     with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
-        verdicts = list(pool.map(inquiry.ask, asked))
-    pairs = list(zip(asked, verdicts, strict=True))
+        answers = list(pool.map(inquiry.ask, asked))
+    pairs = _without_secrets(list(zip(asked, answers, strict=True)))
     catalogue = _Catalogue(client, plugins)
     found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]
-    found += _unasked([connector for connector, verdict in pairs if verdict is None], inquiry.reason)
+    found += _unchecked([connector for connector, verdict in pairs if verdict is None], inquiry.reason)
     return ConnectChecks(
         Diagnostics.of(found),
         frozenset(item.connector for item in found if item.severity is Severity.ERROR and item.connector is not None),
@@ -82,32 +86,38 @@ class _Inquiry:
     reason: str = ""
     lock: Lock = field(default_factory=Lock)
 
-    def ask(self, connector: DesiredConnector) -> ConfigVerdict | GitopsConnectError | None:
-        """The verdict, the error in its place, or None where it was not asked any more."""
+    def ask(self, connector: DesiredConnector) -> _Answer:
+        """The verdict, the error in its place, or None if there was no more time for an answer, or no use in asking."""
         if not self._may_ask():
             return None
+        left = self.deadline - self.options.clock.monotonic()
         config = {**connector.config, "name": connector.name}
         try:
-            return self.client.validate(config.get(_CLASS, ""), config, sensitive=connector.secrets)
+            return self.client.validate(config.get(_CLASS, ""), config, sensitive=connector.secrets, within=left)
         except Rejected as error:
             return error
         except GitopsConnectError as error:
             with self.lock:
+                if self._is_over():
+                    return None
                 self.failures += PATIENCE if isinstance(error, Unauthorized) else 1
-                self.reason = f"as it does not answer: {error}"
+                self.reason = f"Connect does not answer: {error}"
             return error
 
     def _may_ask(self) -> bool:
         with self.lock:
-            if self.failures >= PATIENCE:
-                return False
-            if self.options.clock.monotonic() >= self.deadline:
-                setting = f"validate_timeout in [clusters.{self.client.cluster}]"
-                self.reason = f"as {setting} is {self.options.timeout:g}s and was over; allow more, or start with fewer"
+            if self.failures >= PATIENCE or self._is_over():
                 return False
             self.begun += 1
-            self.options.say(f"asking Connect about configs: {self.begun:,} of {self.total:,}")
+            self.options.say(f"validating configs on Connect: {self.begun:,} of {self.total:,}")
             return True
+
+    def _is_over(self) -> bool:
+        if self.options.clock.monotonic() < self.deadline:
+            return False
+        setting = f"validate_timeout in [clusters.{self.client.cluster}]"
+        self.reason = f"{setting} ({self.options.timeout:g}s) has passed; raise it, or check fewer connectors at once"
+        return True
 
 
 @dataclass(slots=True)
@@ -126,11 +136,27 @@ class _Catalogue:
         return sorted({plugin.class_name for plugin in self.plugins})
 
 
-def _problems(
-    connector: DesiredConnector, verdict: ConfigVerdict | GitopsConnectError | None, catalogue: _Catalogue
-) -> Iterator[Diagnostic]:
+def _without_secrets(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Which keys are passwords is only known with the last verdict, and each may quote the config of any connector."""
+    found = (sensitive_values(connector.config, _sensitive(connector, verdict)) for connector, verdict in pairs)
+    secrets = distinctive(chain.from_iterable(found))
+    return [(connector, _masked(verdict, secrets)) for connector, verdict in pairs]
+
+
+def _masked(verdict: _Answer, secrets: frozenset[str]) -> _Answer:
+    match verdict:
+        case ConfigVerdict():
+            errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
+            return replace(verdict, errors=errors)
+        case GitopsConnectError():
+            return type(verdict)(mask(str(verdict), secrets))
+        case _:
+            return None
+
+
+def _problems(connector: DesiredConnector, verdict: _Answer, catalogue: _Catalogue) -> Iterator[Diagnostic]:
     if why := unaddressable(connector.name):
-        summary = f"the connector name {connector.name!r} is of no use: {why}"
+        summary = f"the connector name {connector.name!r} cannot be used: {why}"
         yield _error(connector, "connect/unusable-name", summary, ("metadata", "name"))
     if isinstance(verdict, ConfigVerdict):
         yield from config_errors(connector, verdict)
@@ -149,7 +175,9 @@ def _unknown_plugin(connector: DesiredConnector, classes: list[str]) -> Diagnost
     by_name = {name: class_name for class_name in classes for name in (class_name, *_aliases(class_name))}
     meant = closest(wanted, by_name)
     hint = f"did you mean {meant!r}? " if meant else ""
-    hint += f"there are {', '.join(classes)}" if classes else "install the plugin on every worker"
+    hint += (
+        f"use one of the installed classes: {', '.join(classes)}" if classes else "install the plugin on every worker"
+    )
     return _error(connector, "connect/unknown-plugin", summary, ("spec", "class"), hint)
 
 
@@ -159,10 +187,10 @@ def _aliases(class_name: str) -> tuple[str, ...]:
     return simple, simple.removesuffix("Connector") or simple
 
 
-def _unasked(connectors: list[DesiredConnector], reason: str) -> Iterator[Diagnostic]:
+def _unchecked(connectors: list[DesiredConnector], reason: str) -> Iterator[Diagnostic]:
     if connectors:
-        summary = f"Connect was not asked about this and {len(connectors) - 1:,} more configs"
-        yield _not_validated(connectors[0], f"{summary}, {reason}")
+        summary = f"Connect did not check this config and {len(connectors) - 1:,} more"
+        yield _not_validated(connectors[0], f"{summary}: {reason}")
 
 
 def _not_validated(connector: DesiredConnector, summary: str) -> Diagnostic:
@@ -174,6 +202,6 @@ def _error(connector: DesiredConnector, rule: str, summary: str, pointer: Pointe
     return Diagnostic(Severity.ERROR, rule, summary, connector.locate(pointer), hint, connector=connector.name)
 
 
-def _sensitive(connector: DesiredConnector, verdict: ConfigVerdict | GitopsConnectError | None) -> frozenset[str]:
+def _sensitive(connector: DesiredConnector, verdict: _Answer) -> frozenset[str]:
     found = verdict.sensitive if isinstance(verdict, ConfigVerdict) else frozenset()
     return found | connector.secrets.keys()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitops_connect.checks.contradictions import applicable, between, within
 from gitops_connect.checks.field_types import describe, show
 from gitops_connect.checks.live_types import LiveTypes
-from gitops_connect.checks.part_shapes import PartShape, fits, quick_checks
+from gitops_connect.checks.part_shapes import PartShape
 from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.ties import ties_of
 from gitops_connect.model.diagnostics import Severity
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 _KEYS = frozenset({"partition", "offset"})
 _NULLS = {
-    OperationKind.REPLACE: ("a replace", "leave the entry out: what is not declared is taken away"),
-    OperationKind.SEED: ("initialOffsets", "leave the entry out: the connector has no offset for it yet"),
+    OperationKind.REPLACE: (
+        "operation: replace",
+        "remove the entry: a replace removes every offset that is not declared",
+    ),
+    OperationKind.SEED: ("initialOffsets", "remove the entry: the connector has no offsets yet"),
 }
 
 
@@ -54,7 +57,6 @@ class EntryJudge:
         self._types = LiveTypes(self._live)
         self._ties = ties_of(known, context.config)
         self._schema = _schema_check(context)
-        self._quick = quick_checks(known) if self._schema is None else None
         if known is None:
             self._partition, self._offset = PartShape("partition", self._types), PartShape("offset", self._types)
         else:
@@ -64,11 +66,8 @@ class EntryJudge:
 
     def judge(self, value: Any) -> Judged:
         """Everything that is wrong with the entry, and both its halves in canonical form where they have one."""
-        if self._is_well(value):
-            try:
-                return Judged((), partition_text(value["partition"]), offset_text(value["offset"]))
-            except ValueError:  # half of a surrogate pair; the long way says where
-                pass
+        if self._fits(value) and (judged := self._by_config(value)) is not None:
+            return judged
         if not isinstance(value, Mapping):
             return Judged((Finding("manifest/entry", "", {"found": describe(value)}),))
         value = self._with_numbers(value)
@@ -89,8 +88,10 @@ class EntryJudge:
 
     def _with_numbers(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The entry with LSNs as PostgreSQL writes them replaced by the numbers that Connect keeps."""
+        if not self._pg_lsns:
+            return value
         offset = value.get("offset")
-        if not self._pg_lsns or not isinstance(offset, Mapping):
+        if not isinstance(offset, Mapping):
             return value
         found = {name: parse_pg_lsn(offset.get(name)) for name in self._pg_lsns}
         numbers = {name: number for name, number in found.items() if number is not None}
@@ -103,16 +104,29 @@ class EntryJudge:
             return False
         return any(one.changed in offset and one.kept in offset for one in self._contradictions)
 
-    def _is_well(self, value: Any) -> bool:
-        """The short way for the entries that are as nearly all are; True only where the long way finds nothing."""
+    def _fits(self, value: Any) -> bool:
+        """True only if the config alone can make something of the entry wrong, as it is with nearly all entries."""
         return (
-            self._quick is not None
+            self._schema is None
             and type(value) is dict
             and value.keys() == _KEYS
-            and fits(value["partition"], self._quick[0])
-            and fits(value["offset"], self._quick[1])
-            and self._ties.hold(value["partition"])
+            and self._partition.fits(value["partition"])
+            and self._offset.fits(value["offset"])
         )
+
+    def _by_config(self, value: Mapping[str, Any]) -> Judged | None:
+        """The verdict on an entry that fits. A current partition may be set again, whether or not it is read.
+
+        None if a string contains half of a surrogate pair: the long way finds the field.
+        """
+        partition = value["partition"]
+        try:
+            name, text = partition_text(partition), offset_text(value["offset"])
+        except ValueError:
+            return None
+        if self._ties.hold(partition) or name in self._live:
+            return Judged((), name, text)
+        return Judged(tuple(self._ties.findings(partition)), name, text)
 
     def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
         """Why the entry has no canonical form."""
@@ -168,8 +182,8 @@ def _is_refused(finding: Finding) -> bool:
 
 
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:
-    for name in sorted(show(name) for name in value.keys() - _KEYS):
-        yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "it is left out"})
+    for name in sorted(map(show, value.keys() - _KEYS)):
+        yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "remove the field: it is ignored"})
 
 
 def _schema_check(context: ManifestContext) -> SchemaCheck | None:

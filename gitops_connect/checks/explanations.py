@@ -19,7 +19,7 @@ _UNKNOWN = "additionalProperties"
 _TYPE_WORDS = {
     "object": "a mapping",
     "array": "a list",
-    "string": "a text",
+    "string": "a string",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
@@ -49,7 +49,7 @@ def explain(document: Document, failures: Collection[Failure], schema: Mapping[s
 def _problems(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Problem]:
     if failure.of_key:
         pointer = (*failure.pointer, failure.found)
-        yield Problem("schema/key", f"the key {failure.found!r} cannot be one", pointer, _expectation(failure))
+        yield Problem("schema/key", f"the key {failure.found!r} is not valid", pointer, _expectation(failure))
     elif failure.keyword == _UNKNOWN:
         yield from _unknown_fields(failure, schema)
     elif failure.keyword == "required":
@@ -62,8 +62,8 @@ def _unknown_fields(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Pro
     where = failure.pointer
     known = failure.fields
     for field in failure.unknown:
-        summary = f"this version knows no field {field!r} in {_dotted(where)}{did_you_mean(field, known)}"
-        hint = _home(field, where, schema) or f"it knows {', '.join(known)}"
+        summary = f"unknown field {field!r} in {_dotted(where)}{did_you_mean(field, known)}"
+        hint = _home(field, where, schema) or f"use one of these fields: {', '.join(known)}"
         yield Problem("schema/unknown-field", summary, (*where, field), hint)
 
 
@@ -71,14 +71,14 @@ def _home(field: str, where: Pointer, schema: Mapping[str, Any]) -> str:
     """Where a field that is known elsewhere belongs, or nothing."""
     spec = schema["properties"]["spec"]["properties"]
     if where == ("spec",) and "." in field and "config" in spec and closest(field, spec) is None:
-        return "keys of the connector's config stand under spec.config"
+        return "move it to spec.config, which contains the connector's config"
     places: dict[Pointer, Mapping[str, Any]] = {
         (): schema["properties"],
         ("metadata",): schema["properties"]["metadata"]["properties"],
         ("spec",): spec,
     }
     homes = [_dotted(place) for place, fields in places.items() if field in fields and place != where]
-    return f"{field} belongs in {homes[0]}; is the indentation right?" if homes else ""
+    return f"move {field} to {homes[0]}; check the indentation" if homes else ""
 
 
 def _missing_fields(failure: Failure) -> Iterator[Problem]:
@@ -112,15 +112,15 @@ def _example(failure: Failure) -> str:
 
 def _type_hint(found: object, expected: list[str]) -> str:
     if found is None:
-        return "leave the key out, or give it a value"
+        return "remove the key, or give it a value"
     if expected == ["boolean"] and isinstance(found, str):
         return f"write {_YAML_1_1.get(found.lower(), 'true or false')}, without quotes"
     if expected == ["string"] and isinstance(found, bool | int | float):
         return "put it in quotes"
     if "boolean" in expected and isinstance(found, list):
-        return "Connect keeps texts: join the items with commas"
+        return "join the items with commas: Connect stores strings"
     if "boolean" in expected and isinstance(found, Mapping):
-        return "Connect's config is flat: write the keys in full, as in transforms.unwrap.type"
+        return "write the keys in full, as in transforms.unwrap.type: Connect's config is flat"
     return ""
 
 
@@ -132,7 +132,7 @@ def _found(value: object) -> str:
         case bool():
             return "a boolean"
         case str():
-            return "a text"
+            return "a string"
         case int() | float():
             return "a number"
         case list():
@@ -160,16 +160,16 @@ def _range(failure: Failure) -> Problem:
 def _text(failure: Failure) -> Problem:
     pointer = failure.pointer
     if not failure.found:
-        return Problem("schema/text", f"{_dotted(pointer)} is empty", pointer, failure.description)
+        return Problem("schema/string", f"{_dotted(pointer)} is empty", pointer, failure.description)
     if failure.keyword == "maxLength":
-        return Problem("schema/text", f"{_dotted(pointer)} is longer than {failure.expected} characters", pointer)
-    return Problem("schema/text", f"{_dotted(pointer)} is not well-formed", pointer, _expectation(failure))
+        return Problem("schema/string", f"{_dotted(pointer)} is longer than {failure.expected} characters", pointer)
+    return Problem("schema/string", f"{_dotted(pointer)} is not well-formed", pointer, _expectation(failure))
 
 
 def _choice(failure: Failure) -> Problem:
     pointer = failure.pointer
     found = ", ".join(failure.found) or "none"
-    summary = f"{_dotted(pointer)} takes exactly one of {', '.join(failure.fields)}, found {found}"
+    summary = f"{_dotted(pointer)} must have exactly one of {', '.join(failure.fields)}, found {found}"
     return Problem("schema/choice", summary, pointer)
 
 
@@ -177,7 +177,7 @@ def _one_of(failure: Failure) -> Problem:
     """For a mapping that must have one of several fields, and not two: `oneOf` with a `required` for each."""
     fields = [str(option["required"][0]) for option in failure.expected]
     found = ", ".join(field for field in fields if field in failure.found) or "none"
-    summary = f"{_dotted(failure.pointer)} takes exactly one of {', '.join(fields)}, found {found}"
+    summary = f"{_dotted(failure.pointer)} must have exactly one of {', '.join(fields)}, found {found}"
     return Problem("schema/choice", summary, failure.pointer)
 
 
@@ -185,7 +185,7 @@ def _none_of(failure: Failure) -> Problem:
     """For a mapping that must not have any of several fields: `not`, with an `anyOf` of the same form."""
     fields = [str(option["required"][0]) for option in failure.expected["anyOf"]]
     found = [field for field in fields if field in failure.found]
-    summary = f"{_dotted(failure.pointer)} takes no {' and no '.join(fields)}, found {', '.join(found)}"
+    summary = f"{_dotted(failure.pointer)} must not have {' or '.join(fields)}, found {', '.join(found)}"
     return Problem("schema/choice", summary, (*failure.pointer, found[0]), failure.description)
 
 

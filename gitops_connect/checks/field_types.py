@@ -84,9 +84,10 @@ def _is_vgtid(value: Any) -> bool:
 
 def is_plain(value: Any) -> bool:
     """True for what Connect keeps in a field (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
-    if type(value) is float:
+    kind = type(value)
+    if kind is float:
         return math.isfinite(value)
-    return value is None or type(value) in (str, bool) or _is_signed(value)
+    return kind is str or _is_signed(value) or kind is bool or value is None
 
 
 ACCEPTS: Mapping[FieldType, Accepts] = MappingProxyType(
@@ -142,7 +143,7 @@ _NOT_NEGATIVE = frozenset(
 _BOUNDS = {
     FieldType.NANOS: f"at most {NANOS - 1}, the nanoseconds of a second",
     FieldType.SMALL: f"at most {INT} (32 bits)",
-    FieldType.ZERO: "0, as the connector accepts no other",
+    FieldType.ZERO: "0, the only value that the connector accepts",
 }
 _LONG_BOUND = f"at most {LONG} (64 bits), and at least {-LONG - 1}"
 
@@ -198,7 +199,7 @@ def describe(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return show(value)
     if isinstance(value, str):
-        return f"the text {show(value)}"
+        return f"the string {show(value)}"
     if isinstance(value, int | float):
         return f"the number {show(value)}"
     return (

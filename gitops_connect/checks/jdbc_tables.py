@@ -73,7 +73,7 @@ class TableFilter:
         if not self._is_known or not isinstance(value, str):
             return None
         if self._is_bulk:
-            return _finding(name, value, 'its mode is "bulk", in which it reads no offsets')
+            return _finding(name, value, 'its mode is "bulk", which does not use offsets')
         return self._of_query(value) if name == "query" else self._of_name(value, partition.get("protocol"))
 
     def _of_name(self, value: str, protocol: Any) -> Finding | None:
@@ -81,19 +81,19 @@ class TableFilter:
             why = f'its {self._query} is set, so its only partition is {{"query": "query"}}'
             return _finding("table", value, why)
         if isinstance(protocol, str) and protocol != "1":
-            return _finding("protocol", protocol, 'the only protocol that it looks for is "1"')
+            return _finding("protocol", protocol, 'it reads only protocol "1"')
         return self._of_table(value, is_full=protocol is not None and self._is_qualified)
 
     def _of_query(self, value: str) -> Finding | None:
         if not self._query:
-            return _finding("query", value, "it has no query, so its offsets are those of tables")
+            return _finding("query", value, "it has no query, so its partitions are tables")
         if value != "query":
-            return _finding("query", value, 'the offset of its query is under {"query": "query"}', "query")
+            return _finding("query", value, 'the partition of its query is {"query": "query"}', "query")
         return None
 
     def _of_table(self, table: str, *, is_full: bool) -> Finding | None:
         if is_full and self._database and "." not in table:
-            why = f"on {self._database} the full name of a table has its schema in it, as public.{table}"
+            why = f"on {self._database} the full name of a table includes its schema, as in public.{table}"
             return _finding("table", table, why)
         included, excluded = self._included, self._excluded
         if included is not None and not _names(included, table, is_full=is_full):

@@ -16,7 +16,7 @@ from gitops_connect.checks.rules import Finding, LazyWords
 from gitops_connect.model.offsets import Offsets, OffsetText
 
 _WORDS: Mapping[type, str] = {
-    str: "a text",
+    str: "a string",
     bool: "true or false",
     int: "a whole number",
     float: "a number with a fraction",
@@ -41,7 +41,7 @@ class LiveTypes:
             expected = first.get(name) or others.get(name)
             if expected and type(value) in _WORDS and type(value) not in expected:
                 words = LazyWords(partial(_words, value, expected))
-                yield Finding("manifest/live-type", place_of(where, name), words, unread=where == "partition")
+                yield Finding("manifest/current-type", place_of(where, name), words, unread=where == "partition")
 
     def has(self, where: str, name: str) -> bool:
         """True where that field stands in any of the offsets."""

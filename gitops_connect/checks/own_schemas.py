@@ -91,16 +91,23 @@ def _read(path: str, content: bytes) -> OffsetSchema:
     keys = document if isinstance(document, dict) else {}
     position, unit = keys.get("x-position", []), keys.get("x-unit", "")
     if not isinstance(position, list) or not all(isinstance(name, str) and name for name in position):
-        raise _BrokenError("x-position is no list of fields", hint='write the fields of an offset, as ["position"]')
+        raise _BrokenError(
+            "x-position is not a list of fields", hint='write the fields of an offset, for example ["position"]'
+        )
     if not isinstance(unit, str):
-        raise _BrokenError("x-unit is no text", hint='write what a difference of two positions counts, as "records"')
+        raise _BrokenError(
+            "x-unit is not a string", hint='write the unit of a difference of two positions, for example "records"'
+        )
     class_name = path.rpartition("/")[2].removesuffix(_SUFFIX)
     return OffsetSchema(class_name, path, document, tuple(position), unit)
 
 
 def _parse(content: bytes) -> _Schema:
     if len(content) > MAX_BYTES:
-        raise _BrokenError(f"it is larger than {MAX_BYTES // 1024} KiB", hint="a schema of an entry has a few KiB")
+        raise _BrokenError(
+            f"it is larger than {MAX_BYTES // 1024} KiB",
+            hint="shorten it: the schema of one entry needs only a few KiB",
+        )
     try:
         document = json.loads(content.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -108,9 +115,9 @@ def _parse(content: bytes) -> _Schema:
     except json.JSONDecodeError as error:
         raise _BrokenError(f"it cannot be read as JSON: {error.msg}", error.lineno) from error
     except (RecursionError, ValueError) as error:
-        raise _BrokenError("it is nested too deeply, or has numbers without end") from error
+        raise _BrokenError("it is nested too deeply, or contains a number that is too long or not finite") from error
     if not isinstance(document, dict | bool):
-        raise _BrokenError("a schema is a mapping", hint="see JSON Schema, draft 2020-12")
+        raise _BrokenError("it is not a mapping", hint="see JSON Schema, draft 2020-12")
     return document
 
 
@@ -136,12 +143,14 @@ def _check_patterns(value: Any) -> None:
     by_name = keys.get("patternProperties")
     patterns = [*(by_name if isinstance(by_name, dict) else ()), *([keys["pattern"]] if "pattern" in keys else ())]
     if by_name and "unevaluatedProperties" in keys:
-        raise _BrokenError("it has patternProperties beside unevaluatedProperties", hint="use additionalProperties")
+        raise _BrokenError(
+            "it has both patternProperties and unevaluatedProperties", hint="use additionalProperties instead"
+        )
     for pattern in patterns:
         try:
             check_pattern(pattern) if isinstance(pattern, str) else None
         except NotLinear as error:
-            hint = "look-around and back-references are not supported: regular expressions take linear time (RE2)"
+            hint = "do not use look-around or back-references: regular expressions must run in linear time (RE2)"
             raise _BrokenError(f"the pattern {_shorten(pattern)!r} cannot be used: {error}", hint=hint) from error
     for inner in inner_values(value):
         _check_patterns(inner)

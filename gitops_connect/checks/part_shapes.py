@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, place_of, show
 from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.rules import Finding, LazyWords
-from gitops_connect.model.shape_fields import Choice, Demand, Fields, FieldType, Shape
+from gitops_connect.model.shape_fields import Choice, Demand, Fields, FieldType
 from gitops_connect.model.suggestions import closest
 
 _ANYTHING = Fields()
@@ -20,7 +20,7 @@ _MOST_KNOWN = 1000
 """So many combinations of names are kept with what is wrong with them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PartShape:
     """What the partition, or the offset, may be. No `alternatives`: any mapping of plain values.
 
@@ -39,6 +39,26 @@ class PartShape:
     def is_known(self) -> bool:
         """True where the class says which fields there are."""
         return bool(self.alternatives)
+
+    @cached_property
+    def _checks(self) -> Mapping[str, Accepts] | None:
+        """A check for each field; None if optional fields, closed sets or alternatives leave a choice."""
+        if len(self.alternatives) != 1:
+            return None
+        (fields,) = self.alternatives
+        if fields.optional or fields.choices or LOOSE & set(fields.required.values()):
+            return None
+        return {name: ACCEPTS[kind] for name, kind in fields.required.items()}
+
+    def fits(self, part: Any) -> bool:
+        """True if `part` has exactly the expected fields, each of its type; False if that takes a longer look."""
+        checks = self._checks
+        if checks is None or type(part) is not dict or part.keys() != checks.keys():
+            return False
+        for name, accepts in checks.items():  # noqa: SIM110 - a generator would cost as much again, a million times
+            if not accepts(part[name]):
+                return False
+        return True
 
     def kept(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
         """What Connect keeps of it: all, or of a sink what it knows."""
@@ -66,17 +86,21 @@ class PartShape:
         types = self._closest(part).types
         found = []
         for name, value in self.kept(part).items():
-            if not _is_writable(name):
-                found.append(_unwritable(place_of(self.where, name), "a key that is no text, or half a character"))
+            if name not in types and not _is_writable(name):
+                found.append(
+                    _unwritable(
+                        place_of(self.where, name), "a key that is not a string, or contains half of a surrogate pair"
+                    )
+                )
             elif not is_plain(value):
                 found.append(mismatch(place_of(self.where, name), types.get(name, FieldType.ANY), value))
             elif type(value) is str and not _is_writable(value):
-                found.append(_unwritable(place_of(self.where, name), "a text with half a character in it"))
+                found.append(_unwritable(place_of(self.where, name), "a string that contains half of a surrogate pair"))
         return found
 
     def findings(self, part: Mapping[str, Any]) -> Iterator[Finding]:
         """Fields that are missing, that nothing knows, or that are of another type; `part` has no faults."""
-        if not self.is_known:
+        if not self.is_known or self.fits(part):
             return
         fields = self._closest(part)
         types = fields.types
@@ -98,7 +122,7 @@ class PartShape:
         missing = [name for name in fields.required if name not in part]
         if fields.any_of and not any(part.get(name) is not None for name in fields.any_of):
             missing.append(" or ".join(fields.any_of))
-        unknown = [name for name in part if self._is_unknown(fields, name)]
+        unknown = [name for name in part if name not in fields.types and self._is_unknown(fields, name)]
         if missing or unknown:
             yield from self._named(fields, tuple(missing), tuple(sorted(unknown)))
 
@@ -126,10 +150,10 @@ class PartShape:
 
     def _unknown(self, fields: Fields, name: str) -> Finding:
         if self.lenient:
-            words = {"shape": self.shape, "hint": "it is left out, as Connect would"}
+            words = {"shape": self.shape, "hint": "remove the field: it is not sent, because Connect would ignore it"}
             return Finding("manifest/unknown-field", place_of(self.where, name), words)
         if self.where == "partition":
-            return self._broken(f"has a field {show(name)} that is not looked for", name, unread=True)
+            return self._broken(f"has a field {show(name)} that the connector does not look up", name, unread=True)
         hinted = LazyWords(lambda: {"shape": self.shape, "hint": _did_you_mean(name, fields.types)})
         return Finding("manifest/unknown-field", place_of(self.where, name), hinted)
 
@@ -148,7 +172,7 @@ class PartShape:
         return " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
 
     def _is_unknown(self, fields: Fields, name: str) -> bool:
-        if name in fields.required or name in fields.optional or name.startswith(fields.prefixes):
+        if name.startswith(fields.prefixes):
             return False
         return self.where == "partition" or not self.live.has(self.where, name)
 
@@ -157,26 +181,6 @@ class PartShape:
         if len(self.alternatives) < 2:
             return self.alternatives[0] if self.alternatives else _ANYTHING
         return min(self.alternatives, key=lambda fields: len(fields.required.keys() ^ part.keys()))
-
-
-def quick_checks(shape: Shape | None) -> tuple[Mapping[str, Accepts], ...] | None:
-    """For the partition and the offset: exactly these fields, each of a type that leaves no question. None: not so."""
-    if shape is None or len(shape.partitions) != 1:
-        return None
-    parts = (shape.partitions[0], shape.offset)
-    if any(fields.optional or fields.choices or LOOSE & set(fields.required.values()) for fields in parts):
-        return None
-    return tuple({name: ACCEPTS[kind] for name, kind in fields.required.items()} for fields in parts)
-
-
-def fits(part: Any, checks: Mapping[str, Accepts]) -> bool:
-    """True where a part has exactly these fields, each of its type."""
-    if type(part) is not dict or part.keys() != checks.keys():
-        return False
-    for name, accepts in checks.items():  # noqa: SIM110 - a generator would cost as much again, a million times
-        if not accepts(part[name]):
-            return False
-    return True
 
 
 def _of_choice(value: Any, choices: Sequence[Choice]) -> Mapping[str, str]:
@@ -194,13 +198,15 @@ def _unwritable(field: str, found: str) -> Finding:
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
     meant = closest(name, known)
-    return f"is {meant!r} meant?" if meant else "it is sent as it is"
+    return f"did you mean {meant!r}?" if meant else "check the name: the field is sent unchanged"
 
 
 def _is_writable(text: Any) -> bool:
     """False for half of a surrogate pair: JSON may have it, UTF-8 and the broker have not."""
     if not isinstance(text, str):
         return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

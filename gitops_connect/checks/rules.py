@@ -80,54 +80,62 @@ VALUE, KNOWN = "value", "known"
 """Words of a finding for its hint alone: the value that was found; those that are possible, a line each."""
 
 _FORM = 'write {{"partition": {{...}}, "offset": {{...}}}}'
-_NEVER_READ = "nothing would ever read this offset, though Connect takes it"
-_TO_ACKNOWLEDGE = f"if that is meant, add `acknowledge: [{Acknowledgement.UNREAD.value}]`"
+_NEVER_READ = "correct it: Connect would accept this offset, but the connector would never read it"
+_TO_ACKNOWLEDGE = f"if this is intended, add `acknowledge: [{Acknowledgement.UNREAD.value}]`"
 
 _UNREADABLE = (
-    _error("encoding", "the manifest is not UTF-8: {found}", "save it as UTF-8"),
-    _error("compression", "the manifest cannot be unpacked: {found}", "pack it again with gzip or zstd"),
-    _error("syntax", "the manifest cannot be read: {found}"),
-    _error("duplicate-key", "a key may stand only once: {found}", "keep the one that is meant"),
-    _error("number", "this number cannot be kept as it stands: {found}", "a whole number has no fraction and no e"),
-    _error("format", "this is no manifest: {found}", 'expected is {{"offsets": [...]}}, a list, or an entry a line'),
-    _error("empty", "the manifest declares nothing: {found}", "to take all offsets away, write operation: reset"),
-    _error("too-large", "the manifest is too large: {found}", "split it into several offset changes"),
+    _error("encoding", "the offset manifest is not UTF-8: {found}", "save it as UTF-8"),
+    _error("compression", "the offset manifest cannot be decompressed: {found}", "compress it again with gzip or zstd"),
+    _error("syntax", "the offset manifest cannot be read: {found}"),
+    _error("duplicate-key", "duplicate key: {found}", "keep only the one that is meant"),
+    _error(
+        "number", "this number cannot be stored exactly: {found}", "write a whole number without fraction and exponent"
+    ),
+    _error(
+        "format",
+        "this is not an offset manifest: {found}",
+        'write {{"offsets": [...]}}, a list of entries, or one entry per line',
+    ),
+    _error(
+        "empty", "the offset manifest is empty: {found}", "add an entry; to remove all offsets, use operation: reset"
+    ),
+    _error("too-large", "the offset manifest is too large: {found}", "split it into several offset changes"),
 )
 _ENTRIES = (
     _error("entry", "this entry is {found}, expected a mapping with a partition and an offset", _FORM),
     _error("no-partition", "this entry has no partition", _FORM),
-    _error("no-offset", "this entry has no offset", "write the offset, or null to take away the one that stands"),
-    _error("shape", "the {where} {found}", "{shape} has {expected} in it"),
+    _error("no-offset", "this entry has no offset", "add the offset, or null to remove the current one"),
+    _error("shape", "the {where} {found}", "{shape} expects these fields: {expected}"),
     _error("type", "{field} is {found}, expected {expected}", "{hint}"),
     _error(
-        "live-type",
-        "{field} is {found}, and among the offsets that stand it is {expected}",
-        "write it as it stands, or reset the connector first if its new version keeps it otherwise",
+        "current-type",
+        "{field} is {found}, but in the current offsets it is {expected}",
+        "use the current type; if a new version of the connector stores another type, reset the connector first",
     ),
     _error("negative", "{field} is {found}, expected 0 or more"),
     _error("range", "{field} is {found}, expected {expected}"),
     _error("choice", "{field} is {found}, expected {expected}", "{hint}"),
     _error("contradiction", "{field} is {found}, but {other}: {effect}", "{hint}"),
     _error("value", "{field} cannot be written as JSON: {found}"),
-    _error("tombstone", "a null offset says nothing in {kind}", "{hint}"),
+    _error("tombstone", "a null offset has no meaning in {kind}", "{hint}"),
     _error("duplicate", "lines {first} and {second} have the same partition, with the same offset", "keep one of them"),
     _error(
         "conflict",
         "lines {first} and {second} have the same partition, with the offsets {found} and {other}",
-        "keep the one that is meant; Connect would keep the last and say nothing",
+        "keep only the one that is meant; Connect would silently use the last one",
     ),
-    _error("alias", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
-    _error("file", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
-    _error("server", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
-    _error("database", "{field} is {found}, and the connector's {key} is {expected}", _NEVER_READ),
+    _error("alias", "{field} is {found}, but the connector's {key} is {expected}", _NEVER_READ),
+    _error("file", "{field} is {found}, but the connector's {key} is {expected}", _NEVER_READ),
+    _error("server", "{field} is {found}, but the connector's {key} is {expected}", _NEVER_READ),
+    _error("database", "{field} is {found}, but the connector's {key} is {expected}", _NEVER_READ),
     _error("topic", "{field} is {found}, which the connector does not read: its {key} is {expected}", _NEVER_READ),
     _error("table", "{field} is {found}, which the connector does not read: {why}", _NEVER_READ),
     _error("task", "{field} is {found}, which the connector does not read: its {key} is {expected}", _NEVER_READ),
-    _error("own-schema", "{field} breaks {path}: {found}"),
-    _warning("unknown-field", "{field} is no field of {shape}", "{hint}"),
-    _warning("nothing-to-remove", "no offset stands for this partition, so there is none to take away"),
+    _error("own-schema", "{field} violates {path}: {found}"),
+    _warning("unknown-field", "{field} is not a field of {shape}", "{hint}"),
+    _warning("nothing-to-remove", "the connector has no offset for this partition, so nothing is removed"),
 )
-_FILES = (_error("schema-broken", "this schema of offsets is of no use: {found}", "{hint}"),)
+_FILES = (_error("schema-broken", "this offset schema cannot be used: {found}", "{hint}"),)
 
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in (*_UNREADABLE, *_ENTRIES, *_FILES)})
 """Every rule by its id."""
@@ -149,7 +157,7 @@ def as_notes(diagnostics: Diagnostics) -> Diagnostics:
 
 
 def _as_note(item: Diagnostic) -> Diagnostic:
-    applied = "if this change was applied before, there is nothing to do"
+    applied = "if this change was applied before, no action is needed"
     return replace(item, severity=Severity.NOTE, hint=f"{applied}; otherwise: {item.hint}" if item.hint else applied)
 
 

@@ -85,8 +85,8 @@ def _unknown_kind(document: Document, kind: object) -> Diagnostic:
     return Diagnostic(
         Severity.ERROR,
         "schema/kind",
-        f"this version knows no kind {kind!r}{suggestion}",
+        f"unknown kind {kind!r}{suggestion}",
         document.locate(("kind",)),
-        f"it knows {', '.join(KINDS)}",
+        f"use one of these kinds: {', '.join(KINDS)}",
         document.connector,
     )

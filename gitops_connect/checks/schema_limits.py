@@ -36,7 +36,7 @@ def check_limits(document: Document) -> None:
         if isinstance(value, list) and len(value) > MAX_ITEMS:
             raise Exceeded(f"it has a list of {len(value):,} items, expected at most {MAX_ITEMS}")
         if isinstance(value, dict) and depth and isinstance(value.get("$id"), str):
-            raise Exceeded("a schema inside it has an $id", "one file is one schema")
+            raise Exceeded("a schema inside it has an $id", "remove it: a file contains one schema")
     _Unfolding(document).size(document, ())
 
 
@@ -71,14 +71,15 @@ class _Unfolding:
                 size += self._referred(value[key], inside)
         if size > MAX_UNFOLDED:
             raise Exceeded(
-                f"it has more than {MAX_UNFOLDED:,} values, its references followed", "an entry has a handful of fields"
+                f"with its references resolved, it has more than {MAX_UNFOLDED:,} values",
+                "simplify it: an entry has only a few fields",
             )
         return size
 
     def _referred(self, reference: str, inside: tuple[str, ...]) -> int:
         if reference in inside:
-            hint = "an entry is flat: nothing in its schema needs to contain itself"
-            raise Exceeded(f"{_shown(reference)} refers to itself in a circle", hint)
+            hint = "remove the reference: entries are flat, so their schema needs no recursion"
+            raise Exceeded(f"the reference {_shown(reference)} is circular", hint)
         if reference not in self._known:
             target = _target(self._root, reference)
             self._known[reference] = self.size(target, (*inside, reference))
@@ -86,14 +87,14 @@ class _Unfolding:
 
 
 def _target(root: Any, reference: str) -> Any:
-    hint = "a schema refers to itself only, as in #/$defs/partition"
+    hint = "refer only to parts of the same schema, for example #/$defs/partition"
     if not reference.startswith("#/"):
-        raise Exceeded(f"it refers to {_shown(reference)}", hint)
+        raise Exceeded(f"it refers to {_shown(reference)}, outside of the schema", hint)
     place = root
     for step in reference[2:].split("/"):
         name = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(place, dict) or name not in place:
-            raise Exceeded(f"it refers to {_shown(reference)}, which is not there", hint)
+            raise Exceeded(f"it refers to {_shown(reference)}, which does not exist", hint)
         place = place[name]
     return place
 

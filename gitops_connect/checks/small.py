@@ -28,7 +28,7 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
     for fault in manifest.faults:
         problems.add(Finding(fault.rule, "", {"found": fault.found}), fault.location)
     if not manifest.entries and not manifest.faults:
-        problems.add(Finding("manifest/empty", "", {"found": "there is none in it"}), manifest.location)
+        problems.add(Finding("manifest/empty", "", {"found": "it has no entries"}), manifest.location)
     judge = EntryJudge(context, kind)
     offsets: dict[PartitionText, OffsetText | None] = {}
     places: dict[PartitionText, Location] = {}
@@ -76,8 +76,8 @@ class _Problems:
 
     def add(self, finding: Finding, place: Location | ManifestEntry) -> None:
         key = (finding.rule, severity_of(finding, self.acknowledged))
-        self.found[key] += 1
-        if self.found[key] <= SHOWN:
+        count = self.found[key] = self.found[key] + 1
+        if count <= SHOWN:
             location = place if isinstance(place, Location) else place.locate(finding.field)
             self.shown.append(diagnose(finding, location, self.connector, self.acknowledged))
 
@@ -102,6 +102,6 @@ class _Problems:
 
 def rest(rule: str, severity: Severity, count: int, subject: tuple[Location, ConnectorName]) -> Diagnostic:
     """Of so many offenders, those that are not named: a number, said of the manifest of that connector."""
-    summary = f"{count - SHOWN:,} more of this rule, {count:,} in all"
-    hint = "mend the ones that are named, and check again"
+    summary = f"{count - SHOWN:,} more of this rule, {count:,} in total"
+    hint = "fix the ones that are listed, and check again"
     return Diagnostic(severity, rule, summary, subject[0], hint if severity is Severity.ERROR else "", subject[1])

@@ -142,13 +142,13 @@ def _other_prefix(key: str) -> str | None:
 def _unknown_key(connector: DesiredConnector, found: _Unknown) -> Diagnostic:
     meant = f"did you mean {found.meant!r}? " if found.meant else ""
     hint = f"{meant}if the plugin reads it, allow it with metadata.annotations: {{{ALLOW_UNKNOWN_KEYS}: {found.key}}}"
-    summary = f"nothing is known to read the config key {found.key!r}: {found.reason}"
+    summary = f"unknown config key {found.key!r}: {found.reason}"
     where = connector.locate_config(found.key)
     return Diagnostic(Severity.WARNING, "connect/unknown-key", summary, where, hint, connector.name)
 
 
 def _unused(connector: DesiredConnector, pattern: str) -> Diagnostic:
-    summary = f"{ALLOW_UNKNOWN_KEYS} allows {pattern!r}, and no unknown config key matches it"
+    summary = f"{ALLOW_UNKNOWN_KEYS} allows {pattern!r}, but no unknown config key matches it"
     where = connector.locate(("metadata", "annotations", ALLOW_UNKNOWN_KEYS))
-    hint = "remove the pattern, or correct it"
+    hint = "remove or correct the pattern"
     return Diagnostic(Severity.WARNING, "connect/unused-allowance", summary, where, hint, connector.name)

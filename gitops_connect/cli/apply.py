@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import ask, coloured, emit, tell
+from gitops_connect.cli.console import ask, coloured, emit, tell, tell_styled
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
@@ -55,12 +55,13 @@ def apply(
     with session.opened(context) as world:
         declared, made, failures = session.proposals(world, path, _clusters(world, saved, cluster))
         folder = session.shown_folder(world.settings, path)
-        show_problems(sum((one.diagnostics for one in made), declared.diagnostics).under(folder))
+        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
+        show_problems(diagnostics)
         plans = [one.plan for one in made]
         if saved:
             require_fresh(saved, plans)
         _require_safe(made)
-        emit(report.plans(plans))
+        emit(report.plans(plans, len(diagnostics.errors)))
         if not _go(plans, asked=not (yes or saved)):
             return ExitCode.FAILED
         outcomes, more = _carry_out(world, declared, plans, report)
@@ -150,7 +151,7 @@ def _carry_out(
         def listen(outcome: StepOutcome) -> None:
             nonlocal ended
             ended += 1
-            tell(report.step(outcome))
+            tell_styled(report.step(outcome))
             update("steps", ended, total)
 
         def follow(sending: SendingProgress) -> None:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
 
-def emit(text: str) -> None:
-    """Write data, as it is."""
-    sys.stdout.write(text)
+def emit(text: str | Iterator[str]) -> None:
+    """Write data, as it is; of a long text, its pieces."""
+    sys.stdout.writelines([text] if isinstance(text, str) else text)
     sys.stdout.flush()
 
 
 def tell(text: str) -> None:
-    """Write a line for a human. One who does not listen any more changes nothing of what is done."""
+    """Write a message to stderr. Control characters in it are escaped: names and errors come from outside."""
+    from gitops_connect.report.printable import escaped_lines
+
+    tell_styled(escaped_lines(text))
+
+
+def tell_styled(text: str) -> None:
+    """Write a part of a report to stderr, which may have colours and has escaped every value itself.
+
+    A reader that closed stderr does not end the command.
+    """
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()

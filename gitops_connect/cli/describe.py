@@ -14,8 +14,10 @@ from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
 
 if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.names import ClusterName, ConnectorName
-    from gitops_connect.model.observed import ObservedConnector
+    from gitops_connect.model.desired import DesiredState
+    from gitops_connect.model.names import ClusterName
+    from gitops_connect.model.observed import ObservedConnector, ObservedState
+    from gitops_connect.plan.situation import Situation
     from gitops_connect.reconcile import Declared
     from gitops_connect.settings.sections import Settings
     from gitops_connect.world import World
@@ -39,8 +41,8 @@ def connector(
     """Show the state, tasks, config and ownership of a connector."""
     with session.opened(context) as world:
         clusters = session.chosen(world, cluster)
-        secrets = _DeclaredSecrets(world.settings)
-        found, failures = session.each_cluster(clusters, lambda one: _describe_in(world, one, name, secrets))
+        repository = _Repository(world.settings)
+        found, failures = session.each_cluster(clusters, lambda one: _describe_in(world, one, name, repository))
     values = [value for value in found if value]
     if values:
         emit(_render(values, output))
@@ -54,8 +56,8 @@ def connector(
     return ExitCode.DONE if values else ExitCode.FAILED
 
 
-class _DeclaredSecrets:
-    """The config keys that the repository gives a secret. It is read once, and only if the ledger knows none."""
+class _Repository:
+    """What the repository declares. It is read once, and only if it is needed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -66,28 +68,62 @@ class _DeclaredSecrets:
 
         return repository_of(self._settings)
 
-    def keys(self, cluster: ClusterName, name: ConnectorName) -> frozenset[str]:
-        """Of one connector; none if no repository is set, or if it cannot be read, of which the user is told."""
-        state = self._declared.states.get(cluster) if self._declared is not None else None
-        connectors = state.connectors if state is not None else ()
-        return frozenset(key for one in connectors if one.name == name for key in one.secrets)
+    def desired(self, cluster: ClusterName) -> DesiredState:
+        """Nothing if no repository is set, or if it cannot be read, of which the user is told."""
+        from gitops_connect.model.desired import DesiredState
+
+        states = self._declared.states if self._declared is not None else {}
+        return states.get(cluster) or DesiredState(cluster)
 
 
-def _describe_in(world: World, cluster: ClusterName, name: str, secrets: _DeclaredSecrets) -> dict[str, Any] | None:
-    from gitops_connect.model.masking import mask_traces, sensitive_values
+def _describe_in(world: World, cluster: ClusterName, name: str, repository: _Repository) -> dict[str, Any] | None:
     from gitops_connect.model.names import ConnectorName
+    from gitops_connect.observed import observe
+    from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
     from gitops_connect.report.connectors import describe_connector
 
     client = world.clients[cluster]
-    there, _ = client.connectors()
-    observed = there.get(ConnectorName(name))
+    state = observe(client, ())
+    observed = state.connectors.get(ConnectorName(name))
     if observed is None:
         return None
-    owned = world.ledger.ownership(cluster).get(observed.name)
-    secret = frozenset(owned.applied) if owned else secrets.keys(cluster, observed.name)
-    passwords = secret | _passwords(client, observed)
-    safe = mask_traces(observed, sensitive_values(observed.config, passwords))
-    return describe_connector(cluster, safe, owned, passwords)
+    situation = _situation(world, state, observed, repository)
+    declared = next((one for one in situation.desired.connectors if one.name == observed.name), None)
+    secret = sensitive_keys(situation, observed.name, declared, frozenset(observed.config))
+    safe = known_secrets(situation).mask_traces(observed)
+    return describe_connector(cluster, safe, situation.ownership.get(observed.name), secret)
+
+
+def _situation(world: World, state: ObservedState, observed: ObservedConnector, repository: _Repository) -> Situation:
+    """What is known of the cluster's secrets.
+
+    The ledger may know none of a connector, because it has none or because the ledger was lost: only the repository
+    tells. A trace may also quote the secrets of other connectors.
+    """
+    from gitops_connect.model.desired import DesiredState
+    from gitops_connect.model.health import unhealthy
+    from gitops_connect.model.names import Revision
+    from gitops_connect.observed import password_keys
+    from gitops_connect.plan.situation import Situation
+    from gitops_connect.secrets import resolve
+
+    client = world.clients[state.cluster]
+    ownership = world.ledger.ownership(state.cluster)
+    owned = ownership.get(observed.name)
+    is_known = owned is not None and bool(owned.applied) and unhealthy(observed) is None
+    desired = DesiredState(state.cluster) if is_known else repository.desired(state.cluster)
+    resolved = resolve(desired, world.settings, world.environment)
+    passwords = password_keys(client, state.connectors.values())
+    own = {observed.name: _passwords(client, observed)}
+    return Situation(
+        Revision(""),
+        resolved.desired,
+        state,
+        ownership=ownership,
+        quoted={**passwords.known, **own},
+        undescribed=passwords.undescribed - own.keys(),
+        secrets=resolved.values,
+    )
 
 
 def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:

@@ -103,7 +103,22 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _given(shown: str, paths: list[Path]) -> GivenFiles:
-    return GivenFiles(shown, tuple(paths), sum(path.stat().st_size for path in paths))
+    from gitops_connect.desired.manifests import MAX_SIZE
+
+    sizes = [path.stat().st_size for path in paths]
+    for path, size in zip(paths, sizes, strict=True):
+        if size > MAX_SIZE:
+            _refuse_holes(path, size)
+    return GivenFiles(shown, tuple(paths), sum(sizes))
+
+
+def _refuse_holes(path: Path, size: int) -> None:
+    """Raise UsageError for a sparse file: it costs its writer nothing, and to read it could take days."""
+    with path.open("rb") as stream:
+        begin = os.lseek(stream.fileno(), 0, os.SEEK_HOLE)
+    if begin < size:
+        text = f"the file is sparse: its {size:,} bytes have a hole at byte {begin:,}, and a manifest has none"
+        raise UsageError(f"cannot read the manifest {path}: {text}")
 
 
 def _blob(path: Path) -> Blob:

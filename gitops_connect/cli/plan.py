@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from gitops_connect.cli import session
-from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli import global_options, session
+from gitops_connect.cli.console import coloured, emit, tell, tell_styled
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
 
@@ -47,7 +47,8 @@ def plan(
         plans = [one.plan for one in made]
         origin = Origin(world.clock.now(), declared.revision, str(path) if path else None, folder)
     show_problems(diagnostics)
-    emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets)))
+    verbose = global_options.of(context).verbose
+    emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets), applied=verbose))
     if out is not None:
         save(out, plans, diagnostics, origin)
     if failures:
@@ -67,7 +68,7 @@ def show_problems(diagnostics: Diagnostics) -> None:
     from gitops_connect.report.problems import problems_text
 
     if len(diagnostics):
-        tell(problems_text(diagnostics, coloured=coloured(sys.stderr)))
+        tell_styled(problems_text(diagnostics, coloured=coloured(sys.stderr)))
 
 
 def shown_moves(all_offsets: bool) -> int | None:
@@ -78,18 +79,28 @@ def shown_moves(all_offsets: bool) -> int | None:
 
 
 def render(
-    plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin, output: PlanOutput, moves: int | None
+    plans: Sequence[Plan],
+    diagnostics: Diagnostics,
+    origin: Origin,
+    output: PlanOutput,
+    moves: int | None,
+    *,
+    applied: bool,
 ) -> str:
-    """The plan in the format that was asked for. JSON has every partition, whatever `moves` is."""
+    """The plan in the requested format. JSON has every partition, whatever `moves` is.
+
+    `applied`: text lists the offset changes that were applied before.
+    """
     from gitops_connect.report import markdown, plan_json, text
 
     match output:
         case PlanOutput.TEXT:
-            return text.TextReport(coloured=coloured(sys.stdout), moves=moves).plans(plans)
+            report = text.TextReport(coloured=coloured(sys.stdout), moves=moves, applied=applied)
+            return report.plans(plans, len(diagnostics.errors))
         case PlanOutput.JSON:
             return plan_json.render(plans, diagnostics, origin)
         case PlanOutput.MARKDOWN:
-            return markdown.render(plans, moves)
+            return markdown.render(plans, moves, len(diagnostics.errors))
         case _:
             assert_never(output)
 

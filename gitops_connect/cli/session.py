@@ -96,7 +96,8 @@ def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], 
         try:
             done.append(work(cluster))
         except GitopsConnectError as error:
-            tell(f"error: cluster {cluster}: {error}")
+            told = str(error).removeprefix("connect ").removeprefix(f"cluster {cluster}: ")
+            tell(f"error: cluster {cluster}: {told}")
             failures.append(error)
     return done, failures
 

@@ -17,7 +17,7 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gitops_connect.cli.progress import Update
     from gitops_connect.model.diagnostics import Diagnostics
@@ -122,6 +122,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
         client = ConnectClient(cluster, clock)
         try:
             resolved = resolve(declared.states[name], settings, os.environ)
+            client.conceal(resolved.values)
             client.info()
             whole = [one for one in resolved.desired.connectors if one.name not in resolved.unresolved]
             options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
@@ -133,7 +134,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
     return diagnostics
 
 
-def _render(checked: ManifestsChecked, documents: int, output: ProblemOutput) -> str:
+def _render(checked: ManifestsChecked, documents: int, output: ProblemOutput) -> str | Iterator[str]:
     from gitops_connect.report import problems, sarif
 
     diagnostics, skipped = checked.diagnostics, checked.skipped

@@ -3,11 +3,12 @@
 Connect answers 409 both to a rebalance and to a name that is taken, and 500 to a rebalance, to its own time-out, to a
 body that it cannot parse and to anything that a plugin throws (`HerderRequestHandler`, `ConnectExceptionMapper`). And
 what is no JSON of Connect's does not speak for Connect: a worker that is starting answers 404 to everything. The table
-in docs/connect.md says the same for people.
+in docs/reference/connect-answers.md says the same for people.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,25 +74,25 @@ _TIMED_OUT = (
 _FORWARDING = "trying to forward REST request"
 
 _NOTHING_CHANGED = "nothing was changed"
-_SEE_LOG = "the cause stands in the log of the worker that leads the Connect group, and what stands has to be read back"
+_SEE_LOG = "find the cause in the log of the worker that leads the Connect group, and read the current offsets again"
 _OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
     (
         400,
         "must be in the STOPPED state",
         NotStopped,
-        "it has to be stopped, and its tasks gone, before its offsets can be changed",
+        "stop it and wait until its tasks have ended; then change its offsets",
     ),
     (
         500,
         "because its tasks haven't stopped completely yet",
         GroupInUse,
-        "its consumer group has members: stop what else consumes with it, or restart the worker where a task hangs",
+        "its consumer group has members; stop the other consumers, or restart the worker if a task hangs",
     ),
     (
         500,
         "doesn't support external modification of offsets",
         OffsetsNotSupported,
-        "its class forbids it (UnsupportedOperationException), and trying again does not help",
+        "its class does not support it (UnsupportedOperationException), so a retry does not help",
     ),
     (500, "Timed out while trying to read to the end of the offsets topic", ConnectUnavailable, _NOTHING_CHANGED),
     (500, "Failed to read to end of config topic before modifying", ConnectUnavailable, _NOTHING_CHANGED),
@@ -105,7 +106,8 @@ class Request:
     """One call: path with the query, already quoted. `effect` is False where sending it twice changes nothing.
 
     A `body` of bytes is JSON that is ready. `changes_offsets` is True for PATCH and DELETE of offsets, whose failures
-    have words and meanings of their own. `secrets` are the values in it that no message may show.
+    have words and meanings of their own. `secrets` are the values in it that no message may show. At `until` (seconds
+    of the client's monotonic clock) the request ends, together with all its tries.
     """
 
     method: str
@@ -114,6 +116,7 @@ class Request:
     effect: bool = False
     changes_offsets: bool = False
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    until: float = math.inf
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -210,9 +213,7 @@ class _Reading:
             case 401 | 403:
                 return Refusal(Unauthorized(self._quote(words)))
             case 404 | 405 if words in ("HTTP 404 Not Found", "HTTP 405 Method Not Allowed"):
-                advice = (
-                    "; this worker has no such endpoint: is it too old, or is there a path too much in its address?"
-                )
+                advice = "; this worker has no such endpoint; check its Kafka version, and the path in its address"
                 return Refusal(ConnectRefused(self._quote(words) + advice))
             case 404:
                 return Refusal(NotFound(self._quote(words)))
@@ -225,9 +226,9 @@ class _Reading:
 
     def too_large(self, limit: int) -> Refusal:
         """A success whose body is longer than anything that is read."""
-        words = f"its answer is larger than {limit:,} bytes; if that is what it should be, raise max_answer"
+        words = f"its answer is larger than {limit:,} bytes; if that size is expected, raise max_answer"
         if self.request.effect:
-            return Refusal(OutcomeUnknown(f"{self._foreign(words)}; it may have happened all the same"))
+            return Refusal(OutcomeUnknown(f"{self._foreign(words)}; the change may have been made anyway"))
         return Refusal(ConnectRefused(self._foreign(words)))
 
     def by_status(self) -> Refusal:
@@ -237,21 +238,21 @@ class _Reading:
                 return self._uncertain(self._foreign("its answer is not Connect's JSON"), FEW, elsewhere=True)
             case 404 | 429:
                 text = self._foreign(
-                    "not Connect itself has answered; the worker is still starting, or it is a proxy's"
+                    "the answer is not from Connect itself; the worker is still starting, or a proxy has answered"
                 )
                 return Refusal(ConnectUnavailable(text), FEW, elsewhere=True)
             case status if 300 <= status < 400:
-                advice = f"redirects to {self._show(self.answer.location)}; put that address into the settings"
+                advice = f"redirects to {self._show(self.answer.location)}; set that address in the settings"
                 return Refusal(ConnectRefused(self._foreign(advice)))
             case 401 | 403 | 407:
-                return Refusal(Unauthorized(self._foreign("the credentials are missing, wrong, or not allowed to")))
+                return Refusal(Unauthorized(self._foreign("the credentials are missing, wrong, or not sufficient")))
             case _:
-                return Refusal(ConnectRefused(self._foreign("refused before Connect saw it")))
+                return Refusal(ConnectRefused(self._foreign("rejected before it reached Connect")))
 
     def _uncertain(self, text: str, tries: int, *, elsewhere: bool = False) -> Refusal:
         """It may have happened. A read is asked again; a write is never repeated before somebody has looked."""
         if self.request.effect:
-            return Refusal(OutcomeUnknown(f"{text}; it may have happened all the same"))
+            return Refusal(OutcomeUnknown(f"{text}; the change may have been made anyway"))
         return Refusal(ConnectUnavailable(text), tries, elsewhere)
 
     def _quote(self, words: str) -> str:

@@ -41,9 +41,11 @@ def _address(url: str, where: str) -> str:
             f"{where}: expected an address such as https://connect.example:8083, found {mask(_shown(url))!r}"
         )
     if "@" in parts.netloc:
-        raise UsageError(f"{where}: a user name in an address is shown in logs; set username and password in its place")
+        raise UsageError(
+            f"{where}: remove the user name, which would be visible in logs, and set username and password instead"
+        )
     if parts.query or parts.fragment:
-        raise UsageError(f"{where}: {mask(_shown(url))!r} is followed by a query or a fragment: remove it")
+        raise UsageError(f"{where}: {mask(_shown(url))!r} has a query or a fragment; remove it")
     return url.rstrip("/")
 
 
@@ -65,14 +67,14 @@ def check_authentication(settings: ClusterSettings) -> None:
         if given
     ]
     if len(named) > 1:
-        raise UsageError(f"{where}: {' and '.join(named)} exclude one another; keep one of them")
+        raise UsageError(f"{where}: {' and '.join(named)} cannot be combined; keep one of them")
     for name in settings.headers:
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
-            raise UsageError(f"{where} headers: {name!r} is no header that can be set; remove it")
+            raise UsageError(f"{where} headers: {name!r} cannot be set; remove it")
     if settings.password is not None and settings.username is None:
-        raise UsageError(f"{where}: there is a password and no username")
+        raise UsageError(f"{where}: password is set, but username is not")
     if settings.client_key is not None and settings.client_certificate is None:
-        raise UsageError(f"{where}: there is a client_key and no client_certificate")
+        raise UsageError(f"{where}: client_key is set, but client_certificate is not")
 
 
 def identify(settings: ClusterSettings) -> Identity:
@@ -98,5 +100,7 @@ def identify(settings: ClusterSettings) -> Identity:
 def _header(value: str, where: str) -> bytes:
     """The HTTP library would show the value in its own complaint, so it is looked at here."""
     if not value.strip() or any(ord(char) < 32 or ord(char) == 127 for char in value):
-        raise UsageError(f"{where}: the value is empty or holds a line end or control character, and cannot be sent")
+        raise UsageError(
+            f"{where}: the value cannot be sent: it is empty, or contains a line break or control character"
+        )
     return value.strip().encode()

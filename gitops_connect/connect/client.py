@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,7 +19,7 @@ from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Reje
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.large_manifests import SavedOffsets
-from gitops_connect.model.masking import mask, mask_traces, sensitive_values
+from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
@@ -40,6 +42,7 @@ class ConnectClient:
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
         self.cluster: ClusterName = settings.name
         self.parallelism: int = max(1, settings.parallelism)
+        self._clock = clock
         self._transport = Transport(settings, clock)
 
     def __enter__(self) -> Self:
@@ -53,6 +56,14 @@ class ConnectClient:
     def close(self) -> None:
         """Let go of the connections."""
         self._transport.close()
+
+    def conceal(self, secrets: Iterable[str]) -> None:
+        """Mask these secrets in every error, verdict and trace from now on, whichever connector it is about.
+
+        Only distinctive ones are (`masking.distinctive`). Those that were given before are masked too: a secret that
+        was changed may still be quoted.
+        """
+        self._transport.conceal(distinctive(secrets))
 
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
@@ -87,21 +98,25 @@ class ConnectClient:
         """
         request = Request("GET", "/connectors?expand=status&expand=info")
         connectors, unknown = self._read(wire.parse_connectors, request)
-        return {name: _without_secrets(connector) for name, connector in connectors.items()}, unknown
+        return _without_secrets(connectors, self._transport.concealed), unknown
 
     def plugins(self) -> tuple[Plugin, ...]:
         """`GET /connector-plugins`: the connector classes of the worker that answers."""
         return self._read(wire.parse_plugins, Request("GET", "/connector-plugins"))
 
-    def validate(self, class_name: str, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> ConfigVerdict:
+    def validate(
+        self, class_name: str, config: Mapping[str, str], *, sensitive: Iterable[str] = (), within: float = math.inf
+    ) -> ConfigVerdict:
         """`PUT /connector-plugins/X/config/validate`. The config needs `connector.class`, and `name` to be valid.
 
-        Raises Rejected where the class is not there. Values of PASSWORD keys are in no message of the verdict.
+        Raises Rejected where the class is not there, and ConnectUnavailable after `within` seconds. Values of PASSWORD
+        keys are in no message of the verdict.
         """
         path = f"/connector-plugins/{_quoted(class_name)}/config/validate"
         secrets = sensitive_values(config, sensitive)
-        verdict = self._read(wire.parse_verdict, Request("PUT", path, dict(config), secrets=secrets))
-        secrets |= sensitive_values(config, verdict.sensitive)
+        request = Request("PUT", path, dict(config), secrets=secrets, until=self._clock.monotonic() + within)
+        verdict = self._read(wire.parse_verdict, request)
+        secrets |= sensitive_values(config, verdict.sensitive) | self._transport.concealed
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)
 
@@ -122,7 +137,7 @@ class ConnectClient:
         `initial_state` needs 3.7; without it, the body is one that every version takes and the connector runs.
         """
         if why := wire.unaddressable(name):
-            raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} is of no use: {why}")
+            raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} cannot be used: {why}")
         body = wire.create_body(name, config, initial_state)
         self._write("POST", "/connectors", body, sensitive_values(config, sensitive))
 
@@ -192,7 +207,7 @@ class ConnectClient:
             return parse(self._transport.send(request, large))
         except wire.Unreadable as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
-            raise ConnectRefused(f"{text}; see url in [clusters.{self.cluster}]") from error
+            raise ConnectRefused(f"{text}; check url in [clusters.{self.cluster}]") from error
 
     def _change_offsets(self, name: ConnectorName, method: str, body: Any = None) -> str:
         request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True)
@@ -200,7 +215,7 @@ class ConnectClient:
             return wire.parse_warning(self._transport.send(request))
         except wire.Unreadable as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
-            raise OutcomeUnknown(f"{text}; it may have happened all the same") from error
+            raise OutcomeUnknown(f"{text}; the change may have been made anyway") from error
 
     def _write(self, method: str, path: str, body: Any = None, secrets: frozenset[str] = frozenset()) -> None:
         self._transport.send(Request(method, path, body, effect=True, secrets=secrets))
@@ -214,7 +229,16 @@ def _quoted(segment: str) -> str:
     return quote(segment, safe="")
 
 
-def _without_secrets(connector: ObservedConnector) -> ObservedConnector:
-    if not connector.trace and not any(task.trace for task in connector.tasks):
-        return connector
-    return mask_traces(connector, sensitive_values(connector.config))
+def _without_secrets(
+    connectors: Mapping[ConnectorName, ObservedConnector], concealed: frozenset[str]
+) -> Mapping[ConnectorName, ObservedConnector]:
+    """The connectors without secrets in their traces, as far as the configs of the cluster tell them."""
+    if not any(_has_trace(one) for one in connectors.values()):
+        return connectors
+    own = {name: sensitive_values(one.config) for name, one in connectors.items()}
+    shared = concealed | distinctive(chain.from_iterable(own.values()))
+    return {name: mask_traces(one, own[name] | shared) if _has_trace(one) else one for name, one in connectors.items()}
+
+
+def _has_trace(connector: ObservedConnector) -> bool:
+    return bool(connector.trace) or any(task.trace for task in connector.tasks)

@@ -6,6 +6,7 @@ Here a timer shuts the socket down when the time is over, whatever the client is
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -24,15 +25,20 @@ _request = threading.local()
 
 
 class Deadline:
-    """Limits one request, sent in this thread over a `DeadlineAdapter`. Use it as a context manager."""
+    """Limits one request, sent in this thread over a `DeadlineAdapter`. Use it as a context manager.
 
-    def __init__(self, seconds: float) -> None:
+    The request may take `seconds`, and longer for a large body, but never longer than `most` seconds.
+    """
+
+    def __init__(self, seconds: float, most: float = math.inf) -> None:
         self.expired = False
-        self._until = time.monotonic() + seconds
+        begin = time.monotonic()
+        self._end = begin + most
+        self._until = min(begin + seconds, self._end)
         self._lock = threading.Lock()  # a socket goes back to its pool: nothing may be cut after the end
         self._is_over = False
         self._sock: socket.socket | None = None
-        self._timer = self._start(seconds)
+        self._timer = self._start(self._until - begin)
 
     def __enter__(self) -> Deadline:
         _request.deadline = self
@@ -45,8 +51,8 @@ class Deadline:
             self._timer.cancel()
 
     def received(self, size: int) -> None:
-        """So many bytes of the body have arrived: the limit moves on by one second for each `SLOWEST`."""
-        self._until += size / SLOWEST
+        """So many bytes of the body have arrived: the limit moves on by one second for each `SLOWEST`, up to `most`."""
+        self._until = min(self._until + size / SLOWEST, self._end)
 
     def watch(self, sock: socket.socket | None) -> None:
         """The request goes over this socket."""

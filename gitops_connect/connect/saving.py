@@ -58,6 +58,6 @@ def _opened(file: Path) -> BinaryIO:
 
 def _unwritable(file: Path, error: OSError) -> UsageError:
     return UsageError(
-        f"the offsets that stand cannot be written to {file}: {error.strerror or error}; large changes need room there"
-        " for all of them"
+        f"the current offsets cannot be written to {file}: {error.strerror or error};"
+        " free some space: a large change stores all current offsets there"
     )

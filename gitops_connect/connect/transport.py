@@ -77,6 +77,7 @@ class Transport:
         self._settings = settings
         self._clock = clock
         self._preferred = 0
+        self._concealed: frozenset[str] = frozenset()
         self._proxies = {worker: get_environ_proxies(worker) for worker in self._workers}
         self._session = _Session()
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
@@ -87,6 +88,15 @@ class Transport:
     def close(self) -> None:
         """Let go of the connections."""
         self._session.close()
+
+    @property
+    def concealed(self) -> frozenset[str]:
+        """What `conceal` was given so far."""
+        return self._concealed
+
+    def conceal(self, secrets: frozenset[str]) -> None:
+        """Mask these too in the message of every error from now on. For the one thread that reconciles the cluster."""
+        self._concealed |= secrets
 
     def send(self, request: Request, large: Large | None = None) -> Any:
         """The JSON of the answer, None where there was none; of one that is too large, what `large` makes of it.
@@ -100,12 +110,12 @@ class Transport:
             answer = self._exchange(request, identity, large)
             if isinstance(answer, Accepted):
                 return answer.body
-            reading = read(request, answer, identity.secrets)
+            reading = read(request, answer, identity.secrets | self._concealed)
             if isinstance(reading, Accepted):
                 return reading.body
             tried += 1
             self._abandon(reading, answer.worker)
-            if tried >= reading.tries:
+            if tried >= reading.tries or self._clock.monotonic() + PAUSES[tried - 1] >= request.until:
                 raise self._named(reading.error)
             self._clock.sleep(PAUSES[tried - 1])
 
@@ -126,9 +136,12 @@ class Transport:
             except requests.RequestException as error:
                 if request.effect and _was_sent(error):
                     raise self._lost(request, worker, error) from error
+                if self._clock.monotonic() >= request.until:
+                    text = f"{request}: the time for all requests of this kind was over before {worker} answered"
+                    raise self._named(ConnectUnavailable(text)) from error
                 failures.append((worker, error))
             except OSError as error:
-                raise UsageError(f"[clusters.{self._settings.name}]: cannot use its TLS files: {error}") from error
+                raise UsageError(f"[clusters.{self._settings.name}]: its TLS files cannot be used: {error}") from error
             else:
                 self._preferred = index
                 return answer
@@ -143,23 +156,27 @@ class Transport:
             request.method, worker, headers={**headers, **identity.headers}, data=body
         ).prepare()
         prepared.url = worker + request.path  # set here, as `prepare` would take `..` in a connector's name for a step
-        with Deadline(self._settings.timeout) as deadline:
+        left = request.until - self._clock.monotonic()
+        if left <= 0:
+            raise requests.Timeout
+        timeout = min(self._settings.timeout, left)
+        with Deadline(timeout, left) as deadline:
             try:
-                with self._sent(prepared, worker) as response:
+                with self._sent(prepared, worker, timeout) as response:
                     return self._receive(worker, response, deadline, large)
             except requests.RequestException as error:
                 if deadline.expired:
                     raise requests.ReadTimeout(error) from error
                 raise
 
-    def _sent(self, prepared: requests.PreparedRequest, worker: str) -> requests.Response:
-        """The answer up to its headers."""
+    def _sent(self, prepared: requests.PreparedRequest, worker: str, timeout: float) -> requests.Response:
+        """The answer up to its headers. `timeout`: seconds for each silence."""
         began = self._clock.monotonic()
         result = "no answer"
         try:
             response = self._session.send(
                 prepared,
-                timeout=(min(CONNECT_TIMEOUT, self._settings.timeout), self._settings.timeout),
+                timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
                 verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
                 cert=self._certificate(),
                 proxies=self._proxies[worker],
@@ -196,7 +213,7 @@ class Transport:
         return str(certificate) if key is None else (str(certificate), str(key))
 
     def _lost(self, request: Request, worker: str, error: requests.RequestException) -> GitopsConnectError:
-        text = f"{request}: {worker} was sent it and {self._explain(error)}; it may have happened all the same"
+        text = f"{request}: sent to {worker}, which {self._explain(error)}; the change may have been made anyway"
         return self._named(OutcomeUnknown(text))
 
     def _unreachable(
@@ -204,22 +221,22 @@ class Transport:
     ) -> GitopsConnectError:
         reasons = "; ".join(f"{worker} {self._explain(error)}" for worker, error in failures)
         if all(isinstance(error, requests.exceptions.SSLError) for _, error in failures):
-            advice = f"see ca_file, client_certificate and the scheme of url in [clusters.{self._settings.name}]"
-            return self._named(ConnectRefused(f"{request}: no worker could be spoken to: {reasons}; {advice}"))
+            advice = f"check ca_file, client_certificate and the scheme of url in [clusters.{self._settings.name}]"
+            return self._named(ConnectRefused(f"{request}: no worker could be reached by TLS: {reasons}; {advice}"))
         return self._named(ConnectUnavailable(f"{request}: no worker answered: {reasons}"))
 
     def _explain(self, error: requests.RequestException) -> str:
         """In few words: the texts of `requests` are Python objects in one another."""
         text = str(error)
         if isinstance(error, requests.ConnectTimeout):
-            return f"took no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
+            return f"accepted no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
         if isinstance(error, requests.Timeout):
             return f"did not answer within {self._settings.timeout:g} s"
         if isinstance(error, requests.exceptions.SSLError):
-            return f"failed in TLS: {found[0].strip() if (found := _TLS.search(text)) else text}"
+            return f"failed the TLS handshake: {found[0].strip() if (found := _TLS.search(text)) else text}"
         if found := _ERRNO.search(text):
             return f"cannot be reached: {found[1].strip()}"
-        return "broke the connection off without a whole answer"
+        return "closed the connection before the answer was complete"
 
 
 def _pieces(response: requests.Response, deadline: Deadline, most: int | None = None) -> Iterator[bytes]:
@@ -232,7 +249,7 @@ def _pieces(response: requests.Response, deadline: Deadline, most: int | None = 
             raise ConnectRefused(f"the offsets are larger than {most:,} bytes ({_STREAMED} times max_answer)")
         yield piece
     if deadline.expired:  # a body without a length ends where its connection was cut
-        raise requests.ReadTimeout("the whole answer took too long")
+        raise requests.ReadTimeout("the answer took too long")
 
 
 def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:

@@ -57,7 +57,7 @@ def parse_info(body: Any) -> ClusterInfo:
     entity = _mapping(body, "the worker's version")
     reported = entity.get("version")
     if not isinstance(reported, str):
-        raise Unreadable("there is no version in the answer")
+        raise Unreadable("the answer contains no version")
     return ClusterInfo(
         parse_version(reported), reported, str(entity.get("commit", "")), str(entity.get("kafka_cluster_id", ""))
     )
@@ -119,13 +119,13 @@ def parse_config(body: Any) -> Mapping[str, str]:
     """A connector's config without the `name` that Connect adds (`checkAndPutConnectorConfigName`), nor null values."""
     config = _mapping(body, "config")
     if not all(value is None or isinstance(value, str) for value in config.values()):
-        raise Unreadable("a config value is not a text")
+        raise Unreadable("a config value is not a string")
     return {key: value for key, value in config.items() if key != "name" and value is not None}
 
 
 def _tasks(body: Any) -> tuple[TaskStatus, ...]:
     if not isinstance(body, list):
-        raise Unreadable("there is no list of tasks")
+        raise Unreadable("the list of tasks is missing")
     return tuple(sorted((_task(_mapping(item, "a task")) for item in body), key=lambda task: task.id))
 
 
@@ -142,7 +142,7 @@ def _state(text: Any) -> WorkerState:
     try:
         return WorkerState(text)
     except ValueError as error:
-        raise Unreadable(f"there is no state {text!r}") from error
+        raise Unreadable(f"unknown state {text!r}") from error
 
 
 def _type(text: Any) -> ConnectorType:
@@ -166,9 +166,9 @@ def parse_verdict(body: Any) -> ConfigVerdict:
     A key that is not defined has no definition; one that is defined and that the plugin's own `validate` leaves out has
     no value (`AbstractHerder.generateResult`).
     """
-    configs = _mapping(body, "the verdict").get("configs")
+    configs = _mapping(body, "the result of the validation").get("configs")
     if not isinstance(configs, list):
-        raise Unreadable("there is no list of configs in the verdict")
+        raise Unreadable("the result of the validation contains no list of configs")
     errors, sensitive, defined = {}, set(), set()
     for item in configs:
         config = _mapping(item, "a config")
@@ -177,7 +177,7 @@ def parse_verdict(body: Any) -> ConfigVerdict:
         key = str(value.get("name") or definition.get("name", ""))
         messages = value.get("errors") or []
         if not isinstance(messages, list):
-            raise Unreadable("the errors of a config are no list")
+            raise Unreadable("the errors of a config are not a list")
         if messages := tuple(str(message) for message in messages):
             errors[key] = messages
         if definition:
@@ -206,7 +206,7 @@ def parse_offsets(body: Any) -> Offsets:
     """`GET /connectors/X/offsets` (`ConnectorOffsets`). A partition whose offset is null has none, and is left out."""
     entries = _mapping(body, "the offsets").get("offsets")
     if not isinstance(entries, list):
-        raise Unreadable("there is no list of offsets")
+        raise Unreadable("the list of offsets is missing")
     offsets: dict[PartitionText, OffsetText] = {}
     for index, item in enumerate(entries):
         entry = _mapping(item, f"offsets[{index}]")
@@ -247,7 +247,7 @@ def parse_warning(body: Any) -> str:
     """
     message = _mapping(body, "the answer to a change of offsets").get("message")
     if not isinstance(message, str):
-        raise Unreadable("there is no message in the answer to a change of offsets")
+        raise Unreadable("the answer to a change of offsets contains no message")
     return "" if _ALL_DONE.fullmatch(message) else message
 
 
@@ -265,12 +265,12 @@ def unaddressable(name: str) -> str | None:
     POST cuts off blanks at the ends (`ConnectorsResource.createConnector`).
     """
     if not name or name in (".", ".."):
-        return "it is empty, or a step in a path"
+        return 'it is empty, "." or ".."'
     if name != name.strip():
-        return "Connect cuts off the blanks at its ends"
+        return "Connect removes the whitespace at its ends"
     bad = sorted({char for char in name if char in "/%\\{}" or ord(char) < 32 or ord(char) == 127})
     if bad:
-        return f"{', '.join(repr(char) for char in bad)} in it cannot be sent in a path of Connect's REST API"
+        return f"{', '.join(repr(char) for char in bad)} cannot be sent in a path of Connect's REST API"
     return None
 
 

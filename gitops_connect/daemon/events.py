@@ -1,6 +1,6 @@
 """The daemon's log lines: their names, levels and fields, which collectors and alerts rely on.
 
-docs/run.md explains each. What lasts is said once, when it begins, and not at every look.
+docs/reference/log-events.md explains each. What lasts is said once, when it begins, and not at every look.
 """
 
 from __future__ import annotations

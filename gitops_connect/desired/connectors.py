@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gitops_connect.desired import operations, rules
-from gitops_connect.desired.fields import Fields
+from gitops_connect.desired.fields import Fields, secret_references
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.entries import Entry
@@ -60,7 +60,7 @@ class _Builder:
         self._files = files
         self._drafts = {name: _Draft() for name in clusters or ()}
         self.found: list[Diagnostic] = []
-        self._homeless: set[ConnectorName] = set()
+        self._homeless: dict[ConnectorName, list[Document]] = defaultdict(list)
         self._nameless = False
 
     def add(self, document: Document, *, sound: bool) -> None:
@@ -77,7 +77,7 @@ class _Builder:
             return
         draft = self._draft(document)
         if draft is None:
-            self._homeless.add(name)
+            self._homeless[name].append(document)
             return
         draft.documents[name].append(document)
         if sound:
@@ -127,19 +127,26 @@ class _Builder:
             self.found.extend(_shared(f"connector {name!r}", "connector/two-owners", cluster, documents, hint))
         repeated = _repeated(draft.changes)
         for change, documents in repeated.items():
-            hint = "a change is known by its name: give each its own"
+            hint = "give each offset change its own name"
             self.found.extend(_shared(f"offset change {change!r}", "offsets/same-name", cluster, documents, hint))
         good = draft.operations.keys() - repeated.keys()
         left_out = [document for name in draft.changes.keys() - good for document in draft.changes[name]]
         sound = {name: connector for name, connector in draft.connectors.items() if name not in shared}
+        held = frozenset((draft.documents.keys() | self._homeless.keys()) - sound.keys())
+        broken = {name: [*draft.documents.get(name, ()), *self._homeless.get(name, ())] for name in held}
         return DesiredState(
             cluster=cluster,
             connectors=tuple(sound[name] for name in sorted(sound)),
-            held=frozenset((draft.documents.keys() | self._homeless) - sound.keys()),
+            held=held,
             complete=complete,
             operations=tuple(draft.operations[name] for name in sorted(good)),
             broken_changes=frozenset(one.connector for one in left_out if one.connector is not None),
+            held_secrets={name: secrets for name in sorted(held) if (secrets := _secrets(broken[name]))},
         )
+
+
+def _secrets(documents: Iterable[Document]) -> frozenset[tuple[str, SecretReference]]:
+    return frozenset(pair for document in documents for pair in secret_references(document).items())
 
 
 def _repeated(documents: Mapping[Name, list[Document]]) -> dict[Name, list[Document]]:

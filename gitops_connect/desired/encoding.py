@@ -33,7 +33,7 @@ def refuse_others(content: bytes) -> None:
     """Raise Refused where a file that begins so says of itself that it is not UTF-8."""
     for mark, encoding in _OTHERS.items():
         if content.startswith(mark):
-            raise Refused("yaml/encoding", f"the file is {encoding} and not UTF-8", (1, 1), _SAVE_AS_UTF8)
+            raise Refused("yaml/encoding", f"the file is encoded in {encoding}, expected UTF-8", (1, 1), _SAVE_AS_UTF8)
 
 
 def refuse_control_characters(text: str) -> None:

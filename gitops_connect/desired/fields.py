@@ -86,6 +86,23 @@ def _config(document: Document) -> dict[str, str]:
     return {key: texts.get(("spec", "config", key), value) for key, value in config.items()}
 
 
+def secret_references(document: Document) -> Mapping[str, SecretReference]:
+    """`spec.secrets` of any document, also of one with errors: every entry that names one source."""
+    spec = document.value.get("spec")
+    secrets = spec.get("secrets") if isinstance(spec, Mapping) else None
+    if not isinstance(secrets, Mapping):
+        return {}
+    return {key: _secret(one) for key, one in secrets.items() if isinstance(key, str) and _is_reference(one)}
+
+
+def _is_reference(value: object) -> bool:
+    sources = {source.value for source in SecretSource}
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return False
+    ((source, name),) = value.items()
+    return source in sources and isinstance(name, str)
+
+
 def _secret(reference: Mapping[str, str]) -> SecretReference:
     source = SecretSource.ENV if SecretSource.ENV.value in reference else SecretSource.FILE
     return SecretReference(source, reference[source.value])

@@ -125,7 +125,9 @@ def _sort_out(file: ParsedFile, *, ours: bool) -> ParsedFile | None:
 
 
 def _too_large(path: str) -> ParsedFile:
-    hint = "split it; offsets of that number belong in a manifest, a file by itself"
-    summary = f"the file holds a document of ours and is larger than {MAX_SIZE // 1024**2} MiB; it is not read"
+    hint = "split it; move long lists of offsets to an offset manifest"
+    summary = (
+        f"the file contains a gitops-connect document and is larger than {MAX_SIZE // 1024**2} MiB; it is not read"
+    )
     problem = Diagnostic(Severity.ERROR, "document/too-large", summary, Location(path), hint)
     return ParsedFile(diagnostics=Diagnostics.of([problem]), complete=False)

@@ -19,6 +19,7 @@ _NEIGHBOURS = 100
 """Files of one folder that a misspelt name is compared with: each takes a moment."""
 _SHOWN = 3
 """Files that are named where a glob meets none."""
+_RELATIVE_TO = "a path is relative to the repository root; one that starts with ./ or ../ is relative to the document"
 
 
 class Lost(NamedTuple):
@@ -44,15 +45,26 @@ class ManifestFiles:
         """
         resolved = _resolve(path, document)
         if resolved is None:
-            hint = "a path begins at the repository's folder, or with ./ at the folder of its document"
-            return Lost("offsets/path", f"the path {path!r} leads out of the repository", hint)
+            return Lost("offsets/path", f"the path {path!r} leads out of the repository", _RELATIVE_TO)
         if resolved in self._by_path and not path.endswith("/"):
             return (self._by_path[resolved],)
         if is_glob(resolved):
             return self._met(resolved)
+        if not self._exists(resolved) and (other := self._other_reading(path, document)) is not None:
+            summary = f"there is no file {resolved!r} in the repository"
+            return Lost("offsets/no-file", summary, f"write {other!r} for the existing file; {_RELATIVE_TO}")
         if path.endswith("/") or not resolved or self._is_folder(resolved):
             return self._in_folder(resolved, connector)
         return self._lost(resolved)
+
+    def _other_reading(self, path: str, document: str) -> str | None:
+        """The path of what exists if the path is read the other way: from the document, or from the repository root."""
+        other = path.removeprefix("./") if path.startswith("./") else f"./{path}"
+        resolved = _resolve(other, document)
+        return other if resolved and self._exists(resolved) else None
+
+    def _exists(self, path: str) -> bool:
+        return path in self._by_path or self._is_folder(path)
 
     def _in_folder(self, folder: str, connector: ConnectorName) -> tuple[Entry, ...] | Lost:
         start = f"{folder}/" if folder else ""
@@ -61,7 +73,7 @@ class ManifestFiles:
         if named is not None:
             return (named,)
         if any(path.endswith(".json") and "/" not in path[len(start) :] for path in self._under(start)):
-            return self._lost(names[0], f"; to have all files of the folder, name them: {start}*.json")
+            return self._lost(names[0], f"; to use all files of the directory, write {start}*.json")
         inside = (path for path in self._under(start) if not is_hidden(path[len(start) :]))
         return tuple(self._by_path[path] for path in inside if is_manifest(path)) or self._lost(names[0])
 
@@ -72,24 +84,24 @@ class ManifestFiles:
         return found or self._not_met(glob, folder, met)
 
     def _not_met(self, glob: str, folder: str, met: Sequence[str]) -> Lost:
-        where = f"in {folder!r}" if folder else "in the repository's folder"
+        where = f"in {folder!r}" if folder else "in the repository root"
         if met:
-            summary = f"of the files that {glob!r} meets, such as {met[0]!r}, none is a manifest"
-            return Lost("offsets/no-file", summary, f"a manifest is told by its suffix: {', '.join(SUFFIXES)}")
+            summary = f"{glob!r} matches no offset manifest, only other files such as {met[0]!r}"
+            return Lost("offsets/no-file", summary, f"use one of the suffixes {', '.join(SUFFIXES)}")
         inside = [path.rpartition("/")[2] for path in islice(self._inside(folder), _SHOWN)]
         if inside:
             near = f"{where} are {', '.join(map(repr, inside))}"
         elif folder and not self._is_folder(folder):
-            near = f"there is no folder {folder!r}{did_you_mean(folder, self._folders)}"
+            near = f"there is no directory {folder!r}{did_you_mean(folder, self._folders)}"
         else:
-            near = f"{where} are folders only; ** stands for any number of them"
-        hint = "* and ? and [...] stand within one name; what begins with _ or . is passed over"
-        return Lost("offsets/no-file", f"no file of the repository is met by {glob!r}: {near}", hint)
+            near = f"{where} are only directories; ** matches any number of them"
+        hint = f"{_RELATIVE_TO}; *, ? and [...] match within one name; names that begin with _ or . are skipped"
+        return Lost("offsets/no-file", f"no file of the repository matches {glob!r}: {near}", hint)
 
     def _lost(self, path: str, advice: str = "") -> Lost:
         nearest = self._nearest(path)
         suggestion = f"; did you mean {nearest!r}?" if nearest is not None else ""
-        hint = f"a manifest is a file of the same repository, and no link out of it{advice}"
+        hint = f"{_RELATIVE_TO}; links out of the repository are not followed{advice}"
         return Lost("offsets/no-file", f"there is no file {path!r} in the repository{suggestion}", hint)
 
     def _nearest(self, path: str) -> str | None:

@@ -108,19 +108,19 @@ class _Composer:
 
     def _alias(self, name: str, place: tuple[int, int]) -> Node:
         if name not in self._anchors:
-            hint = "a text that begins with * must stand in quotes"
+            hint = "put a string that begins with * in quotes"
             raise Refused("yaml/alias", f"there is no anchor &{name} before this alias", place, hint)
         node = self._anchors[name]
         if node is None:
-            raise Refused("yaml/alias", f"the alias *{name} stands inside its own anchor", place)
+            raise Refused("yaml/alias", f"the alias *{name} is inside its own anchor", place)
         return node
 
 
 def too_deep(place: tuple[int, int]) -> Refused:
     """The refusal of a document with too many levels."""
-    return Refused("yaml/depth", f"nested deeper than {MAX_DEPTH} levels", place)
+    return Refused("yaml/depth", f"the document is nested deeper than {MAX_DEPTH} levels", place)
 
 
 def too_many(place: tuple[int, int]) -> Refused:
     """The refusal of a document with too many values."""
-    return Refused("yaml/nodes", f"the document has more than {MAX_NODES} values, its aliases followed", place)
+    return Refused("yaml/nodes", f"with its aliases resolved, the document has more than {MAX_NODES} values", place)

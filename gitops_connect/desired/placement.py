@@ -21,17 +21,19 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
     folder = _folder_of(document)
     named = document.cluster
     if named and folder and named != folder:
-        summary = f"metadata.cluster is {named!r}, and the file lies in {FOLDER}/{folder}/"
-        return _error(document, "connector/cluster-conflict", summary, "move the file, or leave metadata.cluster out")
+        summary = f"metadata.cluster is {named!r}, but the file is in {FOLDER}/{folder}/"
+        return _error(document, "connector/cluster-conflict", summary, "move the file, or remove metadata.cluster")
     name = named or folder or _only(clusters)
     if name is None:
         known = ", ".join(sorted(clusters or ()))
-        hint = f"set metadata.cluster, or move the file to {FOLDER}/NAME/; the settings know {known}"
-        return _error(document, "connector/no-cluster", "it is not said which cluster this is for", hint)
+        hint = f"set metadata.cluster, or move the file to {FOLDER}/NAME/; clusters in the settings: {known}"
+        return _error(document, "connector/no-cluster", "the document does not name its cluster", hint)
     if clusters is not None and name not in clusters:
-        summary = f"there is no cluster {name!r} in the settings{did_you_mean(name, clusters)}"
+        summary = f"the settings have no cluster {name!r}{did_you_mean(name, clusters)}"
         known = ", ".join(sorted(clusters)) or "none"
-        return _error(document, "connector/unknown-cluster", summary, f"the settings know {known}")
+        return _error(
+            document, "connector/unknown-cluster", summary, f"use one of the clusters in the settings: {known}"
+        )
     return name
 
 

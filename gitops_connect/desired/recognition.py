@@ -77,14 +77,14 @@ def mistake(document: Document) -> Diagnostic:
         "document/api-version",
         f"{found}, expected {API_VERSION!r}",
         document.locate(("apiVersion",)),
-        f"write `apiVersion: {API_VERSION}`; a file of another kind does not belong among the documents",
+        f"write `apiVersion: {API_VERSION}`, or move the file away from the documents",
         document.connector,
     )
 
 
 def _misspelt(document: Document) -> str:
     key = closest("apiVersion", document.value)
-    return f" ({key!r} stands in its place)" if key is not None else ""
+    return f" (found {key!r} instead)" if key is not None else ""
 
 
 def look_alike(document: Document) -> Diagnostic | None:
@@ -92,5 +92,5 @@ def look_alike(document: Document) -> Diagnostic | None:
     kind, version = document.value.get("kind"), document.value.get("apiVersion")
     if kind not in KINDS or not isinstance(version, str) or not _is_foreign(version):
         return None
-    summary = f"a {kind} of {version} is not ours, and is left alone"
+    summary = f"a {kind} of {version} is not a gitops-connect document, and is ignored"
     return Diagnostic(Severity.WARNING, "document/foreign", summary, document.locate(("apiVersion",)))

@@ -26,24 +26,24 @@ def check(fields: Fields) -> Iterator[Diagnostic]:
 def _names(fields: Fields) -> Iterator[Diagnostic]:
     within = fields.config.get(NAME)
     if within is not None and within != fields.name:
-        summary = f"the config names the connector {within!r}, and metadata.name is {fields.name!r}"
-        yield _error(fields, "connector/name-conflict", summary, ("spec", "config", NAME), "leave it out of the config")
+        summary = f"the config names the connector {within!r}, but metadata.name is {fields.name!r}"
+        yield _error(fields, "connector/name-conflict", summary, ("spec", "config", NAME), "remove it from the config")
 
 
 def _class(fields: Fields) -> Iterator[Diagnostic]:
     within = fields.config.get(CLASS)
     if within is not None and fields.connector_class is not None and within != fields.connector_class:
-        summary = f"the config's connector.class is {within!r}, and spec.class is {fields.connector_class!r}"
+        summary = f"the config's connector.class is {within!r}, but spec.class is {fields.connector_class!r}"
         yield _error(fields, "connector/class-conflict", summary, ("spec", "config", CLASS), "keep spec.class only")
     if within is None and fields.connector_class is None and fields.state is not TargetState.ABSENT:
         hint = "set spec.class to the class of the plugin"
-        yield _error(fields, "connector/no-class", "it is not said which plugin this connector is", ("spec",), hint)
+        yield _error(fields, "connector/no-class", "the connector has no class", ("spec",), hint)
 
 
 def _tasks(fields: Fields) -> Iterator[Diagnostic]:
     within = fields.config.get(TASKS)
     if within is not None and fields.tasks_max is not None and within != str(fields.tasks_max):
-        summary = f"the config's tasks.max is {within!r}, and spec.tasksMax is {fields.tasks_max}"
+        summary = f"the config's tasks.max is {within!r}, but spec.tasksMax is {fields.tasks_max}"
         yield _error(fields, "connector/tasks-conflict", summary, ("spec", "config", TASKS), "keep spec.tasksMax only")
 
 
@@ -51,8 +51,8 @@ def _secrets(fields: Fields) -> Iterator[Diagnostic]:
     for key in sorted(fields.secrets):
         pointer = ("spec", "secrets", key)
         if key in fields.config:
-            summary = f"the key {key!r} stands in spec.config and in spec.secrets"
-            yield _error(fields, "connector/secret-conflict", summary, pointer, "leave it out of spec.config")
+            summary = f"the key {key!r} is in both spec.config and spec.secrets"
+            yield _error(fields, "connector/secret-conflict", summary, pointer, "remove it from spec.config")
         if key in _RESERVED:
             summary = f"the key {key!r} cannot be a secret: it is shown in every plan"
             yield _error(fields, "connector/secret-reserved", summary, pointer, "set it in spec")
@@ -65,9 +65,9 @@ def _clear_passwords(fields: Fields) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 Severity.WARNING,
                 "connector/clear-secret",
-                f"the value of {key!r} {'looks like' if whole else 'contains'} a secret, in clear text in git",
+                f"the value of {key!r} {'looks like' if whole else 'contains'} a secret, in clear text in Git",
                 fields.document.locate(("spec", "config", key)),
-                f"use spec.secrets: {{{key}: {{env: NAME}}}} or a ${{provider:...}} reference, and change the secret",
+                f"use spec.secrets: {{{key}: {{env: NAME}}}} or a ${{provider:...}} reference, and rotate the secret",
                 fields.name,
             )
 
@@ -79,9 +79,9 @@ def _annotations(fields: Fields) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 Severity.WARNING,
                 "connector/unknown-annotation",
-                f"gitops-connect has no annotation {name!r}",
+                f"unknown annotation {name!r}",
                 fields.document.locate(("metadata", "annotations", name)),
-                f"there is {ALLOW_UNKNOWN_KEYS!r}; annotations of your own have another prefix",
+                f"use {ALLOW_UNKNOWN_KEYS!r}, or another prefix for your own annotations",
                 fields.name,
             )
 

@@ -68,7 +68,7 @@ class _Reader:
         try:
             value = resolve(node.text)
         except ValueError:
-            summary = "JSON has no number for this: it is infinite, not a number, or endless"
+            summary = "this number cannot be written as JSON: it is infinite, not a number, or too long"
             self._refuse("yaml/number", summary, node.place, "put it in quotes")
             return node.text
         if not isinstance(value, str):
@@ -103,8 +103,8 @@ class _Reader:
                 continue
             key = self._key(key_node)
             if key in fields:
-                summary = f"the key {key!r} stands twice in one mapping, first in line {fields[key][0][0]}"
-                self._refuse("yaml/duplicate-key", summary, key_node.place, "keep the one that is meant")
+                summary = f"the key {key!r} appears twice in one mapping, first in line {fields[key][0][0]}"
+                self._refuse("yaml/duplicate-key", summary, key_node.place, "keep only the one that is meant")
             elif key is not None:
                 fields[key] = (key_node.place, value)
         for mapping in self._merged(merged, depth + 1):
@@ -118,21 +118,35 @@ class _Reader:
                 if isinstance(item, Mapping):
                     yield item
                 else:
-                    self._refuse("yaml/merge", "<< merges mappings, and this is none", item.place)
+                    self._refuse(
+                        "yaml/merge",
+                        "the value of a merge key (<<) must be a mapping, or a list of mappings",
+                        item.place,
+                    )
 
     def _key(self, node: Node) -> str | None:
         self._visit(node, 0)
         if not isinstance(node, Scalar):
-            self._refuse("yaml/key", "a key is a text, and this is a list or a mapping", node.place)
+            self._refuse("yaml/key", "a key must be a string, found a list or a mapping", node.place)
             return None
         if node.plain and node.tag is None and not _is_text(node.text):
-            self._refuse("yaml/key", f"a key is a text, and {node.text or 'nothing'!r} is none", node.place, "quote it")
+            self._refuse(
+                "yaml/key",
+                f"a key must be a string, found {node.text or 'nothing'!r} without quotes",
+                node.place,
+                "quote it",
+            )
         return node.text
 
     def _check_tag(self, node: Node, allowed: tuple[str | None, ...]) -> None:
         if node.tag not in allowed:
             tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
-            self._refuse("yaml/tag", f"the tag {tag} is refused: documents hold plain values", node.place, "remove it")
+            self._refuse(
+                "yaml/tag",
+                f"the tag {tag} is not allowed: documents contain plain values only",
+                node.place,
+                "remove it",
+            )
 
     def _refuse(self, rule: str, summary: str, place: Place, hint: str = "") -> None:
         self.refusals.append(Refused(rule, summary, place, hint))

@@ -90,7 +90,7 @@ def _parse_part(text: str, first_line: int, path: str) -> ParsedFile:
 
 def _document(root: Node, path: str) -> tuple[Document, list[Diagnostic]]:
     if not isinstance(root, Mapping):
-        raise Refused("yaml/root", "a document is a mapping that begins with apiVersion; this one is none", root.place)
+        raise Refused("yaml/root", "a document must be a mapping that begins with apiVersion", root.place)
     reading = read(root)
     document = Document(Location(path, *root.place), reading.value, reading.positions, reading.texts)
     problems = [_diagnostic(refused, path) for refused in reading.refusals]

@@ -70,5 +70,6 @@ def _require_packages() -> None:
         import gitops_connect.large_changes.checking  # noqa: F401, PLC0415 - it imports numpy and Arrow
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"large manifests are checked on Spark, which needs {error.name}: pip install 'gitops-connect[spark]'"
+            f"large manifests are checked on Spark, which needs the package {error.name}:"
+            " pip install 'gitops-connect[spark]'"
         ) from error

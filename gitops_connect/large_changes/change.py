@@ -96,18 +96,18 @@ class _Change(ABC):
     def difference(self) -> str:
         live = self._look()
         if self._takes_all:
-            return f"{live.entries:,} offsets still stand" if live.entries else ""
+            return f"{live.entries:,} offsets still exist" if live.entries else ""
         (verdict,) = self._ask(self._given(self._patch.files, live))
         if verdict.difference is None:
             return verdict.diagnostics.errors[0].summary
         wrong = {way: count for way, count in verdict.difference.counts.items() if count and way is not Direction.SAME}
         if not wrong:
             return ""
-        return f"{sum(wrong.values()):,} of {self._patch.entries:,} are otherwise, {_first(verdict.difference)}"
+        return f"{sum(wrong.values()):,} of {self._patch.entries:,} differ, {_first(verdict.difference)}"
 
     def settle(self, warning: str) -> None:
         if self._live is None:
-            raise AssertionError("what stands was not looked at")
+            raise AssertionError("the current offsets were not read")
         means, operation = self._means, self._operation
         means.operations.settle(means.cluster, operation.name, self._live.digest, warning, means.clock.now())
 
@@ -162,7 +162,7 @@ class NewChange(_Change):
         (verdict,) = self._means.spark.ask([question], folder, ready=True)
         if verdict.difference is None or verdict.patch is None:
             told = verdict.diagnostics.errors[0].summary
-            return Review({}, Difference(), (Refusal(f"its offsets have errors by now: {told}"),))
+            return Review({}, Difference(), (Refusal(f"its offsets now have errors: {told}"),))
         self._take(verdict.patch)
         return self._reviewed(verdict.difference)
 
@@ -173,7 +173,7 @@ class NewChange(_Change):
 
     def _before(self) -> SavedOffsets:
         if self._kept is None:
-            raise AssertionError("what stands was not looked at")
+            raise AssertionError("the current offsets were not read")
         return self._kept
 
     def _reviewed(self, difference: Difference) -> Review:
@@ -257,7 +257,7 @@ def _count(verdict: LargeVerdict, way: Direction) -> int:
 def _first(difference: Difference) -> str:
     move: Move = difference.moves[0]
     return (
-        f"the first of them {move.partition}: {move.current or 'nothing'} stands, and not {move.declared or 'nothing'}"
+        f"the first is {move.partition}: found {move.current or 'no offset'}, expected {move.declared or 'no offset'}"
     )
 
 

@@ -22,7 +22,7 @@ from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFaul
 from gitops_connect.model.offsets import Offsets
 
 READER = Reader(pieces.read_lines, pieces.refuse, pieces.unpack)
-_STANDING = "the offsets that stand"
+_STANDING = "the current offsets"
 _PLACE = struct.Struct("<II")
 
 

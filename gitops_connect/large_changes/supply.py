@@ -69,8 +69,8 @@ def _as_small(files: tuple[LargeFile, ...]) -> Supplied:
 
 
 def _not_allowed(named: ManifestUri, connector: ConnectorName) -> Diagnostic:
-    summary = f"the settings do not allow to read {named.uri}"
-    hint = 'whoever runs this program allows it by [spark] uris = ["…"], patterns of URIs'
+    summary = f"the settings do not allow reading {named.uri}"
+    hint = 'ask the administrator to allow it with [spark] uris = ["…"], a list of URI patterns'
     return Diagnostic(Severity.ERROR, UNREAD, summary, named.location, hint, connector)
 
 

@@ -26,7 +26,9 @@ def workspace(folder: Path) -> Iterator[Path]:
         _clear(folder)
         yield made
     except OSError as error:
-        raise SparkUnusable(f"files for Spark cannot be kept in {folder}: {error}; see [spark] directory") from error
+        raise SparkUnusable(
+            f"files for Spark cannot be written to {folder}: {error}; check [spark] directory"
+        ) from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -86,7 +86,7 @@ def read_archive(text: str, place: str) -> Archive:
         return _read(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"{place} is damaged, or not what gitops-connect ledger export has written: {error}; nothing was imported"
+            f"{place} is damaged, or is not an export of the ledger: {error}; nothing was imported"
         ) from error
 
 
@@ -96,7 +96,7 @@ def _read(document: Any) -> Archive:
         raise ValueError("expected an object with a format_version")
     if document["format_version"] not in (1, FORMAT_VERSION):
         raise ValueError(
-            f"it has format_version {document['format_version']!r}, and this gitops-connect knows {FORMAT_VERSION}"
+            f"it has format_version {document['format_version']!r}, but this gitops-connect reads {FORMAT_VERSION}"
         )
     if document["format_version"] == 1:
         document = _of_version_1(document)
@@ -120,7 +120,7 @@ def _rows(table: Table, found: Any) -> tuple[ArchiveRow, ...]:
     rows = [_row(table, value, f"{table.name}[{number}]") for number, value in enumerate(found)]
     key, times = max(Counter(_key(table, row) for row in rows).items(), key=lambda one: one[1], default=((), 1))
     if times > 1:
-        raise ValueError(f"{table.name}: {' of '.join(reversed(key))} is there {times} times")
+        raise ValueError(f"{table.name}: {' of '.join(reversed(key))} occurs {times} times")
     return in_order(table, rows)
 
 
@@ -146,10 +146,10 @@ def _require_finishable(row: ArchiveRow, where: str) -> None:
     """What was begun is finished from what is saved."""
     small = ("digest", "declared", "snapshot")
     large = ("digest", "digest_before", "sent")
-    needed = {"open": small if row["entries"] is None else large, "intended": ("digest",)}
+    needed = {"in_progress": small if row["entries"] is None else large, "intended": ("digest",)}
     for name in needed.get(row["state"], ()):
         if row[name] is None:
-            raise ValueError(f"{where} is {row['state']} and has no {name}")
+            raise ValueError(f"{where} is {row['state']}, but has no {name}")
 
 
 def _require_snapshot(row: ArchiveRow, where: str) -> None:
@@ -199,7 +199,7 @@ def _reader(column: Column[Any]) -> Callable[[str, Any], Any]:
 
 def _text(where: str, found: Any) -> str:
     if not isinstance(found, str) or "\0" in found:
-        raise ValueError(f"{where}: expected a text, found {_shown(found)}")
+        raise ValueError(f"{where}: expected a string, found {_shown(found)}")
     found.encode()  # half of a surrogate pair, which no database takes, is a ValueError
     return found
 
@@ -267,7 +267,7 @@ def _require_offsets(offsets: OffsetPatch) -> None:
     for text in (*offsets.keys(), *(offset for offset in offsets.values() if offset is not None)):
         value = json.loads(text)
         if not isinstance(value, dict) or canonical(value).decode() != text:
-            raise ValueError(f"{_shown(text)} is no canonical JSON object")
+            raise ValueError(f"{_shown(text)} is not a canonical JSON object")
 
 
 def _key(table: Table, row: ArchiveRow) -> tuple[str, ...]:

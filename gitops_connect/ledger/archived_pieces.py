@@ -18,11 +18,11 @@ def read_lines(content: bytes) -> bytes:
     """A piece, packed anew. Raises ValueError or zlib.error where it does not hold offsets, one a line."""
     lines = zlib.decompress(content)
     if not lines.endswith(b"\n"):
-        raise ValueError("its last line is not whole")
+        raise ValueError("its last line is incomplete")
     for number, line in enumerate(lines.splitlines(), start=1):
         value = json.loads(line)
         if not isinstance(value, dict) or value.keys() != {"partition", "offset"}:
-            raise ValueError(f"line {number} is no partition with its offset")
+            raise ValueError(f"line {number} is not a partition with its offset")
     return piece_of(lines).content
 
 
@@ -51,13 +51,13 @@ def require_whole(operations: _Rows, pieces: _Rows) -> None:
         declared, before = (found.pop((*key, part.value), []) for part in (Part.DECLARED, Part.BEFORE))
         entries = _entries(declared, f"the declared offsets {of}")
         if entries != (row["entries"] or 0) or (row["sent"] or 0) > entries:
-            raise ValueError(f"the declared offsets {of}: {entries} are there, expected {row['entries']}")
+            raise ValueError(f"the declared offsets {of}: found {entries} entries, expected {row['entries']}")
         _entries(before, f"the earlier offsets {of}")
-        needed = row["entries"] is not None and row["state"] == "open"
+        needed = row["entries"] is not None and row["state"] == "in_progress"
         if (before or needed) and _digest(before) != row["digest_before"]:
             raise ValueError(f"the earlier offsets {of} are not those of digest_before")
     for cluster, name, part in found:
-        raise ValueError(f"there are {part} offsets of {name} on {cluster}, and no such operation")
+        raise ValueError(f"it contains {part} offsets of {name} on {cluster}, but no such operation")
 
 
 def _entries(pieces: _Rows, what: str) -> int:
@@ -65,7 +65,7 @@ def _entries(pieces: _Rows, what: str) -> int:
         raise ValueError(f"{what}: a piece is missing")
     for piece in pieces:
         if zlib.decompress(piece["content"]).count(b"\n") != piece["entries"]:
-            raise ValueError(f"{what}: piece {piece['number']} has not {piece['entries']} entries")
+            raise ValueError(f"{what}: piece {piece['number']} does not have {piece['entries']} entries")
     return sum(piece["entries"] for piece in pieces)
 
 

@@ -45,7 +45,7 @@ def check_rows(connection: Connection, place: str) -> None:
     """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
     for table in (OWNERSHIP, OPERATIONS, PIECES, REVISIONS, LEASES):
         for found in _damaged(connection, table):
-            raise LedgerUnusable(f"the ledger {place} is damaged: {found}; put back a backup, nothing was done")
+            raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
 
 
 def _damaged(connection: Connection, table: Table) -> Iterator[str]:

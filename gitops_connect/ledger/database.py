@@ -47,7 +47,7 @@ class Database:
                 hide_parameters=True,
             )
         except (ImportError, NoSuchModuleError) as error:
-            raise UsageError(f"[state] url: the driver of {self.place} is not installed: {error}") from error
+            raise UsageError(f"[state] url: the database driver for {self.place} is not installed: {error}") from error
         if self.file:
             event.listen(engine, "connect", _set_up)
             event.listen(engine, "begin", _begin)
@@ -80,7 +80,7 @@ class Database:
         """SQLite says the same ("unable to open") of a missing folder as of one without access."""
         if self.file and not self.file.parent.is_dir():
             raise LedgerUnusable(
-                f"the ledger {self.file} cannot be opened: there is no folder {self.file.parent};"
+                f"the ledger {self.file} cannot be opened: the directory {self.file.parent} does not exist;"
                 " create it, or change [state] url"
             )
 
@@ -113,16 +113,16 @@ def _limits(url: URL) -> dict[str, Any]:
 
 def _file(url: URL, folder: Path) -> Path:
     if url.query:
-        raise UsageError("[state] url: a SQLite URL has no parameters: remove everything from the question mark on")
+        raise UsageError("[state] url: a SQLite URL takes no parameters; remove the question mark and what follows")
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         raise UsageError(
             f"[state] url: expected the path of a file, as in sqlite:///state.db, found {url.database or 'none'};"
-            " a ledger in memory would forget what is ours"
+            " a ledger in memory would be lost when the process ends"
         )
     try:
         return folder / Path(url.database).expanduser()
     except RuntimeError as error:
-        raise UsageError("[state] url: there is no user of the name that its path begins with") from error
+        raise UsageError("[state] url: its path begins with the name of a user that does not exist") from error
 
 
 def _set_up(connection: Any, _record: object) -> None:

@@ -14,17 +14,17 @@ _PRIMARY_CODE = 0xFF
 """SQLite's extended result codes keep the primary one in their lowest byte."""
 
 _DAMAGED = (
-    "is damaged, or no database at all; put back a backup, or move the file away to begin a new ledger"
-    " (docs/ledger.md says what that means)"
+    "is damaged, or is not a database; restore a backup, or move the file away to start a new ledger"
+    " (docs/how-to/back-up-and-restore-the-ledger.md describes the consequences)"
 )
 _SQLITE_FAULTS = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_FULL: "cannot grow, the disk is full; free some space and run again (nothing was half written)",
-    sqlite3.SQLITE_IOERR: "cannot be read or written, the disk refuses; see to the disk and its free space",
-    sqlite3.SQLITE_READONLY: "cannot be written; make the file and its folder writable for this user",
-    sqlite3.SQLITE_PERM: "cannot be opened; give this user access to the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened or created; give this user access to the file and its folder",
+    sqlite3.SQLITE_FULL: "cannot grow because the disk is full; free some space and run again (no write is incomplete)",
+    sqlite3.SQLITE_IOERR: "cannot be read or written because of a disk error; check the disk and its free space",
+    sqlite3.SQLITE_READONLY: "cannot be written; make the file and its directory writable for this user",
+    sqlite3.SQLITE_PERM: "cannot be opened; give this user access to the file and its directory",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened or created; give this user access to the file and its directory",
 }
 
 
@@ -46,6 +46,6 @@ def _explain(error: SQLAlchemyError, place: str) -> GitopsConnectError:
     if code is None:
         return LedgerUnusable(f"the ledger {place} cannot be used: {cause}")
     if code & _PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LedgerBusy(f"the ledger {place} is locked by another process; wait until that one is done")
+        return LedgerBusy(f"the ledger {place} is locked by another process; wait until it ends")
     known = _SQLITE_FAULTS.get(code & _PRIMARY_CODE, "cannot be used")
     return LedgerUnusable(f"the ledger {place} {known} ({cause})")

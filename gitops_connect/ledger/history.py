@@ -24,7 +24,7 @@ def read_history(url: str, folder: Path, clusters: Iterable[ClusterName]) -> Map
     """
     with closing(Database(url, folder)) as database:
         if database.file is not None and not database.file.exists():
-            raise LedgerUnusable(f"there is no ledger {database.file}")
+            raise LedgerUnusable(f"the ledger {database.file} does not exist")
         with database.read() as connection:
             _require_current(connection, database)
         return {cluster: _history(database, cluster) for cluster in clusters}
@@ -32,7 +32,7 @@ def read_history(url: str, folder: Path, clusters: Iterable[ClusterName]) -> Map
 
 def _require_current(connection: Connection, database: Database) -> None:
     if find_version(connection) == 0:
-        raise LedgerUnusable(f"the database {database.place} holds no ledger yet")
+        raise LedgerUnusable(f"the database {database.place} contains no ledger yet")
     if not is_current(connection):
         raise LedgerUnusable(
             f"the ledger {database.place} was written by an older version; the next plan or apply upgrades it"

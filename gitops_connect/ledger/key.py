@@ -62,7 +62,7 @@ def _prepare_locked(connection: Connection, database: Database, given: bytes | N
 def _require(database: Database, given: bytes | None) -> None:
     if given is None and database.file is None:
         raise UsageError(
-            f"the ledger {database.place} is no file, so its key cannot be kept beside it:"
+            f"the ledger {database.place} is not a file, so its key cannot be stored next to it;"
             ' set [state] key = {env = "NAME"} or {file = "PATH"}'
         )
     if given is not None and len(given) < _SHORTEST:
@@ -80,8 +80,8 @@ def _fingerprint(key: bytes) -> str:
 def _compare(key: bytes, known: str, database: Database) -> None:
     if _fingerprint(key) != known:
         raise LedgerUnusable(
-            f"the ledger {database.place} was kept with another key than this one: put back the earlier [state] key,"
-            f" or the file {database.place}.key, or begin with a new key as docs/ledger.md says"
+            f"the ledger {database.place} was written with a different key: restore the earlier [state] key,"
+            f" or the file {database.place}.key, or start with a new key as docs/reference/ledger.md describes"
         )
 
 
@@ -90,12 +90,12 @@ def load_key(file: Path) -> bytes:
     try:
         # The group may read it: volumes of a Kubernetes pod with `fsGroup` add that on every start.
         if file.stat().st_mode & stat.S_IRWXO:
-            raise LedgerUnusable(f"the key {file} is open to every user of this machine: chmod 600 it")
+            raise LedgerUnusable(f"the key {file} can be read by every user of this machine; run chmod 600 on it")
         key = bytes.fromhex(file.read_text(encoding="ascii").strip())
     except FileNotFoundError as error:
         raise LedgerUnusable(
-            f"the key {file} is missing, and the ledger was kept with it: put it back from the backup,"
-            " or begin with a new key as docs/ledger.md says"
+            f"the key {file} is missing, and the ledger was written with it; restore it from the backup,"
+            " or start with a new key as docs/reference/ledger.md describes"
         ) from error
     except OSError as error:
         raise LedgerUnusable(f"cannot read the key {file}: {error.strerror}; give this user access to it") from error
@@ -107,7 +107,7 @@ def load_key(file: Path) -> bytes:
 
 
 def _damaged(file: Path) -> str:
-    return f"the key {file} is damaged: expected {2 * _LENGTH} hex digits; put it back from the backup"
+    return f"the key {file} is damaged: expected {2 * _LENGTH} hex digits; restore it from the backup"
 
 
 def _create_key(file: Path) -> None:
@@ -124,7 +124,7 @@ def _create_key(file: Path) -> None:
     except OSError as error:
         aside.unlink(missing_ok=True)
         raise LedgerUnusable(
-            f"cannot write the key {file}: {error.strerror}; see to the folder and its disk"
+            f"cannot write the key {file}: {error.strerror}; check the directory and its disk"
         ) from error
 
 

@@ -73,9 +73,7 @@ class Lease:
         with self._database.write() as connection:
             row = connection.execute(select(LEASES).where(LEASES.c.cluster == cluster).with_for_update()).one_or_none()
             if row is not None and not _is_free(row, now):
-                raise LedgerBusy(
-                    f"cluster {cluster} is being worked on by {_holder(row)}; wait until that is done, or stop it"
-                )
+                raise LedgerBusy(f"cluster {cluster} is in use by {_holder(row)}; wait until it ends, or stop it")
             connection.execute(delete(LEASES).where(LEASES.c.cluster == cluster))
             connection.execute(
                 insert(LEASES).values(
@@ -112,8 +110,8 @@ class Lease:
         if row is None or row.token != self._token:
             taken = f"taken over by {_holder(row)}" if row else "removed from the ledger"
             raise LedgerBusy(
-                f"the lease of cluster {self._terms.cluster} was lost: it expired, and was {taken};"
-                " nothing more is changed from here"
+                f"the lease of cluster {self._terms.cluster} was lost: it expired and was {taken};"
+                " this process makes no more changes"
             )
 
 
@@ -136,9 +134,7 @@ def require_idle(connection: Connection, now: datetime) -> None:
     """Raise LedgerBusy where somebody works on any cluster: for what concerns the whole ledger."""
     for row in connection.execute(select(LEASES).order_by(LEASES.c.cluster)):
         if not _is_free(row, now):
-            raise LedgerBusy(
-                f"cluster {row.cluster} is being worked on by {_holder(row)}; wait until that is done, or stop it"
-            )
+            raise LedgerBusy(f"cluster {row.cluster} is in use by {_holder(row)}; wait until it ends, or stop it")
 
 
 def _is_free(row: Row[tuple[object, ...]], now: datetime) -> bool:

@@ -200,12 +200,12 @@ def _refuse(cluster: ClusterName, row: Row[Any]) -> NoReturn:
     name, since = row.name, f"{row.since:%Y-%m-%d %H:%M:%S} UTC"
     if state(row) is OperationState.SETTLED:
         raise OperationSettled(
-            f"{name} was applied to {cluster} on {since} and is never begun again: give another change its own name"
+            f"{name} was applied to {cluster} on {since} and is not applied again; give a new change its own name"
         )
     if state(row) is OperationState.OPEN:
         raise OperationSettled(
-            f"{name} was begun on {cluster} on {since} with other offsets, and may have taken effect: it is finished"
-            " as it was begun; give another change its own name"
+            f"{name} was started on {cluster} on {since} with other offsets, and may have taken effect; it is finished"
+            " with the offsets that it began with; give a new change its own name"
         )
     raise OperationSettled(
         f"it is unknown whether {name} was applied to {cluster}; run `gitops-connect ledger resolve {name}` with"

@@ -179,8 +179,8 @@ class Operations:
         with self._writing(cluster, name) as (connection, row):
             if row is None or rows.state(row) is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
                 raise LedgerUnusable(
-                    f"{entries:,} entries of {name} were accepted by {cluster}, but the ledger {self._database.place}"
-                    f" does not know of so many: was it exchanged meanwhile? Run gitops-connect ledger show {name}"
+                    f"{cluster} accepted {entries:,} entries of {name}, but the ledger {self._database.place}"
+                    f" has no open change of that size; check if it was replaced: gitops-connect ledger show {name}"
                 )
             rows.put(connection, cluster, name, {"sent": max(entries, row.sent)})
 
@@ -204,10 +204,10 @@ class Operations:
             if row is not None and rows.state(row) is OperationState.SETTLED:
                 return
             if row is None or rows.state(row) not in {OperationState.OPEN, OperationState.INTENDED}:
-                known = f"it is {row.state} there" if row is not None else "it does not know it"
+                known = f"its state there is {row.state}" if row is not None else "the ledger has no record of it"
                 raise LedgerUnusable(
-                    f"{name} took effect on {cluster}, but the ledger {self._database.place} has not begun it"
-                    f" ({known}): was it exchanged meanwhile? Run `gitops-connect ledger resolve {name} --applied`"
+                    f"{name} took effect on {cluster}, but it is not in progress in the ledger {self._database.place}"
+                    f" ({known}); was it replaced? Run `gitops-connect ledger resolve {name} --applied`"
                 )
             rows.put(connection, cluster, name, values)
 
@@ -290,11 +290,11 @@ class Operations:
     def _damaged(self, row: Row[Any]) -> LedgerUnusable:
         return LedgerUnusable(
             f"the ledger {self._database.place} is damaged: the offsets of {row.name} on {row.cluster} cannot be"
-            " read; put back a backup"
+            " read; restore a backup"
         )
 
     def _nothing_saved(self, cluster: ClusterName, name: OperationName) -> LedgerUnusable:
         return LedgerUnusable(
-            f"the ledger {self._database.place} holds no offsets of {name} on {cluster}:"
-            f" gitops-connect ledger show {name} says what it knows"
+            f"the ledger {self._database.place} contains no offsets of {name} on {cluster};"
+            f" run gitops-connect ledger show {name}"
         )

@@ -95,7 +95,7 @@ class Tally:
         except zlib.error as error:
             raise Damaged(str(error)) from error
         if self._count(lines) != piece.entries or not lines.endswith(b"\n"):
-            raise Damaged(f"expected {piece.entries:,} whole lines")
+            raise Damaged(f"expected {piece.entries:,} complete lines")
         return lines
 
     def _piece(self, lines: bytes) -> Piece:

@@ -177,22 +177,22 @@ def find_version(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADE
     if PROPERTIES.name not in tables:
         if tables:
             raise LedgerUnusable(
-                f"the database {_place(connection)} holds other tables ({', '.join(sorted(tables)[:3])}) and no ledger;"
-                " give the ledger a database of its own with [state] url"
+                f"the database {_place(connection)} contains other tables ({', '.join(sorted(tables)[:3])}) but no"
+                " ledger; give the ledger a database of its own with [state] url"
             )
         return 0
     written = get_property(connection, _VERSION) or ""
     if not (written.isascii() and written.isdigit() and len(written) < 6):
         raise LedgerUnusable(
             f"the ledger {_place(connection)} is damaged: table {PROPERTIES.name}, row {_VERSION}, column value:"
-            " expected a whole number; put back a backup"
+            " expected a whole number; restore a backup"
         )
     version = int(written)
     known = 1 + len(upgrades)
     if version > known:
         raise LedgerUnusable(
-            f"the ledger {_place(connection)} has schema version {version}, and this gitops-connect knows {known}"
-            " at most: run the newer gitops-connect that upgraded it, or put back the backup from before"
+            f"the ledger {_place(connection)} has schema version {version}, but this gitops-connect supports {known}"
+            " at most; run the newer gitops-connect that upgraded it, or restore the backup from before the upgrade"
         )
     return version
 

@@ -31,7 +31,7 @@ def take_out(connection: Connection) -> Archive:
     """Everything but the leases and the key."""
     fingerprint = get_property(connection, FINGERPRINT)
     if fingerprint is None:
-        raise LedgerUnusable("the ledger has lost the fingerprint of its key while it was open: run again")
+        raise LedgerUnusable("the fingerprint of the key was removed from the ledger during this command; run it again")
     found: dict[str, Sequence[ArchiveRow]] = {
         table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES
     }
@@ -56,8 +56,8 @@ def put_in(connection: Connection, archive: Archive, *, replace: bool) -> Restor
     if not unchanged:
         if any(there.rows.values()) and not replace:
             raise UsageError(
-                f"the ledger holds something else already ({_counted(there)}): export it first if it matters, then"
-                " import with --replace, which removes all of it"
+                f"the ledger already contains other data ({_counted(there)}); export it if you need it, then"
+                " import with --replace, which deletes that data"
             )
         _exchange(connection, rows)
     return Restored(_counts(rows), dropped, unchanged)

@@ -42,8 +42,8 @@ def _debezium(
 
 
 _GTIDS_DECIDE = (
-    "a server with GTIDs is read on from gtids",
-    "change gtids as well; without gtids such a server is read from its first binlog on",
+    "on a server with GTIDs, the connector resumes from gtids",
+    "change gtids as well; without gtids, the connector reads such a server from its first binlog",
 )
 _IGNORE_GTIDS = "gtid.ignore.on.recovery"
 
@@ -107,7 +107,7 @@ POSTGRES = Shape(
     skipped=("lsn_events_processed",),
     instead={"lsn_proc": "lsn"},
     contradictions=(
-        Contradiction("lsn", "lsn_proc", "the connector resumes from lsn_proc", "change lsn_proc, or leave it out"),
+        Contradiction("lsn", "lsn_proc", "the connector resumes from lsn_proc", "change lsn_proc, or remove it"),
     ),
     tied=_LOGICAL_NAME,
 )
@@ -164,8 +164,8 @@ INFORMIX = Shape(
         Contradiction(
             "commit_lsn",
             "begin_lsn",
-            "the connector begins to read at begin_lsn",
-            "change begin_lsn as well, or leave it out",
+            "the connector starts to read at begin_lsn",
+            "change begin_lsn as well, or remove it",
             is_limit=True,
         ),
     ),
@@ -195,14 +195,12 @@ ORACLE = Shape(
     ("scn",),
     frame=(*_SNAPSHOT, "lcr_position", "snapshot_scn", "snapshot_pending_tx"),
     contradictions=(
-        Contradiction(
-            "scn", "lcr_position", "XStream resumes from lcr_position", "change lcr_position, or leave it out"
-        ),
+        Contradiction("scn", "lcr_position", "XStream resumes from lcr_position", "change lcr_position, or remove it"),
         Contradiction(
             "scn",
             "commit_scn",
             "the connector skips what was committed before commit_scn",
-            "change commit_scn as well, or leave it out",
+            "change commit_scn as well, or remove it",
             is_limit=True,
         ),
     ),
@@ -234,7 +232,7 @@ MONGODB = Shape(
             changed,
             "resume_token",
             "the change stream is resumed after resume_token",
-            "change resume_token, or leave it out: then sec and ord decide",
+            "change resume_token, or remove it: then sec and ord decide",
         )
         for changed in ("sec", "ord")
     ),

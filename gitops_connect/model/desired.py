@@ -152,6 +152,9 @@ class DesiredState:
     complete: bool = True
     operations: tuple[DesiredOperation, ...] = ()
     broken_changes: frozenset[ConnectorName] = frozenset()
+    held_secrets: Mapping[ConnectorName, frozenset[tuple[str, SecretReference]]] = field(default_factory=dict)
+    """What the documents of `held` connectors have in `spec.secrets`, as far as it can be read: each config key with
+    its reference. Only masking uses it."""
 
     @property
     def declares_operations(self) -> bool:

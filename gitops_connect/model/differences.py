@@ -16,10 +16,10 @@ class Direction(Enum):
 
     NEW = "new"
     SAME = "same"
-    FORWARD = "forward"
+    FORWARD = "skip"
     """Records are skipped."""
     REWIND = "rewind"
-    """Records come again."""
+    """Records are reprocessed."""
     REMOVED = "removed"
     CHANGED = "changed"
     """Another value, of which cannot be told whether it is before or after: the class is not known here."""

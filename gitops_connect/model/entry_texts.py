@@ -125,7 +125,9 @@ class Body:
         else:
             raise no_list(*self._other())
         if self._next():
-            raise self._misplaced("behind the end of the list or object; one entry a line is what .jsonl is for")
+            raise self._misplaced(
+                " after the end of the list or object; if each line is an entry, the file name must end in .jsonl"
+            )
 
     def _object(self) -> Iterator[EntryText]:
         start = self._place(self._at)
@@ -136,9 +138,9 @@ class Body:
         while not ended:
             name, place = self._name()
             if name in fields:
-                raise Unreadable(DUPLICATE_KEY, f"the field {shown(name)} twice in one object", place)
+                raise Unreadable(DUPLICATE_KEY, f"the field {shown(name)} appears twice in one object", place)
             if len(fields) == MAX_FIELDS:
-                raise Unreadable(FORMAT, f"more than {MAX_FIELDS} fields beside {ENTRIES!r}", place)
+                raise Unreadable(FORMAT, f"more than {MAX_FIELDS} fields other than {ENTRIES!r}", place)
             fields[name] = None
             if name != ENTRIES:
                 self._other()
@@ -152,10 +154,10 @@ class Body:
 
     def _name(self) -> tuple[str, Place]:
         if self._next() != '"':
-            raise self._misplaced("where the name of a field begins, in double quotes")
+            raise self._misplaced(", expected a field name in double quotes")
         name, place = self._other()
         if self._next() != ":":
-            raise self._misplaced("where a ':' belongs")
+            raise self._misplaced(", expected ':'")
         self._at += 1
         return str(name), place
 
@@ -213,7 +215,7 @@ class Body:
         """Pass over what stands behind a value; True where it was the end."""
         found = self._next()
         if found not in (",", end) or not found:
-            raise self._misplaced(f"where a ',' or a {end!r} belongs")
+            raise self._misplaced(f", expected ',' or {end!r}")
         self._at += 1
         return found == end
 
@@ -254,9 +256,10 @@ class Body:
         self._counted_to = position
         return Place(self._line, position - self._line_starts + 1)
 
-    def _misplaced(self, where: str) -> Unreadable:
+    def _misplaced(self, words: str) -> Unreadable:
         found = self._next()
-        return Unreadable(SYNTAX, f"{shown(found) if found else 'the end of the file'} {where}", self._place(self._at))
+        unexpected = f"unexpected {shown(found) if found else 'end of the file'}"
+        return Unreadable(SYNTAX, f"{unexpected}{words}", self._place(self._at))
 
     def _too_large(self) -> Unreadable:
         found = f"an entry of more than {MAX_ENTRY // 1024**2} MiB"

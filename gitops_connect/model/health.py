@@ -12,7 +12,7 @@ from gitops_connect.model.observed import ConnectorType, ObservedConnector, Work
 _SHOWN_OF_AN_END = 160
 """Characters of the beginning and of the end of a long line that are shown."""
 _CAUSED_BY = "Caused by: "
-_READ_THE_LOG = "it may also have thrown while it made them, which the worker logs and repeats (`taskConfigs`)"
+_READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def why_no_tasks(connector: ObservedConnector) -> str:
         return known
     match connector.type:
         case ConnectorType.SOURCE:
-            return f"most often its class found nothing to read, such as no matching topic or table; {_READ_THE_LOG}"
+            return f"usually its class found nothing to read, for example no matching topic or table; {_READ_THE_LOG}"
         case ConnectorType.SINK | ConnectorType.UNKNOWN:
             return f"its class returned no task configs; {_READ_THE_LOG}"
 
@@ -120,8 +120,8 @@ _WHY = {
     "MirrorSource": "no topic of the source cluster matches `topics`, or none that its credentials may see",
     "MirrorCheckpoint": "no consumer group of the source cluster matches `groups` and has offsets for a topic that"
     " matches `topics`",
-    "JdbcSource": "most likely the database has no table that matches `table.whitelist`, `table.types` and"
-    " `schema.pattern`, or the list of tables could not be read: the worker's log says which",
+    "JdbcSource": "usually the database has no table that matches `table.whitelist`, `table.types` and"
+    " `schema.pattern`, or the list of tables could not be read: the worker's log has the reason",
 }
 _SWITCHES = {
     "MirrorSource": ("enabled",),

@@ -10,8 +10,8 @@ import html
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote
 
@@ -21,6 +21,7 @@ from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive
 
 MASK = "***"
 _SHORT = 4
+_COMMON_WORDS = ("true", "false", "null")
 _BASE64 = "A-Za-z0-9+/_-"
 _ENCODERS = (b64encode, urlsafe_b64encode)
 
@@ -33,15 +34,15 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
     is masked. One of fewer than four characters is only masked if it is a whole word: elsewhere the holes would spell
     it.
     """
-    secrets = frozenset(secrets)
-    for core in {core for secret in secrets for core in _encoded_cores(secret)}:
-        if core in text:
-            text = re.sub(rf"(?<![{_BASE64}])[{_BASE64}]*?{re.escape(core)}[{_BASE64}]*+={{0,2}}", MASK, text)
-    for form in sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True):
-        if len(form) >= _SHORT:
-            text = text.replace(form, MASK)
-        else:
-            text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", MASK, text)
+    if not text:
+        return text
+    known = _patterns(frozenset(secrets))
+    for core in known.cores.parts_of(text):
+        text = re.sub(rf"(?<![{_BASE64}])[{_BASE64}]*?{re.escape(core)}[{_BASE64}]*+={{0,2}}", MASK, text)
+    for form in known.forms.parts_of(text):
+        text = text.replace(form, MASK)
+    for word in known.words:
+        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
     for start, end in reversed(credentials(text)):
         text = text[:start] + MASK + text[end:]
     return text
@@ -81,6 +82,14 @@ def mask_traces(connector: ObservedConnector, secrets: Iterable[str]) -> Observe
     return replace(connector, trace=mask(connector.trace, secrets), tasks=tasks)
 
 
+def distinctive(secrets: Iterable[str]) -> frozenset[str]:
+    """The secrets that are masked also in what is said of other connectors: those of at least four characters.
+
+    A shorter one, `true`, `false` and `null` are words of many texts, which would become unreadable.
+    """
+    return frozenset(one for one in secrets if len(one.strip()) >= _SHORT and one.strip().lower() not in _COMMON_WORDS)
+
+
 def _parts(value: str) -> set[str]:
     """The credentials in a value, as they are written and as a URL means them."""
     found = {value[start:end] for start, end in credentials(value)}
@@ -89,6 +98,49 @@ def _parts(value: str) -> set[str]:
 
 _cached = lru_cache(maxsize=10_000)
 """The daemon masks each line of its log, and the secrets stay the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Strings:
+    """Strings of at least `_SHORT` characters, by their first `_SHORT` ones.
+
+    A cluster may have thousands of secrets, and a text contains hardly any: the search takes the time of its text.
+    """
+
+    by_start: Mapping[str, Sequence[str]]
+
+    @staticmethod
+    def of(strings: Iterable[str]) -> _Strings:
+        found: dict[str, list[str]] = {}
+        for one in strings:
+            found.setdefault(one[:_SHORT], []).append(one)
+        return _Strings(found)
+
+    def parts_of(self, text: str) -> list[str]:
+        """Those that the text contains, the longest first."""
+        starts: Iterable[str] = self.by_start
+        if len(self.by_start) > len(text):
+            starts = self.by_start.keys() & {text[at : at + _SHORT] for at in range(len(text))}
+        found = [one for start in starts if start in text for one in self.by_start[start] if one in text]
+        return sorted(found, key=lambda one: (-len(one), one))
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """What to look for: `cores` are parts of Base64, `forms` are secrets in any notation, `words` are short ones."""
+
+    cores: _Strings
+    forms: _Strings
+    words: tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def _patterns(secrets: frozenset[str]) -> _Patterns:
+    forms = {form for secret in secrets for form in _forms(secret)}
+    short = {form for form in forms if len(form) < _SHORT}
+    words = sorted(short, key=lambda one: (-len(one), one))
+    cores = {core for secret in secrets for core in _encoded_cores(secret)}
+    return _Patterns(_Strings.of(cores), _Strings.of(forms - short), tuple(words))
 
 
 @_cached

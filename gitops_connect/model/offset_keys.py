@@ -14,12 +14,12 @@ from types import MappingProxyType
 from gitops_connect.model.families import SINK
 from gitops_connect.model.shapes import class_names, shape_of
 
-_RESET = "to begin anew, remove the offsets in the same commit by an OffsetChange with operation: reset"
+_RESET = "to start without offsets, remove them with an OffsetChange (operation: reset) in the same commit"
 _SEED = (
-    "to continue instead, run `gitops-connect offsets get {name} --save FILE`, write {after} in place of {before} in"
-    " FILE, and set these offsets by an OffsetChange in the same commit"
+    "to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE`, replace {before} by"
+    " {after} in FILE, and set these offsets with an OffsetChange in the same commit"
 )
-SEED_ADDED = "to start elsewhere, set their offsets by an OffsetChange in the same commit"
+SEED_ADDED = "to start at other offsets, set them with an OffsetChange in the same commit"
 """For partitions that a connector begins to read."""
 
 
@@ -103,7 +103,7 @@ _DEBEZIUM = Start(
         **dict.fromkeys(("always", "initial", "initial_only", "when_needed"), _SNAPSHOT),
         **dict.fromkeys(("no_data", "schema_only", "when_needed_no_data"), _NO_DATA),
     },
-    "starts as snapshot.mode {value} says",
+    "starts as snapshot.mode {value} specifies",
 )
 """The classes in `io.debezium.snapshot.mode`: `shouldSnapshotData` without an offset."""
 _LOGICAL_NAME = ("topic.prefix", "database.server.name")
@@ -211,8 +211,8 @@ CONSUMER_GROUP = ValueKey(
     ("consumer.override.group.id",),
     "the consumer group changes from {before} to {after}: without committed offsets the connector {start}",
     default="connect-{name}",
-    hint="to continue instead, run `gitops-connect offsets get {name} --save FILE` before, declare state: stopped with"
-    " the new group, and set these offsets by an OffsetChange in the commit after it",
+    hint="to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE` first, declare"
+    " state: stopped with the new group, and set these offsets with an OffsetChange in the next commit",
 )
 """`SinkUtils.consumerGroupId`; the override counts (`Worker.baseConsumerConfigs`)."""
 _SINK = OffsetKeys(
@@ -221,17 +221,17 @@ _SINK = OffsetKeys(
         "consumer.override.auto.offset.reset",
         {
             "earliest": "starts at the first record of each partition",
-            "latest": "skips all records up to then",
+            "latest": "skips all existing records",
             "none": "fails",
         },
-        "starts as consumer.override.auto.offset.reset {value} says",
+        "starts as consumer.override.auto.offset.reset {value} specifies",
     ),
     (
         CONSUMER_GROUP,
         ListKey(("topics",), "topics"),
         ValueKey(
             ("topics.regex",),
-            "topics that only {after} matches are read from now on; without offsets for them the connector {start}",
+            "topics that match only {after} are read from now on; without offsets for them the connector {start}",
             hint=SEED_ADDED,
         ),
     ),

@@ -1,8 +1,8 @@
 """Operations: changes of a connector's offsets that are done once, and then history.
 
-    pending --begin--> open --settle--> settled
-                        | \\--fail-----> failed (tried again with back-off, or when its document changes)
-                        +-- a crash leaves it open: the next cycle looks, and finishes it
+    pending --begin--> in_progress --settle--> applied
+                        | \\--fail-----> failed (retried with back-off, or when its document changes)
+                        +-- a crash leaves it in_progress: the next reconciliation finishes it
 
 A declared one that the ledger does not know is pending. Three declarations make operations: an `OffsetChange` document,
 `spec.initialOffsets` of a connector, and `spec.onDelete` of one that is to be deleted.
@@ -17,7 +17,7 @@ from enum import Enum
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch
 
-NOTHING_SENT = "every offset was there already: nothing was sent"
+NOTHING_SENT = "every offset already matched: nothing was sent"
 """The message of a settled operation that found every partition at the declared offset."""
 
 
@@ -58,13 +58,13 @@ class OperationState(Enum):
 
     INTENDED = "intended"
     """Of a seed: written before its connector is created; nothing was done to any offsets."""
-    OPEN = "open"
+    OPEN = "in_progress"
     """Begun. It may have taken effect or not."""
-    SETTLED = "settled"
+    SETTLED = "applied"
     """Took effect, and was seen to. Never sent again."""
     FAILED = "failed"
     """Certainly without effect."""
-    UNKNOWN = "history-unknown"
+    UNKNOWN = "unknown"
     """Was in the repository before this ledger knew its cluster: whether it ever took effect is not known."""
     RELEASED = "released"
     """Of a settled seed: its connector was deleted with its offsets, so that it counts as never done."""

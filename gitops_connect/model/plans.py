@@ -46,7 +46,7 @@ _SYMBOLS = {
     Action.RESET: "-",
     Action.ALTER: "~",
     Action.RECORD: "=",
-    Action.RESUME: ">",
+    Action.RESUME: "^",
     Action.DELETE: "-",
 }
 
@@ -116,15 +116,15 @@ class Standing(Enum):
     """How a declared offset change stands in a plan."""
 
     PLANNED = "planned"
-    UNFINISHED = "unfinished"
-    """Begun in an earlier cycle, and finished in this one."""
-    WAITING = "waiting"
-    """For something that the message names."""
-    UNKNOWN = "history-unknown"
-    """Waiting for somebody who knows whether it was applied before the ledger was begun."""
+    UNFINISHED = "in_progress"
+    """Started in an earlier reconciliation, and finished in this one."""
+    WAITING = "blocked"
+    """By something that the message names."""
+    UNKNOWN = "unknown"
+    """Blocked until somebody says whether it was applied before the ledger existed."""
     APPLIED = "applied"
-    IDLE = "idle"
-    """Has nothing to do, and never will: initial offsets of a connector that was there before."""
+    IDLE = "not_applicable"
+    """Never applied: initial offsets of a connector that existed before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,8 @@ class ConnectorPlan:
     """The steps of one connector in the order in which they run, and what else should be known (`notes`).
 
     `applicable` is False where the differences are only shown: mode observe, or suspended. `drifted` is True where the
-    document is the one that was last applied, so that the difference came from the cluster's side.
+    document is the one that was last applied, so that the difference came from the cluster's side. `out_of_sync` is
+    True if the connector differs from its document and no step can change that: a note says why.
     """
 
     name: ConnectorName
@@ -160,6 +161,7 @@ class ConnectorPlan:
     location: Location | None = None
     applicable: bool = True
     drifted: bool = False
+    out_of_sync: bool = False
     operations: tuple[PlannedOperation, ...] = ()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gitops_connect.model.differences import Direction, ResumeAspect, ResumeLine
 
 ALL = frozenset(Direction) - {Direction.SAME}
-UNKNOWN_CLASS = "this class does not check offsets, and may keep its position elsewhere too"
+UNKNOWN_CLASS = "this class does not check offsets, and may also store its position elsewhere"
 """After a change of the offsets of a class that neither Connect nor gitops-connect knows more of."""
 _POSSIBLE: Mapping[Direction, frozenset[Direction]] = {
     Direction.CHANGED: frozenset({Direction.CHANGED, Direction.REWIND, Direction.FORWARD})

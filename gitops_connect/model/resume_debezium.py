@@ -36,14 +36,16 @@ _RESET = "reset the offsets, and the next start takes a new snapshot; or an ad h
 _ANY_SNAPSHOT = f"`snapshot.mode: when_needed`; or {_RESET}"
 _AFTER_DELETION = "if the server has deleted that part of its log: "
 _REMOVED_SNAPSHOT = ResumeRule(
-    _EFFECT, _REMOVED, "the next start takes a new snapshot, as `snapshot.mode` says", when=(~_NO_DATA,)
+    _EFFECT, _REMOVED, "the next start takes a new snapshot, as `snapshot.mode` specifies", when=(~_NO_DATA,)
 )
 
 
 def _log(needs: str, *, is_checked: bool = True) -> tuple[ResumeRule, ...]:
     """An offset in a log of which the server deletes the oldest part. `is_checked`: Debezium looks before it starts."""
     if not is_checked:
-        missing = "Debezium does not look whether it is there: changes that are gone are missing without an error"
+        missing = (
+            "Debezium does not check whether the log has them: changes that were deleted are missing without an error"
+        )
         return (ResumeRule(_NEEDS, _REWIND | _NEW, needs), ResumeRule(_RISK, _REWIND | _NEW, missing))
     return (
         ResumeRule(_NEEDS, _REWIND | _NEW, f"{needs}; otherwise {_GONE}", when=(~_WHEN_NEEDED,)),
@@ -54,7 +56,7 @@ def _log(needs: str, *, is_checked: bool = True) -> tuple[ResumeRule, ...]:
 _STREAM_ONLY = ResumeRule(
     _DECIDES,
     _REMOVED,
-    "without an offset the server decides where reading begins: this `snapshot.mode` takes no snapshot of rows",
+    "without an offset, the server decides where reading starts: this `snapshot.mode` takes no snapshot of rows",
     when=(_NO_DATA,),
     external=True,
 )
@@ -62,7 +64,7 @@ _HISTORY = (
     ResumeRule(
         _DECIDES,
         _NEW,
-        "the schema history topic decides too: without one that describes the tables at this position the task fails"
+        "the schema history topic also decides: if it does not describe the tables at this position, the task fails"
         " (`The db history topic is missing`)",
         when=(~_RECOVERY,),
         external=True,
@@ -75,13 +77,15 @@ _HISTORY = (
         when=(_RECOVERY,),
     ),
     ResumeRule(_NEEDS, _REWIND, "a schema history topic that reaches back to that position"),
-    ResumeRule(_RISK, _FORWARD, "changes of tables that are skipped are missing in the schema history"),
+    ResumeRule(_RISK, _FORWARD, "table changes that are skipped are missing in the schema history"),
     _REMOVED_SNAPSHOT,
     _STREAM_ONLY,
 )
 """`BaseSourceTask.validateSchemaHistory`, `HistorizedRelationalDatabaseSchema.recover`, `RecoverySnapshotter`."""
 
-_SILENT = "otherwise, and with `lsn` alone or an `lsn_commit` that stays, nothing is read again, without an error"
+_SILENT = (
+    "otherwise, and if the offset has only `lsn` or an unchanged `lsn_commit`, nothing is read again, without an error"
+)
 """Seen with 3.3, which compares `lsn_commit` with restart_lsn, and nothing if `lsn` is alone."""
 _MANUAL_FLUSH = Condition((("lsn.flush.mode", frozenset({"manual"})), ("flush.lsn.source", frozenset({"false"}))))
 _TRUSTS_SLOT = one_of("offset.mismatch.strategy", "trust_slot", "trust_greater_lsn")
@@ -98,48 +102,48 @@ POSTGRES = ResumeRules(
         ResumeRule(
             _NEEDS,
             _REWIND,
-            "WAL that the slot still holds: with this config the connector does not move its confirmed_flush_lsn",
+            "WAL that the slot still retains: with this config the connector does not move its confirmed_flush_lsn",
             when=(_MANUAL_FLUSH,),
         ),
         ResumeRule(
             _RISK,
             _REWIND,
-            f"with an offset from before the slot's restart_lsn {_GONE}; {_SILENT}",
+            f"with an offset before the slot's restart_lsn, {_GONE}; {_SILENT}",
             when=(~_MANUAL_FLUSH, ~_WHEN_NEEDED, ~_TRUSTS_SLOT),
         ),
         ResumeRule(
             _RISK,
             _REWIND,
-            f"for an offset from before the slot's restart_lsn {_SNAPSHOT}; {_SILENT}",
+            f"for an offset before the slot's restart_lsn, {_SNAPSHOT}; {_SILENT}",
             when=(~_MANUAL_FLUSH, _WHEN_NEEDED, ~_TRUSTS_SLOT),
         ),
         ResumeRule(
             _RISK,
             _REWIND,
-            "nothing is read again: with this `offset.mismatch.strategy` the connector starts where the slot is",
+            "nothing is read again: with this `offset.mismatch.strategy` the connector starts at the slot's position",
             when=(~_MANUAL_FLUSH, _TRUSTS_SLOT),
         ),
         *_again(_ANY_SNAPSHOT, ~_MANUAL_FLUSH),
-        *_again(_ANY_SNAPSHOT, _MANUAL_FLUSH, only_if="if the slot no longer holds that part of the WAL: "),
+        *_again(_ANY_SNAPSHOT, _MANUAL_FLUSH, only_if="if the slot no longer retains that part of the WAL: "),
         ResumeRule(
             _DECIDES,
             _FORWARD,
-            "the WAL decides too: only PostgreSQL knows where it ends (pg_current_wal_lsn())",
+            "the WAL also decides: only PostgreSQL knows where it ends (pg_current_wal_lsn())",
             external=True,
         ),
         ResumeRule(
-            _RISK, _FORWARD, "past the end of the WAL the connector stays RUNNING, and new rows are not delivered"
+            _RISK, _FORWARD, "past the end of the WAL, the connector stays RUNNING and does not deliver new rows"
         ),
         ResumeRule(
             _DECIDES,
             _NEW,
-            "the replication slot decides too: it must exist, with a restart_lsn that is not after this LSN",
+            "the replication slot also decides: it must exist, and its restart_lsn must not be after this LSN",
             external=True,
         ),
         ResumeRule(
             _RISK,
             _NEW,
-            f"without a slot {_GONE}; with one that begins later, earlier changes are missing without an error",
+            f"without a slot, {_GONE}; with a slot that starts later, earlier changes are missing without an error",
             when=(~_WHEN_NEEDED, ~_TRUSTS_SLOT),
         ),
         ResumeRule(_RISK, _NEW, f"otherwise {_SNAPSHOT}", when=(_WHEN_NEEDED, ~_TRUSTS_SLOT)),
@@ -150,7 +154,7 @@ POSTGRES = ResumeRules(
         ResumeRule(
             _DECIDES,
             _REMOVED,
-            "the replication slot decides: without an offset and a snapshot the connector goes on from its"
+            "the replication slot decides: without an offset and a snapshot, the connector continues from the slot's"
             " confirmed_flush_lsn, and nothing is read again",
             when=(_NO_DATA,),
             external=True,
@@ -164,9 +168,9 @@ POSTGRES = ResumeRules(
 LSN that is asked for and `confirmed_flush_lsn`."""
 
 BINLOG = ResumeRules(
-    "the offset (its GTID set if it has one), within the binlogs that the server has; and the schema history topic",
+    "the offset (its GTID set if it has one), if the server still has the binlogs; and the schema history topic",
     (
-        *_log("the binlogs from that position on (with GTIDs: no transaction after that set is purged)"),
+        *_log("the binlogs from that position on (with GTIDs: no transaction after the set may be purged)"),
         ResumeRule(
             _RISK,
             _FORWARD,
@@ -183,8 +187,8 @@ BINLOG = ResumeRules(
         ResumeRule(
             _RISK,
             _REWIND | _FORWARD | _NEW,
-            "on a server with GTIDs an offset needs `gtids`: without them MariaDB's connector fails, and MySQL's begins"
-            " at the first binlog that is left",
+            "on a server with GTIDs, an offset needs `gtids`: without them, MariaDB's connector fails, and MySQL's"
+            " starts at the oldest binlog",
         ),
         *_HISTORY,
         *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
@@ -194,7 +198,7 @@ BINLOG = ResumeRules(
 documentation pages `mysql` and `mariadb`."""
 
 SQL_SERVER = ResumeRules(
-    "the offset, within the change tables (CDC retention); and the schema history topic",
+    "the offset, if the change tables still have it (CDC retention); and the schema history topic",
     (
         *_log("change tables that reach back to that LSN (the retention of the CDC cleanup job)"),
         ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
@@ -205,9 +209,9 @@ SQL_SERVER = ResumeRules(
 """`SqlServerConnection.validateLogPosition` (the lowest LSN of all change tables); documentation page `sqlserver`."""
 
 DB2 = ResumeRules(
-    "the offset, within the change tables (pruning of the capture agent); and the schema history topic",
+    "the offset, if the change tables still have it (pruning by the capture agent); and the schema history topic",
     (
-        *_log("change tables that reach back to that LSN (pruning of the capture agent)", is_checked=False),
+        *_log("change tables that reach back to that LSN (pruning by the capture agent)", is_checked=False),
         ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
         *_HISTORY,
         *_again(_RESET, only_if=_AFTER_DELETION),
@@ -216,7 +220,7 @@ DB2 = ResumeRules(
 """`Db2Connection.validateLogPosition` accepts every position; documentation page `db2`."""
 
 INFORMIX = ResumeRules(
-    "the offset, within the logical logs that the server still has; and the schema history topic",
+    "the offset, if the server still has the logical logs; and the schema history topic",
     (
         *_log("logical logs that reach back to that LSN (`begin_lsn` if there is one)"),
         ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
@@ -227,7 +231,7 @@ INFORMIX = ResumeRules(
 """`InformixConnection.validateLogPosition`; documentation page `informix`."""
 
 ORACLE = ResumeRules(
-    "the offset, within the online and archive logs that the database still has; and the schema history topic",
+    "the offset, if the database still has the online and archive logs; and the schema history topic",
     (
         *_log("redo and archive logs that reach back to that SCN"),
         ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that SCN"),
@@ -238,7 +242,7 @@ ORACLE = ResumeRules(
 """`OracleConnection.validateLogPosition` (the first SCN of the logs); documentation page `oracle`."""
 
 MONGODB = ResumeRules(
-    "the offset's `resume_token`, within the oplog",
+    "the offset's `resume_token`, if the oplog still has it",
     (
         *_log("an oplog that still contains the `resume_token`, which decides; `sec` and `ord` alone do not"),
         ResumeRule(_RISK, _FORWARD, f"with a `resume_token` that the server does not accept, {_GONE}"),
@@ -250,7 +254,7 @@ MONGODB = ResumeRules(
 """`MongoDbConnection.validateLogPosition` opens a change stream with the token; documentation page `mongodb`."""
 
 VITESS = ResumeRules(
-    "the offset's VGTID, within the binlogs that each shard still has",
+    "the offset's VGTID, if each shard still has the binlogs",
     (
         ResumeRule(
             _NEEDS, _REWIND | _NEW, "binlogs of every shard back to that VGTID; otherwise VStream ends with an error"

@@ -27,7 +27,9 @@ JDBC = ResumeRules(
             external=True,
         ),
         ResumeRule(_EFFECT, _REWIND, "rows that are still in the table are read again, as they are now"),
-        ResumeRule(_RISK, _FORWARD, "rows that come later with a smaller id or an earlier timestamp are never read"),
+        ResumeRule(
+            _RISK, _FORWARD, "rows that are added later with a smaller id or an earlier timestamp are never read"
+        ),
         ResumeRule(
             _EFFECT,
             _REMOVED,
@@ -40,14 +42,18 @@ JDBC = ResumeRules(
 FILE_SOURCE = ResumeRules(
     "the offset alone",
     (
-        ResumeRule(_RISK, _FORWARD | _NEW, "past the end nothing is read until the file has grown beyond the position"),
+        ResumeRule(
+            _RISK,
+            _FORWARD | _NEW,
+            "past the end of the file, nothing is read until the file has grown beyond the position",
+        ),
         ResumeRule(_EFFECT, _REMOVED, "the file is read from its beginning"),
     ),
 )
 """`FileStreamSourceTask.poll` skips to the position."""
 
 MIRROR_SOURCE = ResumeRules(
-    "the offset alone, within what the source topic still has",
+    "the offset alone, if the source topic still has the records",
     (
         ResumeRule(
             _NEEDS,
@@ -57,10 +63,12 @@ MIRROR_SOURCE = ResumeRules(
         ResumeRule(
             _RISK,
             _FORWARD | _NEW,
-            "past the end of the partition `auto.offset.reset` decides: by default all of it is copied again",
+            "past the end of the partition, `auto.offset.reset` decides: by default all of it is copied again",
         ),
         ResumeRule(
-            _EFFECT, _REMOVED, "the partition is copied from `auto.offset.reset` on, by default from its first record"
+            _EFFECT,
+            _REMOVED,
+            "the partition is copied from where `auto.offset.reset` specifies, by default from its first record",
         ),
     ),
 )
@@ -77,12 +85,16 @@ _SINK_RULES = (
     ResumeRule(
         _RISK,
         _FORWARD | _NEW,
-        "past the end of the partition `auto.offset.reset` decides: by default all of it is consumed again",
+        "past the end of the partition, `auto.offset.reset` decides: by default all of it is consumed again",
     ),
-    ResumeRule(_EFFECT, _REMOVED, "the partition is consumed from `auto.offset.reset` on, by default from its start"),
+    ResumeRule(
+        _EFFECT,
+        _REMOVED,
+        "the partition is consumed from where `auto.offset.reset` specifies, by default from its start",
+    ),
 )
 SINK = ResumeRules(
-    "the offsets of the consumer group; a class may keep a position of its own beside them",
+    "the offsets of the consumer group; the class may also store a position of its own",
     _SINK_RULES,
     unchecked=UNKNOWN_CLASS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from gitops_connect.model.resume import ResumeRules
 from gitops_connect.model.units import Notation, Scale, Unit
@@ -16,7 +17,7 @@ Choice = str | bool | None
 class FieldType(Enum):
     """What stands in a field of a partition or an offset, in words. A number has at most 64 bits, as Java's `long`."""
 
-    TEXT = "a text"
+    TEXT = "a string"
     NUMBER = "a whole number of 0 or more"
     SMALL = "a whole number from 0 to 2147483647"
     """Java's `int`: the number of a Kafka partition."""
@@ -26,25 +27,25 @@ class FieldType(Enum):
     SERVER = "a whole number, the id of a server"
     """Two positions in two servers cannot be compared."""
     FLAG = "true or false"
-    BINLOG = "a text that ends in a dot and a number, as mysql-bin.000003"
-    GTIDS = "a text, a set of global transaction ids"
-    LSN = "a text as 0000002b:00000c70:0003"
-    PG_LSN = "a whole number of 0 or more, or an LSN as PostgreSQL writes it, as 0/1985390"
+    BINLOG = "a string that ends in a dot and a number, such as mysql-bin.000003"
+    GTIDS = "a string with a set of global transaction ids"
+    LSN = "a string such as 0000002b:00000c70:0003"
+    PG_LSN = "a whole number of 0 or more, or an LSN in PostgreSQL's notation, such as 0/1985390"
     """Connect keeps the number."""
     MILLISECONDS = "a whole number, milliseconds since 1970"
     DIGITS = "a whole number in quotes"
     SEQUENCE = "a whole number in quotes, or NULL"
     """The log sequence numbers of Informix, of at most 64 bits."""
-    COMMIT_SCN = "a string as 2868506:1:0400050048030000, a system change number for each redo thread"
+    COMMIT_SCN = "a string such as 2868506:1:0400050048030000, with a system change number for each redo thread"
     NANOS = "a whole number from 0 to 999999999"
     """The fraction of a second in nanoseconds, as in `java.sql.Timestamp`."""
     VGTID = "a string with a JSON list of the keyspaces and shards of Vitess, each with its gtid"
-    TOKEN = "a text, a resume token"  # noqa: S105 - a position in MongoDB's change stream, and no credential
-    ANY = "a text, a number, true or false, or null"
+    TOKEN = "a string with a resume token"  # noqa: S105 - a position in MongoDB's change stream, and no credential
+    ANY = "a string, a number, true or false, or null"
     """Whatever Connect keeps (`OffsetUtils.validateFormat`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fields:
     """The fields of a partition or an offset.
 
@@ -60,7 +61,7 @@ class Fields:
     prefixes: tuple[str, ...] = ()
     choices: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def types(self) -> Mapping[str, FieldType]:
         """All fields with their types."""
         return {**self.required, **self.optional}

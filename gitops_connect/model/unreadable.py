@@ -21,22 +21,22 @@ MAX_DEPTH = 50
 """Levels of lists and objects in one value: an entry has three."""
 MAX_FIELDS = 1000
 """Fields of one object: a partition or an offset has a handful."""
-TOO_DEEP = f"a value that is nested deeper than {MAX_DEPTH} levels"
+TOO_DEEP = f"a value with more than {MAX_DEPTH} nested levels"
 
 _LONGEST_SHOWN = 40
-_EXPECTED = f'neither a list nor an object with the list "{ENTRIES}"'
+_EXPECTED = f'expected a list, or an object with the list "{ENTRIES}"'
 _WHERE = {
-    "Expecting value": "where a value begins",
-    "Expecting property name": "where the name of a field begins, in double quotes",
-    "Expecting ':' delimiter": "where a ':' belongs",
-    "Expecting ',' delimiter": "where a ',' or the end of the list or object belongs",
-    "Invalid control character": "inside a text, where only an escape may stand for it",
-    "Illegal trailing comma": "behind the last value",
+    "Expecting value": ", expected a value",
+    "Expecting property name": ", expected a field name in double quotes",
+    "Expecting ':' delimiter": ", expected ':'",
+    "Expecting ',' delimiter": ", expected ',' or the end of the list or object",
+    "Invalid control character": " inside a string; write it as an escape sequence",
+    "Illegal trailing comma": " after the last value",
 }
 _WHOLE = {
-    "Unterminated string": "a text that is opened here and never closed",
-    "Invalid \\escape": "a backslash that begins no escape",
-    "Invalid \\uXXXX escape": "a \\u without four hexadecimal digits behind it",
+    "Unterminated string": "a string that starts here and never ends",
+    "Invalid \\escape": "a backslash that is not the start of an escape sequence",
+    "Invalid \\uXXXX escape": "a \\u that is not followed by four hexadecimal digits",
 }
 
 
@@ -71,11 +71,11 @@ def explain(error: json.JSONDecodeError) -> str:
         if error.msg.startswith(known):
             return words
     at = error.doc[error.pos : error.pos + 1]
-    found = shown(at) if at else "the end"
+    found = shown(at) if at else "end"
     for known, words in _WHERE.items():
         if error.msg.startswith(known):
-            return f"{found} {words}"
-    return f"{found} ({error.msg})"
+            return f"unexpected {found}{words}"
+    return f"unexpected {found} ({error.msg})"
 
 
 def is_too_deep(value: Any) -> bool:
@@ -94,9 +94,13 @@ def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
     """
     others = ", ".join(shown(field) for field in list(fields)[:5] if field != ENTRIES)
     if ENTRIES not in fields:
-        found = f"an object with the fields {others}" if others else "an empty object"
-        raise Unreadable(FORMAT, f"{found}, and without {ENTRIES!r}; one entry a line is what .jsonl is for", place)
-    return f"other fields beside {ENTRIES!r}: {others}" if others else ""
+        found = f"an object with the fields {others}" if others else "an object without fields"
+        raise Unreadable(
+            FORMAT,
+            f"{found} and without {ENTRIES!r}; if each line is an entry, the file name must end in .jsonl",
+            place,
+        )
+    return f"fields other than {ENTRIES!r}: {others}" if others else ""
 
 
 def no_list(value: Any, place: tuple[int, int]) -> Unreadable:
@@ -111,7 +115,7 @@ def _sort(value: Any) -> str:
         case bool():
             return "a boolean"
         case str():
-            return "a text"
+            return "a string"
         case int() | float():
             return "a number"
         case _:

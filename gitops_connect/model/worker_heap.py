@@ -1,8 +1,9 @@
 """What a change of offsets needs of a worker's memory, estimated before anything is sent.
 
 A worker keeps every source partition of its cluster for as long as it has an offset, and a change that does not fit
-kills all of its threads at once, while its process stays up and answers nothing. docs/connect.md has what was measured,
-and what in Kafka holds it; the figures here are that for up to three fields in a partition, and somewhat more.
+kills all of its threads at once, while its process stays up and answers nothing. docs/contributing/worker-memory.md has
+what was measured, and what in Kafka holds it; the figures here are that for up to three fields in a partition, and
+somewhat more.
 """
 
 from __future__ import annotations
@@ -87,10 +88,10 @@ def refusal(estimated: HeapEstimate, limit: int) -> str | None:
         return None
     enough = math.ceil(estimated.size / (GIB // 2)) / 2
     return (
-        f"each worker would need {size_text(estimated.size)} of heap, and worker_heap is {size_text(limit)} "
-        f"({estimated.arithmetic}). Start the workers with more (-Xmx{enough * KIB:.0f}m) and say so in the settings "
-        f'(worker_heap = "{enough:g}GiB"), or give part of the partitions to a connector of another Connect cluster: '
-        "every worker holds all that its own cluster has"
+        f"each worker would need {size_text(estimated.size)} of heap, but worker_heap is {size_text(limit)} "
+        f"({estimated.arithmetic}). Start the workers with a larger heap (-Xmx{enough * KIB:.0f}m) and set "
+        f'worker_heap = "{enough:g}GiB", or move some of the partitions to a connector of another Connect cluster: '
+        "every worker holds the offsets of its whole cluster"
     )
 
 

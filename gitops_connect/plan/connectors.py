@@ -69,30 +69,37 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         desired.locate(("metadata", "name")),
         applicable=not held_back,
         drifted=any(step.operation is None for step in steps) and not operations.steps and drifted(situation, desired),
+        out_of_sync=not steps and _is_out_of_sync(desired, situation.observed.connectors.get(desired.name)),
         operations=operations.planned,
     )
 
 
+def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
+    """Whether it exists and should not, or does not stop: it is unmanaged, or the worker is too old."""
+    if observed is None:
+        return False
+    is_not_stopped = desired.state is TargetState.STOPPED and observed.state is not WorkerState.STOPPED
+    return desired.state is TargetState.ABSENT or is_not_stopped
+
+
 def _held_back(situation: Situation, desired: DesiredConnector) -> str:
     if desired.suspend:
-        return "suspended in its document: shown, not applied"
+        return "its document suspends it: the steps are shown but not applied"
     if desired.mode is Mode.OBSERVE:
-        return "mode observe in its document: shown, not applied"
+        return "its document sets mode: observe: the steps are shown but not applied"
     if not situation.policy.enforce:
-        return "the cluster is in mode observe: shown, not applied"
+        return "the cluster is in mode observe: the steps are shown but not applied"
     return ""
 
 
 def _decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
     observed = situation.observed.connectors.get(desired.name)
     if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
-        return (), ("the cluster did not say how it is: nothing is planned for it",)
+        return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
         return _absent(situation, desired) if observed else _NOTHING
     if desired.state is TargetState.STOPPED and situation.observed.version < STOP_SINCE:
-        return (), (
-            f"Kafka Connect {situation.observed.version} cannot stop a connector (3.5 can): nothing is planned",
-        )
+        return (), (f"Kafka Connect {situation.observed.version} cannot stop connectors (3.5 and later can): no steps",)
     if observed is None:
         return _create(situation, desired, operations)
     return _change(situation, desired, observed, operations)
@@ -101,8 +108,8 @@ def _decide(situation: Situation, desired: DesiredConnector, operations: Operati
 def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
     if desired.name not in situation.ownership:
         note = (
-            "state is absent, but it was neither created nor adopted here, so it is not deleted;"
-            " to adopt it, declare it as it is and apply that first"
+            "state is absent, but the connector is unmanaged, so it is not deleted;"
+            " to adopt it, declare it with its current config and apply that first"
         )
         return (), (note,)
     return delete(situation, desired.name, "state: absent", desired.on_delete)
@@ -111,16 +118,16 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
 def _create(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
     """Stopped first, where offsets have to be set before it runs."""
     if desired.name in situation.invalid:
-        return (), ("its config cannot be used: it is not created",)
+        return (), ("its config has errors: the connector is not created",)
     if operations.blocked:
-        return (), (f"{operations.blocked}: it is not created",)
+        return (), (f"{operations.blocked}: the connector is not created",)
     config = diff(situation, desired, None)
     state = TargetState.STOPPED if operations.steps else desired.state
     at_once = state is TargetState.RUNNING or situation.observed.version >= INITIAL_STATE_SINCE
     create = Step(
         desired.name,
         Action.CREATE,
-        "declared, and not on the cluster",
+        "declared, but not on the cluster",
         config.changes,
         config.config,
         config.sensitive,
@@ -132,8 +139,8 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
         return (create, *then), ()
     bring = Step(desired.name, Action.STOP if state is TargetState.STOPPED else Action.PAUSE, f"state: {state.value}")
     note = (
-        f"Kafka Connect {situation.observed.version} cannot create a connector {state.value} (3.7 can):"
-        " it runs for a moment"
+        f"Kafka Connect {situation.observed.version} cannot create a connector {state.value} (3.7 and later"
+        " can): it runs briefly before that"
     )
     return (create, bring, *then), (note,)
 
@@ -146,7 +153,7 @@ def _start(desired: DesiredConnector) -> Steps:
 
 def _around(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
     """Offsets are changed while the connector is stopped: what leads there, and then to the desired state."""
-    stop = Step(desired.name, Action.STOP, "its offsets are changed while it is stopped")
+    stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
     return () if observed.state is WorkerState.STOPPED else (stop,), _start(desired)
 
 
@@ -160,10 +167,10 @@ def _change(
     before, after = _around(desired, observed) if operations.steps else transition
     if desired.name in situation.invalid:
         if config.changes or after:
-            notes = (*notes, "its config cannot be used: only what stops or pauses it is planned")
+            notes = (*notes, "its config has errors: only stop and pause are planned")
         return (*before, *operations.steps), notes
     if operations.blocked and after:
-        after, notes = (), (*notes, f"{operations.blocked}: nothing that would start it is planned")
+        after, notes = (), (*notes, f"{operations.blocked}: no step that starts the connector is planned")
     if not config.changes:
         notes = (*notes, *_not_running(desired, observed))
     return (*before, *_configure(desired, config), *operations.steps, *after), notes
@@ -190,10 +197,12 @@ def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple
 def _notes(config: ConfigDiff) -> Notes:
     notes = []
     if config.ignored:
-        notes.append(f"ignored although they differ: {', '.join(config.ignored)}")
+        notes.append(f"keys that differ and are ignored: {', '.join(config.ignored)}")
     if config.uncompared:
         keys = ", ".join(config.uncompared)
-        notes.append(f"masked by the server and never applied from here, so taken as equal: {keys}")
+        notes.append(
+            f"assumed to be equal, because Connect masks the values and the ledger has no record of them: {keys}"
+        )
     return tuple(notes)
 
 
@@ -208,12 +217,12 @@ def _may_run_on(desired: DesiredConnector, operations: OperationsPlan) -> bool:
 
 
 def _recorded(step: Step) -> Step:
-    reason = f"{step.reason} (already there: recorded as applied without stopping the connector)"
+    reason = f"{step.reason} (every offset already matches: recorded as applied, the connector is not stopped)"
     return replace(step, action=Action.RECORD, reason=reason)
 
 
 def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
     """What no step fixes; a connector that is FAILED is in `Plan.unhealthy`."""
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
-        return ("it is UNASSIGNED: no worker runs it yet, and whether it is to be resumed cannot be told",)
+        return ("it is UNASSIGNED: no worker runs it yet, so it is unknown whether it must be resumed",)
     return ()

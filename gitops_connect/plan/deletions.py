@@ -10,7 +10,7 @@ from gitops_connect.model.operations import Operation, OperationKind, OperationS
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.plan.situation import Situation
 
-_ON_DELETE = "onDelete: its offsets are reset first"
+_ON_DELETE = "onDelete: the offsets are reset first"
 
 
 def delete(
@@ -21,7 +21,7 @@ def delete(
     if on_delete is OnDelete.KEEP:
         return (final,), ()
     if situation.observed.version < ALTER_OFFSETS_SINCE:
-        note = f"Kafka Connect {situation.observed.version} cannot reset its offsets (3.6 can): it is not deleted"
+        note = f"Kafka Connect {situation.observed.version} cannot reset offsets (3.6 and later can): not deleted"
         return (), (note,)
     clear = Operation(
         clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
@@ -40,9 +40,10 @@ def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
     """What was begun is done, whatever is declared by now: a connector without its offsets would do all again."""
-    steps, notes = delete(situation, name, "its deletion was begun before", OnDelete.RESET)
+    steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
     note = (
-        "its deletion with its offsets was cut off, and is finished first; if it is declared, the next cycle creates it"
+        "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
+        " reconciliation creates it"
     )
     enforced = situation.policy.enforce
     return ConnectorPlan(name, steps, (*notes, note), applicable=enforced)

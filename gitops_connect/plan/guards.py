@@ -16,7 +16,7 @@ def enforce(plan: Plan) -> None:
     """Raise UnsafePlan with every refusal and the way out of each, or return."""
     if plan.refusals:
         lines = "\n".join(f"  {refusal}" for refusal in plan.refusals)
-        raise UnsafePlan(f"cluster {plan.cluster}: the plan is refused, and nothing was done\n{lines}")
+        raise UnsafePlan(f"cluster {plan.cluster}: the plan is rejected, and nothing was changed\n{lines}")
 
 
 def refusals(situation: Situation, connectors: Sequence[ConnectorPlan]) -> tuple[str, ...]:
@@ -33,8 +33,8 @@ def refusals(situation: Situation, connectors: Sequence[ConnectorPlan]) -> tuple
 
 def _protected(situation: Situation, deleted: Sequence[ConnectorName]) -> list[str]:
     return [
-        f"ProtectedConnector: {name} would be deleted, and [clusters.{situation.desired.cluster}] protected has"
-        f" {pattern!r}; declare it again, or take the pattern out"
+        f"ProtectedConnector: connector {name} would be deleted, but [clusters.{situation.desired.cluster}] protected"
+        f" contains {pattern!r}; declare the connector again, or remove the pattern"
         for name in deleted
         for pattern in situation.policy.protected
         if fnmatchcase(name, pattern)
@@ -48,5 +48,6 @@ def _too_many(situation: Situation, count: int) -> list[str]:
     if count <= allowed:
         return []
     limit = f"[clusters.{situation.desired.cluster}] max_deletions = {situation.policy.max_deletions:g}"
-    figures = f"{count} of our {ours} connectors would be deleted, and {allowed} may be ({limit})"
-    return [f"TooManyDeletions: {figures}; is it the right branch and folder? If it is meant, raise the limit for once"]
+    figures = f"{count} of {ours} managed connectors would be deleted, but at most {allowed} may be ({limit})"
+    way_out = "check the branch and the directory, or raise the limit for this change"
+    return [f"TooManyDeletions: {figures}; {way_out}"]

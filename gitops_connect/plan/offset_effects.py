@@ -38,8 +38,8 @@ _SHOWN = 5
 _LONGEST = 100
 """Characters of a value that are shown; the change itself shows more of it."""
 _SAVE_FIRST = (
-    "to continue instead, run `gitops-connect offsets get {old} --save FILE` before, and name FILE as"
-    " spec.initialOffsets.manifest.path of {new}"
+    "to continue from the current offsets, run `gitops-connect offsets get {old} --save FILE` first, and set"
+    " spec.initialOffsets.manifest.path of {new} to FILE"
 )
 
 
@@ -120,8 +120,8 @@ def _of_class(before: _Config, after: _Config) -> Iterator[OffsetEffect]:
     known = was is not None and becomes is not None
     if was is not None and becomes is not None and was.has_form_of(becomes):
         return
-    then = f"{new} stores offsets of another form" if known else f"check that {new} can read them"
-    hint = "if it cannot, remove them in the same commit by an OffsetChange with operation: reset"
+    then = f"{new} stores offsets in another format" if known else f"check that {new} can read them"
+    hint = "if it cannot, remove the offsets with an OffsetChange (operation: reset) in the same commit"
     yield OffsetEffect(f"the offsets were written by {old}; {then}", "" if _is_sink(after.config) else hint)
 
 
@@ -243,4 +243,6 @@ def _of_deletion(
     declared = next((one.on_delete for one in situation.desired.connectors if one.name == old), None)
     on_delete = declared or situation.ownership[old].on_delete
     kept = "are removed with it" if on_delete is OnDelete.RESET else "stay stored under its name"
-    return (OffsetEffect(f"the offsets of {old} {kept}; {', '.join(new)}, much like it, does not read them"),)
+    return (
+        OffsetEffect(f"the offsets of {old} {kept}; {', '.join(new)}, whose config is similar, does not read them"),
+    )

@@ -46,8 +46,9 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
 def moved_since(operation: Operation, count: int) -> Refusal:
     """Why what was begun is not finished: so many partitions are neither as before nor as they shall be."""
     return Refusal(
-        f"it is in progress, and {count:,} of the offsets have moved since, so it is unknown whether it was applied;"
-        f" run `gitops-connect ledger resolve {operation.name}` with --applied or --not-applied"
+        f"the change was started but did not finish, and {count:,} of the offsets have moved since: it is unknown"
+        f" whether the change was applied; run `gitops-connect ledger resolve {operation.name}` with --applied or"
+        " --not-applied"
     )
 
 
@@ -125,15 +126,21 @@ def _needed(
         yield Acknowledgement.EXTERNAL, "; ".join(external)
     counts, scale = difference.counts, difference.scale
     if operation.kind is OperationKind.RESET:
-        yield Acknowledgement.RESET, f"all {sum(counts.values())} offsets are taken away, so that all comes again"
+        yield (
+            Acknowledgement.RESET,
+            f"all offsets ({sum(counts.values()):,}) are removed, so that all records are reprocessed",
+        )
         return
     if rewound := counts.get(Direction.REWIND, 0):
         again = difference.distances.get(Direction.REWIND, 0)
-        how_far = ", so that {} come again" if scale.counts_what_is_read else " by {}"
+        how_far = ", so that {} are reprocessed" if scale.counts_what_is_read else " by {}"
         by = how_far.format(scale.amount(again)) if again else ""
-        yield Acknowledgement.REWIND, f"{_partitions(rewound)} moved back{by}"
+        yield Acknowledgement.REWIND, f"{_partitions(rewound)} rewound{by}"
     if changed := counts.get(Direction.CHANGED, 0):
-        yield Acknowledgement.REWIND, f"{_partitions(changed)} moved, and whether back or forward cannot be told"
+        yield (
+            Acknowledgement.REWIND,
+            f"{_partitions(changed)} changed, and it is unknown whether this is a rewind or a skip",
+        )
     if skips := _skips(difference, max_skip):
         yield Acknowledgement.SKIP, skips
     if removed := counts.get(Direction.REMOVED, 0):
@@ -146,11 +153,11 @@ def _skips(difference: Difference, max_skip: SkipLimits) -> str:
     forward = [move for move in difference.moves if move.direction is Direction.FORWARD]
     skipped = difference.distances.get(Direction.FORWARD, 0)
     if any(move.distance is None for move in forward):
-        return f"{_partitions(len(forward))} moved forward, and how far cannot be told"
+        return f"{_partitions(len(forward))} moved forward by an unknown distance"
     if unit is None or skipped <= max_skip[unit]:
         return ""
     return (
-        f"{scale.amount(skipped)} are skipped, and the limit is {scale.amount(max_skip[unit])}"
+        f"{scale.amount(skipped)} are skipped, but the limit is {scale.amount(max_skip[unit])}"
         f" (`{unit.value}` of the setting `max_skip`)"
     )
 

@@ -18,11 +18,11 @@ from gitops_connect.plan.situation import Situation, Unfinished
 from gitops_connect.plan.standing import Stand, declared_operations, history_unknown, stand, started_since
 
 _HINTS = {
-    "offsets/rewritten": "put back what it said, and write what you want now as a change of another name",
-    "offsets/history-unknown": "look at the offsets first: gitops-connect offsets get",
-    "offsets/failed": "see to the cause, or change the document",
+    "offsets/rewritten": "restore the document as it was applied, and declare the new change under another name",
+    "offsets/unknown": "check the current offsets first: gitops-connect offsets get",
+    "offsets/failed": "fix the cause, or change the document",
 }
-_WARNINGS = {"offsets/history-unknown"}
+_WARNINGS = {"offsets/unknown"}
 _ACTIONS = {OperationKind.RESET: Action.RESET, OperationKind.CLEAR: Action.RESET}
 
 
@@ -107,11 +107,11 @@ class _Draft:
             operation.name, operation.connector, operation.kind, Standing.UNFINISHED, digest=operation.digest
         )
         if declared is None:
-            shown = replace(shown, message="withdrawn from git after it was begun: finished from what the ledger saved")
+            shown = replace(shown, message="removed from Git: it is finished from the copy in the ledger")
         else:
             shown = replace(shown, location=declared.locate(), reason=declared.reason)
         if self.connector.state is TargetState.ABSENT:
-            self._wait(replace(shown, standing=Standing.WAITING, message="begun, and its connector is to be absent"))
+            self._wait(replace(shown, standing=Standing.WAITING, message="its connector is declared absent"))
             return
         if started := started_since(self.situation, operation):
             self._wait(replace(shown, standing=Standing.UNKNOWN, message=started))
@@ -120,7 +120,7 @@ class _Draft:
         review_at_size = unfinished.review
         if self.live is None and review_at_size is None:
             self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
-            self._block(f"the offset change {operation.name} was begun and has to be finished first")
+            self._block(f"offset change {operation.name} is in progress and must finish first")
             return
         # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
         there = self.connector.name in self.situation.observed.connectors
@@ -143,16 +143,16 @@ class _Draft:
             case Standing.WAITING | Standing.UNKNOWN:
                 self._wait(shown, blocks_later=self._holds_later(operation))
                 if operation.kind is OperationKind.SEED and stood.rule == "offsets/failed":
-                    self._block("its initialOffsets could not be applied, and it has never run")
+                    self._block("its initialOffsets could not be applied, and the connector has never run")
             case Standing.PLANNED:
                 self._plan(operation, shown)
             case Standing.UNFINISHED:
                 if operation.name not in self.situation.offsets.unfinished:
-                    self._wait(replace(shown, standing=Standing.WAITING, message="begun, and being finished"))
+                    self._wait(replace(shown, standing=Standing.WAITING, message="it is already in progress"))
 
     def _plan(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
         if self.first_waiting is not None:
-            self._wait(replace(shown, standing=Standing.WAITING, message=f"it waits for {self.first_waiting}"))
+            self._wait(replace(shown, standing=Standing.WAITING, message=f"{self.first_waiting} must be applied first"))
             return
         if is_large(self.situation, operation):
             self._plan_large(operation, shown)
@@ -162,8 +162,7 @@ class _Draft:
             self._has_errors(shown)
             return
         if self.live is None:
-            self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
-            self._block(f"the offset change {operation.name} comes first, and the offsets could not be read")
+            self._wait_for_offsets(shown)
             return
         complete = replace(complete_operation(self.situation, operation), offsets=offsets)
         shape = self.situation.offsets.shapes.get(self.connector.name)
@@ -175,7 +174,9 @@ class _Draft:
     def _plan_large(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
         """It was held against what stands now: what comes before or after it is of another cycle."""
         if self.steps:
-            self._wait(replace(shown, standing=Standing.WAITING, message=f"it waits for {self.planned[-1].name}"))
+            self._wait(
+                replace(shown, standing=Standing.WAITING, message=f"{self.planned[-1].name} must be applied first")
+            )
             return
         verdict = self.situation.offsets.large.get(operation.name)
         if operation.manifest is not None and (verdict is None or verdict.errors):
@@ -184,15 +185,14 @@ class _Draft:
         complete = replace(complete_operation(self.situation, operation), is_large=True)
         seen, heap = review_large(self.situation, complete)
         if seen is None:
-            self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
-            self._block(f"the offset change {operation.name} comes first, and the offsets could not be read")
+            self._wait_for_offsets(shown)
             return
         shown = replace(shown, difference=seen.difference, heap=heap)
         self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
 
     def _has_errors(self, shown: PlannedOperation) -> None:
         self._wait(replace(shown, standing=Standing.WAITING, message="its offsets have errors"))
-        self._block(f"the offset change {shown.name} has errors")
+        self._block(f"offset change {shown.name} has errors")
 
     def _decide(
         self,
@@ -204,13 +204,11 @@ class _Draft:
     ) -> None:
         """Plan it, unless what it does is refused."""
         for refusal in seen.refusals:
-            missing = f"; if that is meant, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
-            self._report(
-                declared, rule, f"offset change {operation.name}: {refusal.message}", missing.removeprefix("; ")
-            )
+            hint = f"if this is intended, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
+            self._report(declared, rule, f"offset change {operation.name}: {refusal.message}", hint)
         if seen.refusals:
             self._wait(replace(shown, standing=Standing.WAITING, message=seen.refusals[0].message))
-            self._block(f"the offset change {operation.name} is refused")
+            self._block(f"offset change {operation.name} is blocked")
             return
         self.planned.append(shown)
         is_same = seen.difference.changes_nothing and shown.standing is Standing.PLANNED
@@ -234,11 +232,17 @@ class _Draft:
         if blocks_later and self.first_waiting is None:
             self.first_waiting = shown.name
 
+    def _wait_for_offsets(self, shown: PlannedOperation) -> None:
+        self._wait(replace(shown, standing=Standing.WAITING, message=self._unread()))
+        self._block(f"offset change {shown.name} must be applied first, but the current offsets could not be read")
+
     def _block(self, why: str) -> None:
         self.blocked = self.blocked or why
 
     def _unread(self) -> str:
-        return self.situation.offsets.unread.get(self.connector.name, "the offsets of its connector could not be read")
+        return self.situation.offsets.unread.get(
+            self.connector.name, "the current offsets of its connector could not be read"
+        )
 
     def _declared(self, name: OperationName) -> DesiredOperation | None:
         declared = declared_operations(self.situation, self.connector.name)
@@ -293,4 +297,4 @@ def _is_settled_seed(situation: Situation, operation: DesiredOperation) -> bool:
 def _reason(shown: PlannedOperation) -> str:
     """What is the same in every plan: offsets move, and a plan must not be stale because of that."""
     what = "initialOffsets" if shown.kind is OperationKind.SEED else f"offset change {shown.name}"
-    return f"{what}, begun before" if shown.standing is Standing.UNFINISHED else what
+    return f"{what} (in progress)" if shown.standing is Standing.UNFINISHED else what

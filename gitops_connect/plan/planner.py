@@ -134,7 +134,7 @@ def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[Connect
     names = ", ".join(undeclared)
     why_not = _why_not_prune(situation)
     if why_not:
-        return [], (f"no longer declared, and kept because {why_not}: {names}",)
+        return [], (f"no longer declared, but kept because {why_not}: {names}",)
     return [_prune_one(situation, name) for name in undeclared], ()
 
 
@@ -142,7 +142,7 @@ def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
     on_delete = situation.ownership[name].on_delete
     steps, notes = delete(situation, name, "no longer declared (prune is on)", on_delete)
     enforced = situation.policy.enforce
-    more = () if enforced else ("the cluster is in mode observe: shown, not applied",)
+    more = () if enforced else ("the cluster is in mode observe: the steps are shown but not applied",)
     return ConnectorPlan(name, steps, (*notes, *more), applicable=enforced)
 
 
@@ -150,9 +150,9 @@ def _why_not_prune(situation: Situation) -> str:
     if not situation.policy.prune:
         return "prune is off"
     if not situation.desired.complete:
-        return "some files could not be read, and may declare them"
+        return "some files could not be read and may declare them"
     if not situation.desired.connectors and not situation.desired.held:
-        return "the repository declares nothing at all for this cluster"
+        return "the repository declares nothing for this cluster"
     return ""
 
 

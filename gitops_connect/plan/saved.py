@@ -41,7 +41,7 @@ def load_saved(text: str, name: str) -> SavedPlan:
         document = json.loads(text)
         version = str(document["format_version"])
         if version.partition(".")[0] != _MAJOR:
-            raise UsageError(f"{name} has plan format {version}, and this version reads {_MAJOR}.x: plan again")
+            raise UsageError(f"{name} has plan format {version}, but this version reads {_MAJOR}.x; make a new plan")
         return _read(document)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # the last: nested too deeply
         raise UsageError(f"{name} is not a plan saved by `gitops-connect plan --out`") from error
@@ -66,13 +66,13 @@ def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
     for one in saved.clusters:
         plan = fresh.get(one.cluster)
         if plan is None:
-            moved.append(f"the cluster {one.cluster} is not in the settings any more")
+            moved.append(f"cluster {one.cluster} is no longer in the settings")
         elif saved.path is None and plan.revision != saved.revision:
-            moved.append(f"the repository went from {saved.revision} to {plan.revision}")
+            moved.append(f"the repository moved from commit {saved.revision} to {plan.revision}")
         elif plan.fingerprint != one.fingerprint:
-            moved.append(f"connectors of cluster {one.cluster} were changed since")
+            moved.append(f"connectors of cluster {one.cluster} have changed since the plan was saved")
         elif plan.digest != one.digest:
-            moved.append(f"other steps would now be taken on cluster {one.cluster}: the settings or the ledger changed")
+            moved.append(f"the steps for cluster {one.cluster} are different now: the settings or the ledger changed")
     if moved:
         lines = "\n".join(f"  {line}" for line in dict.fromkeys(moved))
-        raise StalePlan(f"the saved plan is stale\n{lines}\nplan again, review, and apply that")
+        raise StalePlan(f"the saved plan is stale\n{lines}\nmake a new plan, review it, and apply it")

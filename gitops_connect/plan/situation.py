@@ -77,9 +77,12 @@ class Situation:
     """What is wanted, what is there, what is ours, and what is allowed.
 
     `invalid` are connectors whose config Connect rejects, or which lack a secret; `passwords` are, for those that
-    Connect was asked about, the config keys of type PASSWORD. `quoted` are, for those that have failed, the config keys
-    whose values no stack trace may show; they change nothing else. `key` is the key of all digests that have a
-    secret under them.
+    Connect was asked about, the config keys of type PASSWORD. `key` is the key of all digests that have a secret under
+    them.
+
+    The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
+    type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
+    may be a secret; `secrets` are the values that were read for `spec.secrets` of any document for the cluster.
     """
 
     revision: Revision
@@ -90,6 +93,8 @@ class Situation:
     invalid: frozenset[ConnectorName] = frozenset()
     passwords: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
     quoted: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
+    undescribed: frozenset[ConnectorName] = frozenset()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     key: bytes = field(default=b"", repr=False)
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
 

@@ -20,6 +20,7 @@ from gitops_connect.plan.situation import Situation
 FIRST_BACK_OFF = timedelta(minutes=1)
 LONGEST_BACK_OFF = timedelta(hours=1)
 """Each try stops the connector for a moment."""
+_EXISTED = "the connector existed before its initialOffsets, so they are not applied"
 _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
 
 
@@ -55,22 +56,24 @@ def stand(situation: Situation, connector: DesiredConnector, operation: DesiredO
         return known
     record = situation.offsets.records.get(operation.name)
     if connector.initial_offsets is operation and connector.name in situation.observed.connectors and record is None:
-        return Stand(Standing.IDLE, "the connector was there before its initialOffsets, which therefore do nothing")
+        return Stand(Standing.IDLE, _EXISTED)
     if why := _why_not_now(situation, connector):
         return Stand(Standing.WAITING, why)
     version = situation.observed.version
     if version < ALTER_OFFSETS_SINCE:
-        return Stand(Standing.WAITING, f"Kafka Connect {version} cannot change offsets (3.6 can)", "offsets/too-old")
+        return Stand(
+            Standing.WAITING, f"Kafka Connect {version} cannot change offsets (3.6 and later can)", "offsets/too-old"
+        )
     return Stand(Standing.PLANNED)
 
 
 def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
     if connector.state is TargetState.ABSENT:
-        return "its connector is to be absent"
+        return "its connector is declared absent"
     if connector.name in situation.observed.unknown:
-        return "the cluster did not say how the connector is"
+        return "the state of its connector could not be read"
     if connector.name in situation.invalid:
-        return "the connector's config cannot be used"
+        return "the config of its connector has errors"
     return ""
 
 
@@ -88,9 +91,8 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Stand 
         return None
     return Stand(
         Standing.UNKNOWN,
-        "the ledger is new, and the connector has offsets, so it is unknown whether this was applied before; run"
-        f" `gitops-connect ledger resolve {operation.name}` with --applied or --not-applied",
-        "offsets/history-unknown",
+        f"the ledger is new, and the connector has offsets: {_ask(operation.name)}",
+        "offsets/unknown",
     )
 
 
@@ -103,12 +105,12 @@ def started_since(situation: Situation, operation: Operation) -> str:
     observed = situation.observed.connectors.get(operation.connector)
     if observed is None or observed.state not in _STARTED:
         return ""
-    return f"it was begun and never finished, and its connector was started since: {_ask(operation.name)}"
+    return f"the change was started but did not finish, and its connector has run since: {_ask(operation.name)}"
 
 
 def _ask(name: OperationName) -> str:
     return (
-        f"it is unknown whether it was applied; run `gitops-connect ledger resolve {name}` with --applied or"
+        f"it is unknown whether the change was applied; run `gitops-connect ledger resolve {name}` with --applied or"
         " --not-applied"
     )
 
@@ -146,30 +148,31 @@ def stand_by_record(situation: Situation, operation: DesiredOperation) -> Stand 
 
 
 def _unknown(operation: DesiredOperation, record: OperationRecord) -> Stand:
-    """For what reason, the record says where it is not that the ledger was new."""
-    new = (
-        "it is unknown whether this was applied before this ledger was created; run"
-        f" `gitops-connect ledger resolve {operation.name}` with --applied or --not-applied"
-    )
-    return Stand(Standing.WAITING, record.message or new, "offsets/history-unknown")
+    """The record has the reason, unless the reason is that the ledger was new."""
+    new = f"the change may be older than the ledger: {_ask(operation.name)}"
+    return Stand(Standing.WAITING, record.message or new, "offsets/unknown")
 
 
 def _open(*, same: bool) -> Stand:
     if same:
         return Stand(Standing.UNFINISHED)
-    return Stand(Standing.WAITING, "begun, and rewritten since: what was begun is finished", "offsets/rewritten")
+    return Stand(
+        Standing.WAITING,
+        "it is in progress, and its document was edited since: the earlier version is finished",
+        "offsets/rewritten",
+    )
 
 
 def _settled(record: OperationRecord, *, same: bool) -> Stand:
-    when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC {record.revision[:7]}"
+    when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, commit {record.revision[:7]}"
     if same:
         return Stand(Standing.APPLIED, when)
-    return Stand(Standing.WAITING, f"{when}, and rewritten since", "offsets/rewritten")
+    return Stand(Standing.WAITING, f"it was {when}, and its document was edited since", "offsets/rewritten")
 
 
 def _failed(situation: Situation, record: OperationRecord) -> Stand | None:
     if record.final:
-        return Stand(Standing.WAITING, f"it failed for good: {record.message}", "offsets/failed")
+        return Stand(Standing.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed")
     if situation.offsets.now is None:
         return None
     again = record.since + min(FIRST_BACK_OFF * 2 ** min(record.failures - 1, 16), LONGEST_BACK_OFF)
@@ -178,7 +181,7 @@ def _failed(situation: Situation, record: OperationRecord) -> Stand | None:
     times = "once" if record.failures == 1 else f"{record.failures} times"
     return Stand(
         Standing.WAITING,
-        f"it failed {times}, and is tried again at {again:%H:%M:%S} UTC or when its document changes: {record.message}",
+        f"it failed {times}; next retry at {again:%H:%M:%S} UTC or when its document changes: {record.message}",
         "offsets/failed",
     )
 
@@ -187,5 +190,5 @@ def _released(situation: Situation, operation: DesiredOperation, record: Operati
     """A seed whose connector was deleted with its offsets is one that was never done, until somebody else made it."""
     there = operation.connector in situation.observed.connectors
     if record.state is OperationState.RELEASED and there:
-        return Stand(Standing.IDLE, "the connector was there before its initialOffsets, which therefore do nothing")
+        return Stand(Standing.IDLE, _EXISTED)
     return None

@@ -52,14 +52,14 @@ def _stand(situation: Situation, operation: DesiredOperation) -> Stand:
     if operation.connector in situation.desired.held:
         return Stand(Standing.WAITING, "the document of its connector has errors")
     names = [connector.name for connector in situation.desired.connectors]
-    there = "is on the cluster, and " if operation.connector in situation.observed.connectors else ""
+    there = "is on the cluster, but " if operation.connector in situation.observed.connectors else ""
     message = f"connector {operation.connector!r} {there}is not declared{did_you_mean(operation.connector, names)}"
     return Stand(Standing.WAITING, message, "offsets/no-connector")
 
 
 def _diagnose(operation: DesiredOperation, stood: Stand) -> Diagnostic:
     severity = Severity.WARNING if stood.standing is Standing.UNKNOWN else Severity.ERROR
-    hint = "declare it in the same cluster; its offsets are only changed together with its state"
+    hint = "declare the connector for the same cluster: offsets are changed only for declared connectors"
     return Diagnostic(
         severity,
         stood.rule,
@@ -84,7 +84,7 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
         unknown = replace(shown, standing=Standing.UNKNOWN, message=started)
         return ConnectorPlan(operation.connector, operations=(unknown,))
     if observed.state is not WorkerState.STOPPED or (live is None and unfinished.review is None):
-        why = "begun and never finished; its connector is declared no more, and is not stopped"
+        why = "in progress, but its connector is no longer declared and is not stopped"
         return ConnectorPlan(operation.connector, notes=(f"offset change {operation.name}: {why}",))
     shape = situation.offsets.shapes.get(operation.connector)
     seen = unfinished.review or review_unfinished(operation, unfinished.before, live or {}, shape)
@@ -93,9 +93,9 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
             operation.connector, notes=(f"offset change {operation.name}: {seen.refusals[0].message}",)
         )
     step = Step(
-        operation.connector, action_of(operation), f"offset change {operation.name}, begun before", operation=operation
+        operation.connector, action_of(operation), f"offset change {operation.name} (in progress)", operation=operation
     )
-    note = "declared no more: what was begun is finished, and it stays stopped"
+    note = "no longer declared: the offset change in progress is finished, and the connector stays stopped"
     shown = replace(shown, standing=Standing.UNFINISHED, difference=seen.difference)
     enforced = situation.policy.enforce
     return ConnectorPlan(operation.connector, (step,), (note,), applicable=enforced, operations=(shown,))

@@ -70,6 +70,6 @@ def _problems(observed: ObservedConnector) -> dict[str, Any]:
 
 def _ownership(owned: Ownership | None) -> Any:
     if owned is None:
-        return "not ours"
+        return "unmanaged"
     since = owned.since.isoformat(timespec="seconds")
     return {"Origin": owned.origin.value, "Since": since, "Applied": owned.revision}

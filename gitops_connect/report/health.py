@@ -10,7 +10,7 @@ from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.report.printable import one_line, shortened
 from gitops_connect.report.sentence import Sentence
 
-_REMEDY = "fix the cause, then restart what has failed: {} (Kafka 3.0 and newer)"
+_REMEDY = "fix the cause, then restart the failed parts: {} (Kafka 3.0 and later)"
 
 
 def problem_words(one: UnhealthyConnector) -> str:
@@ -42,11 +42,10 @@ def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
         yield Sentence.of(f"hint: {_REMEDY}", restart_request(failed[0] if len(failed) == 1 else "NAME"))
 
 
-def unhealthy_sentence(count: int) -> str:
-    """The end of a summary; empty if all connectors work."""
-    if not count:
-        return ""
-    return "1 connector is unhealthy." if count == 1 else f"{count} connectors are unhealthy."
+def unhealthy_sentence(count: int) -> Iterator[str]:
+    """The end of a summary; none if all connectors work."""
+    if count:
+        yield "1 connector is unhealthy." if count == 1 else f"{count} connectors are unhealthy."
 
 
 def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:

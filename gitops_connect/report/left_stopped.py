@@ -11,7 +11,7 @@ def left_stopped(connector: ConnectorName, worker_url: str) -> str:
     """What has happened to the connector, and the two ways out. `worker_url` is the address of any of its workers."""
     resume = f"{worker_url.rstrip('/')}/connectors/{quote(connector, safe='')}/resume"
     return (
-        f"connector {connector} is left stopped, as this process ended before it could resume it:"
-        " `gitops-connect apply` finishes its steps; to run it with the offsets that it has now instead:"
+        f"connector {connector} is still stopped, because this process ended before it could resume the connector:"
+        " run `gitops-connect apply` to finish its steps, or resume it with its current offsets:"
         f" curl -X PUT {resume}"
     )

@@ -1,4 +1,4 @@
-"""What `offsets check --report` found, as a page for a browser: the rules with their first offenders, and the moves."""
+"""The result of `offsets check --report` as a page for a browser: rules with their first violations, and moves."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gitops_connect.report.manifests import CheckedManifest, effort, ranked_rule
 from gitops_connect.report.page import code, facts, frame, shown, table
 from gitops_connect.report.problems import totals
 
-_REST = re.compile(r"[\d,]+ more of this rule, [\d,]+ in all")
-"""Said in place of offenders that are not named (`checks.small.rest`); the page counts them itself."""
+_REST = re.compile(r"[\d,]+ more of this rule, [\d,]+ in total")
+"""The diagnostic for violations that are not listed (`checks.small.rest`); the page counts them itself."""
 _CHARTS = {
-    Direction.REWIND: ("How far back", "bar-rewind"),
-    Direction.FORWARD: ("How far forward", "bar-forward"),
+    Direction.REWIND: ("Distances of rewinds", "bar-rewind"),
+    Direction.FORWARD: ("Distances of skips", "bar-forward"),
 }
 _MEANINGS = {
-    Direction.REWIND: "come again",
-    Direction.FORWARD: "are skipped",
-    Direction.CHANGED: "back or forward cannot be told",
+    Direction.REWIND: "reprocessed",
+    Direction.FORWARD: "skipped",
+    Direction.CHANGED: "direction unknown",
     Direction.NEW: "had no offset",
-    Direction.REMOVED: "begin anew",
-    Direction.SAME: "stay as they are",
+    Direction.REMOVED: "start without an offset",
+    Direction.SAME: "unchanged",
 }
 _UNITS: Mapping[Unit | None, str] = {
     Unit.FILE_BYTES: "bytes of the file",
@@ -38,7 +38,7 @@ _UNITS: Mapping[Unit | None, str] = {
     Unit.TIME: "milliseconds",
 }
 _OPEN = 3
-"""Rules whose offenders are unfolded."""
+"""Rules whose violations are unfolded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Origin:
 
 
 def render(checked: CheckedManifest, origin: Origin) -> str:
-    """The page; the list of all offenders, `violations.parquet`, lies beside it."""
+    """The page; the list of all violations, `violations.parquet`, is in the same directory."""
     moves, problems = _moves(checked), _problems(checked)
     main = [*_head(checked), *((*problems, *moves) if checked.errors else (*moves, *problems))]
     return frame(
@@ -66,17 +66,17 @@ def _verdict(checked: CheckedManifest) -> str:
 def _head(checked: CheckedManifest) -> Iterator[str]:
     yield f"<header><h1>{code(checked.file)} for {shown(checked.connector)}</h1>"
     where = f" on the cluster {shown(checked.cluster)}" if checked.cluster is not None else ""
-    basis = checked.basis or "nothing is known of it, so only what holds for every connector is checked"
-    yield f'<p class="soft">The connector{where}, {shown(basis)}; as operation {code(checked.kind.value)}.</p>'
+    basis = checked.basis or "its config is not known, so only the rules for every connector are checked"
+    yield f'<p class="soft">The connector{where}: {shown(basis)}. Operation: {code(checked.kind.value)}.</p>'
     if len(checked.files) > 1:
         yield _files(checked.files)
     word = "error" if checked.errors else "warning" if checked.warnings else "good"
     yield f'<p class="verdict {word}">{shown(_verdict(checked)).capitalize()}</p>'
     if checked.errors:
-        yield "<p>A document with this manifest is held up until these are mended.</p>"
+        yield "<p>A document with this offset manifest is blocked until these errors are fixed.</p>"
     if checked.acknowledge:
         needed = ", ".join(one.value for one in checked.acknowledge)
-        yield f"<p>A document that does this says {code(f'acknowledge: [{needed}]')}.</p>"
+        yield f"<p>A document that makes this change must contain {code(f'acknowledge: [{needed}]')}.</p>"
     yield "</header>"
     yield facts(
         [
@@ -96,7 +96,7 @@ def _files(names: Sequence[str]) -> str:
 
 def _changing(difference: Difference | None) -> str:
     if difference is None:
-        return "not known"
+        return "unknown"
     return f"{sum(count for way, count in difference.counts.items() if way is not Direction.SAME):,}"
 
 
@@ -104,8 +104,8 @@ def _moves(checked: CheckedManifest) -> Iterator[str]:
     yield "<h2>What would change</h2>"
     difference = checked.difference
     if difference is None:
-        why = checked.why_not or "that is told once the errors are mended"
-        yield f"<p>Not compared with the offsets that stand: {shown(why)}.</p>"
+        why = checked.why_not or "fix the errors first"
+        yield f"<p>Not compared with the current offsets: {shown(why)}.</p>"
         return
     yield _counts(difference)
     yield from _resume(difference)
@@ -127,7 +127,7 @@ def _counts(difference: Difference) -> str:
             is_distance_only = bool(far) and not difference.scale.counts_what_is_read
             what = offsets.WHEN[way] if is_distance_only else meaning
             rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {what}".strip())))
-    return table("Partitions, by the way that their offset moves", ("Move", "Partitions", "In all"), rows, (1,))
+    return table("Partitions by direction", ("Direction", "Partitions", "Total"), rows, (1,))
 
 
 def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], difference: Difference) -> str:
@@ -135,7 +135,7 @@ def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], diff
     unit = _UNITS.get(difference.scale.unit, difference.scale.name) or "distance"
     scale = " The scale is logarithmic." if is_by_factors(counts) else ""
     missing = difference.counts.get(way, 0) - sum(counts)
-    untold = f" Of {missing:,} the distance cannot be told." if missing > 0 else ""
+    untold = f" The distance is unknown for {missing:,}." if missing > 0 else ""
     caption = f"Partitions by distance, in {shown(unit)}.{scale}{untold}"
     return (
         f'<figure><figcaption><h3>{title}</h3><span class="soft">{caption}</span></figcaption>'
@@ -155,7 +155,7 @@ def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> s
         )
         for move in moves
     ]
-    lines = table(f"{way.value}: {some}", ("Partition", "Stands now", "Would stand", "Distance"), rows, (3,))
+    lines = table(f"{way.value}: {some}", ("Partition", "Current offset", "Declared offset", "Distance"), rows, (3,))
     return f"<details{' open' if way in _CHARTS else ''}><summary>Largest moves: {way.value}</summary>{lines}</details>"
 
 
@@ -175,16 +175,16 @@ def _problems(checked: CheckedManifest) -> Iterator[str]:
     yield "<h2>What is wrong</h2>"
     ranked = ranked_rules(checked)
     if not ranked:
-        yield "<p>Nothing: every entry holds to every rule.</p>"
+        yield "<p>Nothing: no entry violates a rule.</p>"
         return
     named = {
         rule: [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
         for rule, _ in ranked
     }
     rows = [(code(rule), _severity(named[rule]), f"{count:,}") for rule, count in ranked]
-    yield table("Rules that are broken, by the number of offenders", ("Rule", "Severity", "Offenders"), rows, (2,))
+    yield table("Violated rules, by number of violations", ("Rule", "Severity", "Violations"), rows, (2,))
     link = '<a href="violations.parquet">violations.parquet</a>'
-    yield f"<p>The first offenders of each rule are below; all of them, with file and line, are in {link}.</p>"
+    yield f"<p>The first violations of each rule are listed below. All of them, with file and line, are in {link}.</p>"
     for index, (rule, count) in enumerate(ranked):
         yield _offenders(rule, count, named[rule], is_open=index < _OPEN)
 

@@ -1,8 +1,7 @@
-"""What `offsets check` and `offsets diff` say of a manifest: what is in it, what is wrong, what it would change."""
+"""What `offsets check` and `offsets diff` report of a manifest: its content, its errors, and what it would change."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -12,9 +11,10 @@ from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report import offsets
+from gitops_connect.report.json_text import in_pieces
 from gitops_connect.report.offsets_json import difference_value
 from gitops_connect.report.printable import one_line
-from gitops_connect.report.problems import problems_value, totals
+from gitops_connect.report.problems import problem_value, totals
 from gitops_connect.report.text import TextReport
 
 _MOST_MOVES = 3
@@ -64,14 +64,16 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
     """What a person wants to know, after the problems themselves. `coloured` is decided by the caller."""
     lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
-        lines.append(f"as {checked.kind.value}, from what stands now: {offsets.counts(checked.difference)}")
+        lines.append(
+            f"operation {checked.kind.value}, compared with the current offsets: {offsets.counts(checked.difference)}"
+        )
         largest = offsets.move_lines(_largest(checked.difference), checked.difference.scale)
         told = (*largest, *offsets.resume_lines(checked.difference))
         lines += TextReport(coloured=coloured).offsets(told).splitlines()
     elif checked.why_not:
-        lines.append(f"not compared with the offsets that stand: {one_line(checked.why_not)}")
+        lines.append(f"not compared with the current offsets: {one_line(checked.why_not)}")
     needed = ", ".join(one.value for one in checked.acknowledge)
-    lines += [f"a document that does this says `acknowledge: [{needed}]`"] if needed else []
+    lines += [f"a document that makes this change must contain `acknowledge: [{needed}]`"] if needed else []
     return "".join(f"{line}\n" for line in (*lines, f"checked {effort(checked)}"))
 
 
@@ -84,7 +86,7 @@ def _largest(difference: Difference) -> list[Move]:
 def subject_words(checked: CheckedManifest) -> str:
     """Which manifest it is, for which connector, and how much is in it."""
     where = f" on {checked.cluster}" if checked.cluster is not None else ""
-    basis = checked.basis or "nothing is known of it, so only what holds for every connector is checked"
+    basis = checked.basis or "its config is not known, so only the rules for every connector are checked"
     files = f" ({len(checked.files):,} files)" if len(checked.files) > 1 else ""
     entries = "1 entry" if checked.entries == 1 else f"{checked.entries:,} entries"
     partitions = "1 partition" if checked.partitions == 1 else f"{checked.partitions:,} partitions"
@@ -114,8 +116,8 @@ def ranked_rules(checked: CheckedManifest) -> list[tuple[str, int]]:
     return sorted(checked.counts.items(), key=lambda one: (-one[1], one[0]))
 
 
-def as_json(checked: CheckedManifest) -> str:
-    """Everything, with each problem and each partition that moves."""
+def as_json(checked: CheckedManifest) -> Iterator[str]:
+    """Everything, with each problem and each partition that moves, as JSON text in pieces."""
     value = {
         "file": checked.file,
         "files": list(checked.files),
@@ -130,8 +132,8 @@ def as_json(checked: CheckedManifest) -> str:
         "difference": None if checked.difference is None else difference_value(checked.difference),
         "distribution": {way.value: list(numbers) for way, numbers in checked.distribution.items()},
         "acknowledge": [one.value for one in checked.acknowledge],
-        "diagnostics": problems_value(checked.diagnostics),
+        "diagnostics": checked.diagnostics.items,
         "spark": checked.spark or None,
         "seconds": round(checked.seconds, 3),
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return in_pieces(value, problem_value)

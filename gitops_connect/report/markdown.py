@@ -5,19 +5,25 @@ Inside such a fence the forges colour only lines that start with `+`, `-` or `!`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gitops_connect.model.plans import ConnectorPlan, Plan
-from gitops_connect.report import offsets, words
+from gitops_connect.report import offsets, symbols, words
 from gitops_connect.report.markdown_blocks import Markdown, bold, bullets, folded_diff, paragraph
 from gitops_connect.report.offsets import Line
 from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.summary import summary_line
 from gitops_connect.report.text import asides
 
+_MEANINGS = {"+": "create", "-": "delete", "!": "any other change"}
 
-def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES) -> str:
-    """All plans, under one summary. `moves`: as many partitions of each offset change are shown; None: all."""
-    blocks = [bold(Sentence(words.summary_line(plans)))]
+
+def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES, errors: int = 0) -> str:
+    """All plans, under one summary. `moves`: as many partitions of each offset change are shown; None: all.
+
+    `errors` is how many errors the documents have.
+    """
+    blocks = [bold(Sentence(summary_line(plans, errors))), *_legend(symbols.used(plans, moves))]
     for plan in plans:
         blocks.extend(_plan(plan, moves))
     return "\n".join(blocks)
@@ -30,13 +36,22 @@ def _plan(plan: Plan, moves: int | None) -> Iterator[Markdown]:
         body = [line for connector in plan.connectors for line in _connector(connector, moves)]
         yield folded_diff(words.plural(len(plan.steps), "step"), body)
     yield from bullets(list(asides(plan)))
-    for block in (offsets.stray_lines(plan, moves), offsets.applied_lines(plan.applied)):
-        if lines := list(block):
-            yield folded_diff(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
+    if lines := list(offsets.stray_lines(plan, moves)):
+        yield folded_diff(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
+    yield from map(paragraph, offsets.applied_sentence(plan.applied))
+
+
+def _legend(used: Collection[str]) -> Iterator[Markdown]:
+    """The symbols of the fences, as far as they occur."""
+    found = {_coloured(symbol) for symbol in used}
+    known = [symbol for symbol in _MEANINGS if symbol in found]
+    if known:
+        words_of_all = ", ".join(f"{{}} {_MEANINGS[symbol]}" for symbol in known)
+        yield paragraph(Sentence.of(f"Symbols: {words_of_all}", *known))
 
 
 def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
-    drift = " (drift: changed on the cluster since it was applied)" if connector.drifted else ""
+    drift = " (drift: changed on the cluster since the last apply)" if connector.drifted else ""
     yield f"{_coloured(words.symbol(connector))} {connector.name}{drift}"
     operations = {operation.name: operation for operation in connector.operations}
     for number, step in enumerate(connector.steps, start=1):
@@ -55,7 +70,7 @@ def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
 
 
 def _line(line: Line, indent: str) -> str:
-    """A symbol stands at the beginning, where it colours."""
+    """The symbol is the first character, so that it colours the line."""
     return f"{_coloured(line.mark or ' ')} {indent}{'    ' if line.inner else ''}{line.text}"
 
 

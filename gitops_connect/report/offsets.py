@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Standing
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.printable import escaped, one_line, shortened
+from gitops_connect.report.sentence import Sentence
 
 MOST_MOVES = 10
-MOST_APPLIED = 10
 
 _ORDER = (
     Direction.REWIND,
@@ -26,24 +27,27 @@ _ORDER = (
     Direction.REMOVED,
     Direction.SAME,
 )
-_SYMBOLS = {
+SYMBOLS = {
     Direction.REWIND: "<",
     Direction.FORWARD: ">",
-    Direction.CHANGED: "~",
+    Direction.CHANGED: "?",
     Direction.NEW: "+",
     Direction.REMOVED: "-",
     Direction.SAME: "=",
 }
-_WHAT = {Direction.REWIND: ("comes again", "come again"), Direction.FORWARD: ("skipped", "skipped")}
+BLOCKED = "="
+"""In front of an offset change that this plan does not carry out."""
+_WHAT = {Direction.REWIND: "reprocessed", Direction.FORWARD: "skipped"}
 WHEN = {Direction.REWIND: "earlier", Direction.FORWARD: "later"}
-"""Said of distances that do not count what is read: those in a log with other changes in it, and times."""
+"""For distances that do not count what is read: those in a log with other changes in it, and times."""
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """What Kafka allows (`Topic.validate`): no slash, so that `orders/3` says which topic and which partition."""
 _NONE = "(none)"
 _WIDEST = 72
 """Characters up to which moves are aligned."""
 _INEXACT = (
-    "not exact: the connector is not there yet, and what an earlier one of that name left behind is seen once it is"
+    "not exact: the connector does not exist yet, so offsets that an earlier connector of this name left behind are not"
+    " known"
 )
 
 
@@ -76,16 +80,25 @@ def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Li
     yield from _details(operation, limit)
 
 
-def waiting_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
-    """A change that is not carried out in this plan, and why."""
-    yield Line(waits(operation), "=", inner=False)
+def waiting_lines(operation: PlannedOperation, limit: int | None, told: Diagnostics | None = None) -> Iterator[Line]:
+    """A change that is not carried out in this plan, and why. `told` are diagnostics that were printed before."""
+    yield Line(_blocked_by(operation, told or Diagnostics()) or waits(operation), BLOCKED, inner=False)
     yield from _details(operation, limit)
+
+
+def _blocked_by(operation: PlannedOperation, told: Diagnostics) -> str:
+    """A reference to the diagnostic that says why, so that nothing is said twice; empty if there is none."""
+    of = f"offset change {operation.name}: "
+    found = next((one for one in told if one.summary.startswith(of)), None)
+    if found is None:
+        return ""
+    return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]"
 
 
 def waits(operation: PlannedOperation) -> str:
     """Why a change is not carried out, in one line."""
     why = one_line(operation.message) or "its connector cannot be changed now"
-    return f"{label(operation)} waits: {why}"
+    return f"{label(operation)} is blocked: {why}"
 
 
 def _details(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
@@ -104,14 +117,19 @@ def difference_lines(
     yield Line(counts(difference))
     if not difference.exact:
         yield Line(_INEXACT)
-    shown = difference.moves if limit is None else difference.moves[:limit]
+    shown = shown_moves(difference, limit)
     yield from move_lines(shown, difference.scale)
     moving = sum(count for way, count in difference.counts.items() if way is not Direction.SAME)
     if moving > len(difference.moves):
-        yield Line(f"… and {moving - len(shown):,} more (of so many, only the largest of each kind are kept)")
+        yield Line(f"… and {moving - len(shown):,} more (only the largest of each direction are kept)")
     elif left := moving - len(shown):
         yield Line(f"… and {left:,} more ({rest})")
     yield from resume_lines(difference)
+
+
+def shown_moves(difference: Difference, limit: int | None) -> Sequence[Move]:
+    """The largest moves, at most `limit` of them; None: all."""
+    return difference.moves if limit is None else difference.moves[:limit]
 
 
 def resume_lines(difference: Difference) -> Iterator[Line]:
@@ -125,17 +143,17 @@ def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
     texts = [_change(move) for move in moves]
     width = min(max(map(len, texts), default=0), _WIDEST)
     for move, text in zip(moves, texts, strict=True):
-        yield Line(f"{text:<{width}}  {_direction(move, scale)}", _SYMBOLS[move.direction])
+        yield Line(f"{text:<{width}}  {_direction(move, scale)}", SYMBOLS[move.direction])
 
 
 def counts(difference: Difference) -> str:
-    """As in `2 rewind (1,200 records come again), 1 forward (1 record skipped), 3 new, 1 removed, 5 same`."""
+    """As in `2 rewind (1,200 records reprocessed), 1 skip (1 record skipped), 3 new, 1 removed, 5 same`."""
     found = [
         f"{difference.counts[one]:,} {one.value}{_how_far(difference, one)}"
         for one in _ORDER
         if difference.counts.get(one)
     ]
-    return ", ".join(found) or "no offsets are concerned"
+    return ", ".join(found) or "no offsets are affected"
 
 
 def _how_far(difference: Difference, direction: Direction) -> str:
@@ -145,9 +163,8 @@ def _how_far(difference: Difference, direction: Direction) -> str:
     total = difference.distances.get(direction, 0)
     unknown = any(one.distance is None for one in difference.moves if one.direction is direction)
     if not total:
-        return " (how far cannot be told)" if unknown else ""
-    one, many = _WHAT[direction]
-    what = WHEN[direction] if not difference.scale.counts_what_is_read else one if total == 1 else many
+        return " (distance unknown)" if unknown else ""
+    what = _WHAT[direction] if difference.scale.counts_what_is_read else WHEN[direction]
     least = "at least " if unknown else ""
     return f" ({least}{quantity(total, difference.scale)} {what})"
 
@@ -235,9 +252,9 @@ def waiting(plan: Plan) -> tuple[PlannedOperation, ...]:
 
 
 def extent(connector: ConnectorPlan) -> str:
-    """What is to be said of a connector without steps."""
+    """The words for a connector without steps."""
     count = len(waiting_of(connector))
-    return {0: "nothing to do", 1: "1 offset change waits"}.get(count, f"{count} offset changes wait")
+    return {0: "no steps", 1: "1 offset change blocked"}.get(count, f"{count} offset changes blocked")
 
 
 def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:
@@ -251,23 +268,28 @@ def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:
     )
 
 
-def stray_lines(plan: Plan, limit: int | None) -> Iterator[Line]:
-    """The block of changes whose connector is not declared."""
+def stray_lines(plan: Plan, limit: int | None, told: Diagnostics | None = None) -> Iterator[Line]:
+    """The block of changes whose connector is not declared. `told` are diagnostics that were printed before."""
     strays = strays_of(plan)
     if strays:
         yield Line("offset changes without a declared connector:", inner=False)
     for one in strays:
-        for line in waiting_lines(one, limit):
+        for line in waiting_lines(one, limit, told):
             yield Line(line.text, line.mark)
 
 
-def applied_lines(applied: Iterable[PlannedOperation]) -> Iterator[Line]:
-    """The block of changes that were applied before and plan nothing, the last one first."""
-    everything = list(applied)
-    if everything:
+def applied_sentence(applied: Sequence[PlannedOperation]) -> Iterator[Sentence]:
+    """How many changes were applied before, so that they plan nothing; none if there are none."""
+    if applied:
+        many = "1 offset change was" if len(applied) == 1 else f"{len(applied):,} offset changes were"
+        lists = "lists it" if len(applied) == 1 else "lists them"
+        yield Sentence.of(f"{many} applied before; {{}} {lists}", "gitops-connect ledger show")
+
+
+def applied_lines(applied: Sequence[PlannedOperation]) -> Iterator[Line]:
+    """All changes that were applied before, the last one first."""
+    if applied:
         yield Line("offset changes applied before:", inner=False)
-    for one in everything[:MOST_APPLIED]:
+    for one in applied:
         name = label(one) if one.kind is OperationKind.SEED else f"{one.name} ({one.kind.value}) of {one.connector}"
         yield Line(f"{name}: {one_line(one.message) or Standing.APPLIED.value}")
-    if len(everything) > MOST_APPLIED:
-        yield Line(f"… and {len(everything) - MOST_APPLIED:,} more (gitops-connect ledger show, or -o json)")

@@ -21,7 +21,8 @@ from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.report import words
 from gitops_connect.report.health import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
-from gitops_connect.report.problems import problems_value
+from gitops_connect.report.problems import problem_value
+from gitops_connect.report.summary import summarise
 
 FORMAT_VERSION = "1.2"
 
@@ -50,9 +51,9 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> s
         "applyable": any(not plan.is_empty for plan in plans) and not any(plan.refusals for plan in plans),
         "complete": all(plan.complete for plan in plans) and not errored,
         "errored": errored,
-        "summary": words.summarise(plans),
+        "summary": summarise(plans),
         "clusters": [_cluster(plan, origin.folder) for plan in plans],
-        "diagnostics": problems_value(diagnostics),
+        "diagnostics": [problem_value(item) for item in diagnostics],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 LONGEST = 400
 """Characters of one value that are shown."""
+_TAB = " " * 4
 
 
 def one_line(text: str) -> str:
@@ -16,6 +17,11 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _escape(character) for character in text)
+
+
+def escaped_lines(text: str) -> str:
+    """Text of several lines: line feeds stay, tabs become spaces, and whatever else does not print is escaped."""
+    return "\n".join(escaped(line.replace("\t", _TAB)) for line in text.split("\n"))
 
 
 def shortened(text: str) -> str:

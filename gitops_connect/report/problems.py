@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from typing import Any, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.report.json_text import in_pieces
 from gitops_connect.report.printable import one_line
 
 _RESET = "\x1b[0m"
@@ -21,7 +22,7 @@ def problems_text(
     before, and not checked again.
     """
     lines = problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
-    return lines + (f"not checked again: {_count(skipped, 'applied offset change')}\n" if skipped else "")
+    return lines + (f"{_count(skipped, 'offset change')} not checked again: already applied\n" if skipped else "")
 
 
 def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
@@ -43,34 +44,31 @@ def totals(errors: int, warnings: int, notes: int = 0) -> str:
     return ", ".join(counts) or "no problems"
 
 
-def problems_json(diagnostics: Diagnostics, *, documents: int, skipped: int = 0) -> str:
-    """The same as JSON: the counts, and each diagnostic with its fields."""
+def problems_json(diagnostics: Diagnostics, *, documents: int, skipped: int = 0) -> Iterator[str]:
+    """JSON text in pieces: the counts, and each diagnostic with its fields."""
     value = {
         "documents": documents,
         "errors": len(diagnostics.errors),
         "warnings": len(diagnostics.warnings),
         "notes": len(diagnostics.notes),
         "applied_offset_changes": skipped,
-        "diagnostics": problems_value(diagnostics),
+        "diagnostics": diagnostics.items,
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return in_pieces(value, problem_value)
 
 
-def problems_value(diagnostics: Diagnostics) -> list[dict[str, Any]]:
-    """The diagnostics as JSON values, in their order."""
-    return [
-        {
-            "severity": item.severity.value,
-            "rule": item.rule,
-            "summary": item.summary,
-            "hint": item.hint,
-            "connector": item.connector,
-            "file": item.location.file,
-            "line": item.location.line,
-            "column": item.location.column,
-        }
-        for item in diagnostics
-    ]
+def problem_value(item: Diagnostic) -> dict[str, Any]:
+    """The diagnostic as a JSON value."""
+    return {
+        "severity": item.severity.value,
+        "rule": item.rule,
+        "summary": item.summary,
+        "hint": item.hint,
+        "connector": item.connector,
+        "file": item.location.file,
+        "line": item.location.line,
+        "column": item.location.column,
+    }
 
 
 def _lines(item: Diagnostic, *, coloured: bool) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 from gitops_connect import __version__
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.report.rules import explanation
+from gitops_connect.report.json_text import in_pieces
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
@@ -20,8 +20,8 @@ _LINK_END = re.compile(r"(?<!\\)(\\*)\](?=\()")
 """What ends the text of an embedded link, with all the backslashes before it."""
 
 
-def render(diagnostics: Diagnostics) -> str:
-    """One run with every rule that occurs and every diagnostic."""
+def render(diagnostics: Diagnostics) -> Iterator[str]:
+    """One run with every rule that occurs and every diagnostic, as JSON text in pieces."""
     rules = sorted({item.rule for item in diagnostics})
     document = {
         "$schema": _SCHEMA,
@@ -30,11 +30,11 @@ def render(diagnostics: Diagnostics) -> str:
             {
                 "tool": {"driver": _driver(rules)},
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(item, rules.index(item.rule)) for item in diagnostics],
+                "results": diagnostics.items,
             }
         ],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return in_pieces(document, lambda item: _result(item, rules.index(item.rule)))
 
 
 def _driver(rules: Iterable[str]) -> dict[str, Any]:
@@ -46,13 +46,14 @@ def _driver(rules: Iterable[str]) -> dict[str, Any]:
 
 
 def _rule(rule: str) -> dict[str, Any]:
-    text = explanation(rule)
+    known = RULE_EXPLANATIONS.get(rule)
+    trigger = known.trigger if known is not None else f"A violation of the rule {rule}."
     return {
         "id": rule,
         "name": "".join(part.capitalize() for part in rule.replace("/", "-").split("-")),
-        "shortDescription": {"text": text},
-        "fullDescription": {"text": text},
-        "help": {"text": text},
+        "shortDescription": {"text": trigger},
+        "fullDescription": {"text": trigger},
+        "help": {"text": f"{trigger} {known.fix}" if known is not None else trigger},
     }
 
 

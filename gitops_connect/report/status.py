@@ -153,7 +153,7 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
     if why := _why_unknown(one, errors):
         return Sync.UNKNOWN, told or why
     if one.declared is None:
-        return Sync.OUT_OF_SYNC, told or "no longer declared, and kept"
+        return Sync.OUT_OF_SYNC, told or "no longer declared, but kept"
     is_applied = one.is_left_alone and not errors and _is_in_place(one.declared, one.observed)
     return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), told
 
@@ -164,13 +164,13 @@ def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
     A config that lacks the value of a secret cannot be compared.
     """
     if one.is_unread:
-        return "the cluster did not report its state"
+        return "its state could not be read"
     if one.planned.name in one.desired.held:
         return "its document has errors"
     if one.declared is None and not one.desired.complete:
-        return "it is in no document that could be read, and some could not"
+        return "some documents could not be read, and no other document declares it"
     lacks_secret = bool(errors) and all(error.rule == _UNRESOLVED for error in errors)
-    return "it lacks a secret" if lacks_secret and one.observed is not None and one.is_left_alone else ""
+    return "the value of a secret is missing" if lacks_secret and one.observed is not None and one.is_left_alone else ""
 
 
 def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None) -> bool:

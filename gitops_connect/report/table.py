@@ -1,4 +1,7 @@
-"""Rows as an aligned table, JSON or YAML: what `get`, `describe` and `status` print."""
+"""Rows as an aligned table, JSON or YAML: what `get`, `describe` and `status` print.
+
+Every value may come from outside: in each format, characters that do not print are escaped.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ from typing import Any
 
 import yaml
 
+from gitops_connect.report.printable import escaped, escaped_lines
+
+_CONTINUED = " " * 4
+"""Before each further line of a value, beside the indent of its key: no such line looks like a key."""
+
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """kubectl's look: capitals, three blanks between columns, nothing drawn."""
-    everything = [list(headers), *map(list, rows)]
+    everything = [[escaped(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in everything) for column in range(len(headers))]
     lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in everything]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -20,7 +28,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def as_json(value: Any) -> str:
     """Indented JSON."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return escaped_lines(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
 _NUMBER_IN_YAML_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -44,7 +52,8 @@ _Dumper.add_representer(str, _string)
 
 def as_yaml(value: Any) -> str:
     """Block YAML, keys in the order given."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    # PyYAML writes some characters that do not print as they are. They are in double quotes, as `_string` sees to.
+    return escaped_lines(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
 def outline(value: Mapping[str, Any]) -> str:
@@ -53,16 +62,17 @@ def outline(value: Mapping[str, Any]) -> str:
 
 
 def _outline(value: Mapping[str, Any], indent: str) -> list[str]:
-    width = max((len(str(key)) for key in value), default=0) + 1
+    keys = [escaped(str(key)) for key in value]
+    width = max(map(len, keys), default=0) + 1
     lines = []
-    for key, item in value.items():
-        label = f"{indent}{str(key) + ':':<{width}}"
+    for key, item in zip(keys, value.values(), strict=True):
+        label = f"{indent}{key + ':':<{width}}"
         if isinstance(item, Mapping) and item:
             lines += [label.rstrip(), *_outline(item, indent + "  ")]
         elif isinstance(item, list) and item:
             lines += [label.rstrip(), *(line for one in item for line in _item(one, indent + "  "))]
         else:
-            lines.append(f"{label} {_scalar(item)}")
+            lines.append(f"{label} {_scalar(item, indent)}")
     return lines
 
 
@@ -70,10 +80,10 @@ def _item(item: Any, indent: str) -> list[str]:
     if isinstance(item, Mapping):
         first, *rest = _outline(item, indent + "  ")
         return [f"{indent}- {first.strip()}", *rest]
-    return [f"{indent}- {item}"]
+    return [f"{indent}- {_scalar(item, indent)}"]
 
 
-def _scalar(item: Any) -> str:
+def _scalar(item: Any, indent: str) -> str:
     if item is None or item in ([], {}):
         return "-"
-    return str(item).replace("\n", "\n    ")
+    return escaped_lines(str(item)).replace("\n", f"\n{indent}{_CONTINUED}")

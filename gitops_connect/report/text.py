@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import assert_never
 
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
-from gitops_connect.report import offsets, words
+from gitops_connect.report import offsets, symbols, words
 from gitops_connect.report.health import unhealthy_lines
 from gitops_connect.report.offsets import Line
 from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.summary import summary_line
 
 
 class Colour(Enum):
@@ -34,6 +36,7 @@ _OF_SYMBOL = {
     "~": Colour.YELLOW,
     "#": Colour.YELLOW,
     "|": Colour.YELLOW,
+    "?": Colour.YELLOW,
 }
 _WIDTH = 40
 _ACTION_WIDTH = len("create (stopped)")
@@ -42,17 +45,24 @@ _ACTION_WIDTH = len("create (stopped)")
 class TextReport:
     """Renders plans and outcomes; `coloured` is decided by the caller, who knows the terminal.
 
-    `moves`: as many of the partitions of each offset change are shown; None: all.
+    `moves`: as many of the partitions of each offset change are shown; None: all. `applied`: the offset changes that
+    were applied before are listed, and not only counted.
     """
 
-    def __init__(self, *, coloured: bool, moves: int | None = offsets.MOST_MOVES) -> None:
+    def __init__(self, *, coloured: bool, moves: int | None = offsets.MOST_MOVES, applied: bool = False) -> None:
         self._coloured = coloured
         self._moves = moves
+        self._applied = applied
 
-    def plans(self, plans: Sequence[Plan]) -> str:
-        """Every plan, and one summary at the end."""
+    def plans(self, plans: Sequence[Plan], errors: int = 0) -> str:
+        """The symbols, every plan, and one summary at the end. `errors` is how many errors the documents have.
+
+        The diagnostics of the plans are printed before by the caller.
+        """
         blocks = ["\n".join(self._plan(plan)) for plan in plans]
-        return "\n\n".join([*blocks, self._paint(words.summary_line(plans), Colour.BOLD)]) + "\n"
+        if legend := symbols.legend(symbols.used(plans, self._moves)):
+            blocks = [legend, *blocks]
+        return "\n\n".join([*blocks, self._paint(summary_line(plans, errors), Colour.BOLD)]) + "\n"
 
     def step(self, outcome: StepOutcome) -> str:
         """One line as a step ends. What was warned of is told once, at the end of an apply."""
@@ -66,24 +76,24 @@ class TextReport:
         return f"{line}: {message}" if message else line
 
     def outcome(self, outcomes: Sequence[CycleOutcome]) -> str:
-        """The last words of an apply: how many steps ended how, what did not, and what was warned of."""
+        """The end of an apply: how many steps ended how, which were not applied, and which have a warning."""
         steps = [step for outcome in outcomes for step in outcome.steps]
         count = {result: sum(step.result is result for step in steps) for result in Result}
         undone = [self.step(step) for step in steps if step.result is not Result.APPLIED]
         warned = [f"  {self._of_step(step)}: {self._warning(step)}" for step in steps if words.is_warned_of(step)]
         total = (
             f"Apply: {count[Result.APPLIED]} of {words.plural(len(steps), 'step')} applied,"
-            f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} not begun"
+            f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} skipped"
         )
         total += f", {words.plural(len(warned), 'warning')}." if warned else "."
         blocks = [
-            *(["Not done:", *undone, ""] if undone else []),
-            *(["Applied, with a warning:", *warned, ""] if warned else []),
+            *(["Not applied:", *undone, ""] if undone else []),
+            *(["Applied with a warning:", *warned, ""] if warned else []),
         ]
         return "\n".join([*blocks, self._paint(total, Colour.BOLD)]) + "\n"
 
     def offsets(self, lines: Iterable[Line]) -> str:
-        """What `offsets diff` and `offsets check` say of a difference."""
+        """The lines that `offsets diff` and `offsets check` print of a difference."""
         return "".join(f"{line}\n" for line in self._lines(lines, "  "))
 
     def _warning(self, outcome: StepOutcome) -> str:
@@ -101,16 +111,19 @@ class TextReport:
         if plan.connectors:
             yield ""
         for connector in plan.connectors:
-            yield from self._connector(connector)
+            yield from self._connector(connector, plan.diagnostics)
         yield from self._asides(plan)
-        for block in (offsets.stray_lines(plan, self._moves), offsets.applied_lines(plan.applied)):
+        applied = offsets.applied_lines(plan.applied) if self._applied else ()
+        for block in (offsets.stray_lines(plan, self._moves, plan.diagnostics), applied):
             if lines := list(self._lines(block, "  ")):
                 yield from ("", *lines)
+        if not self._applied:
+            yield from (f"\n  {one.render('`{}`'.format)}" for one in offsets.applied_sentence(plan.applied))
 
-    def _connector(self, connector: ConnectorPlan) -> Iterator[str]:
+    def _connector(self, connector: ConnectorPlan, told: Diagnostics) -> Iterator[str]:
         mark = words.symbol(connector)
         extent = words.plural(len(connector.steps), "step") if connector.steps else offsets.extent(connector)
-        drift = "  drift: changed on the cluster since it was applied" if connector.drifted else ""
+        drift = "  drift: changed on the cluster since the last apply" if connector.drifted else ""
         yield f"  {self._mark(mark)} {escaped(connector.name):<{_WIDTH}}  {extent}{drift}"
         operations = {operation.name: operation for operation in connector.operations}
         for number, step in enumerate(connector.steps, start=1):
@@ -119,7 +132,7 @@ class TextReport:
                 lines = offsets.planned_lines(operations[step.operation.name], self._moves)
                 yield from self._lines(lines, "      ")
         for operation in offsets.waiting_of(connector):
-            yield from self._lines(offsets.waiting_lines(operation, self._moves), "      ")
+            yield from self._lines(offsets.waiting_lines(operation, self._moves, told), "      ")
         for note in connector.notes:
             yield f"      note: {escaped(note)}"
 
@@ -162,15 +175,13 @@ def asides(plan: Plan) -> Iterator[Sentence]:
     for warning in plan.warnings:
         yield Sentence.of("warning: {}", warning)
     for refusal in plan.refusals:
-        yield Sentence.of("refused: {}", refusal)
-    if not plan.complete:
-        yield Sentence("warning: the plan is not complete: what could not be read or has errors is left as it is")
+        yield Sentence.of("rejected: {}", refusal)
     yield from unhealthy_lines(plan.unhealthy)
     if plan.adopted:
-        yield Sentence.of("to be adopted (declared, and already on the cluster): {}", plan.adopted)
+        yield Sentence.of("to be adopted (declared and already on the cluster): {}", plan.adopted)
     if plan.unmanaged:
         count = words.plural(len(plan.unmanaged), "connector")
-        yield Sentence.of(f"not ours, and left alone: {count} on the cluster ({{}})", plan.unmanaged)
+        yield Sentence.of(f"unmanaged, left unchanged: {count} on the cluster ({{}})", plan.unmanaged)
 
 
 def _word(result: Result) -> tuple[str, Colour]:
@@ -180,6 +191,6 @@ def _word(result: Result) -> tuple[str, Colour]:
         case Result.FAILED:
             return "FAILED", Colour.RED
         case Result.SKIPPED:
-            return "not begun", Colour.YELLOW
+            return "skipped", Colour.YELLOW
         case _:
             assert_never(result)

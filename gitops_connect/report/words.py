@@ -1,64 +1,23 @@
-"""The words and numbers that every rendering of a plan shares, so that no two of them count differently."""
+"""The words that every rendering of a plan shares."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from gitops_connect.model.masking import MASK
 from gitops_connect.model.names import Revision
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
-from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
-from gitops_connect.report import offsets
-from gitops_connect.report.health import unhealthy_sentence
+from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
 from gitops_connect.report.printable import LONGEST, escaped
 
 CHANGE_OFFSETS = (Action.ALTER, Action.RESET, Action.RECORD)
-NO_CHANGES = "No changes. Your connectors match the configuration."
-NOT_PLANNED = "No plan could be made."
-NO_CHANGES_YET = "Nothing can be done now: what has errors or could not be read is left as it is."
-
-
-def summarise(plans: Iterable[Plan]) -> dict[str, int]:
-    """How many connectors are created, changed and deleted, in how many steps; how many offset changes; how many
-    connectors are unhealthy.
-    """
-    counts = {"create": 0, "change": 0, "delete": 0, "steps": 0, "offset_changes": 0, "offset_changes_waiting": 0}
-    counts["unhealthy"] = 0
-    for plan in plans:
-        counts["unhealthy"] += len(plan.unhealthy)
-        counts["offset_changes"] += len(offsets.to_apply(plan))
-        counts["offset_changes_waiting"] += len(offsets.waiting(plan))
-        for connector in plan.connectors:
-            if connector.applicable and connector.steps:
-                counts["steps"] += len(connector.steps)
-                if (what := kind(connector)) in counts:
-                    counts[what] += 1
-    return counts
-
-
-def summary_line(plans: Sequence[Plan]) -> str:
-    """Terraform's last line; offset changes and unhealthy connectors are counted if there are any."""
-    if not plans:
-        return NOT_PLANNED
-    counts = summarise(plans)
-    return " ".join(part for part in (_changes(plans, counts), unhealthy_sentence(counts["unhealthy"])) if part)
-
-
-def _changes(plans: Sequence[Plan], counts: Mapping[str, int]) -> str:
-    changes = _offset_changes(counts["offset_changes"], counts["offset_changes_waiting"])
-    if all(plan.is_empty for plan in plans):
-        if all(plan.complete for plan in plans):
-            return f"Nothing can be done now.{changes}" if changes else NO_CHANGES
-        return NO_CHANGES_YET + changes
-    total = f"{counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete"
-    return f"Plan: {total}.{changes}"
-
-
-def _offset_changes(due: int, waiting: int) -> str:
-    parts = [f"{due} to apply"] if due else []
-    parts += [f"{waiting} waiting"] if waiting else []
-    return f" Offset changes: {', '.join(parts)}." if parts else ""
+_SYMBOLS = {
+    "create": Action.CREATE.symbol,
+    "change": Action.CONFIGURE.symbol,
+    "delete": Action.DELETE.symbol,
+    "keep": Action.RECORD.symbol,
+}
 
 
 def kind(connector: ConnectorPlan) -> str:
@@ -72,12 +31,10 @@ def kind(connector: ConnectorPlan) -> str:
 
 
 def symbol(connector: ConnectorPlan) -> str:
-    """The character for the connector as a whole: of its only step, or that of a change."""
-    if not connector.steps:
-        return "="
-    if kind(connector) == "change" and len(connector.steps) > 1:
-        return Action.CONFIGURE.symbol
-    return connector.steps[0].action.symbol
+    """The character for the connector as a whole: of its only step, or of what becomes of the connector."""
+    if len(connector.steps) == 1:
+        return connector.steps[0].action.symbol
+    return _SYMBOLS[kind(connector)] if connector.steps else "="
 
 
 def action(step: Step) -> str:
@@ -86,7 +43,7 @@ def action(step: Step) -> str:
 
 
 def is_warned_of(outcome: StepOutcome) -> bool:
-    """Whether a step took effect and yet is no plain success: Connect, or the cluster, had something to say."""
+    """Whether a step took effect with a warning from Connect or from the cluster."""
     return outcome.result is Result.APPLIED and bool(outcome.message)
 
 
@@ -95,7 +52,7 @@ def sending_words(sending: SendingProgress) -> str:
     done = f"{sending.operation}: {sending.done:,} of {sending.entries:,} offsets sent"
     if sending.rate is None or sending.remaining is None:
         return done
-    return f"{done}, {sending.rate:,.0f} a second, {sending.remaining:,.0f} s left"
+    return f"{done}, {sending.rate:,.0f} per second, {sending.remaining:,.0f} s left"
 
 
 def short(revision: Revision) -> str:

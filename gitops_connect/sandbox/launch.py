@@ -34,8 +34,8 @@ _FIRST_ERRORS = 5
 _ERROR = re.compile(r" (ERROR|FATAL) |^Caused by: |^Exception in thread ")
 _MOVES = 3
 _PORT_TAKEN = "Address already in use"
-# The C1 compiler, the small collector: measured in docs/sandbox.md. A worker without memory ends, instead of staying
-# up and answering nothing (connect-facts: every thread of it dies, the process does not).
+# The C1 compiler, the small collector: measured in docs/contributing/sandbox.md. A worker without memory ends, and does
+# not stay up and answer nothing (connect-facts: every thread of it dies, the process does not).
 _JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 # Nothing else of our environment reaches the workers, where `${env:…}` in a connector could read it.
 _VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "LD_LIBRARY_PATH")

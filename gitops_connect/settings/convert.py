@@ -147,9 +147,9 @@ def _enum(hint: type[Enum], value: Any, where: str) -> Enum:
 
 def _credential(value: Any, where: str, folder: Path) -> Credential:
     if isinstance(value, str):
-        return Credential(value=_text(value, where))
+        return Credential(value=_text(value, where), setting=where)
     if isinstance(value, Mapping) and set(value) == {"env"}:
-        return Credential(env=_text(value["env"], where))
+        return Credential(env=_text(value["env"], where), setting=where)
     if isinstance(value, Mapping) and set(value) == {"file"}:
-        return Credential(file=_path(_text(value["file"], where), where, folder))
+        return Credential(file=_path(_text(value["file"], where), where, folder), setting=where)
     raise UsageError(f'{where}: expected {{env = "NAME"}} or {{file = "PATH"}}')

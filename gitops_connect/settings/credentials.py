@@ -16,19 +16,34 @@ _USUAL_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The name of an environment variable, the path of a file, or the value itself (never shown)."""
+    """The name of an environment variable, the path of a file, or the value itself (never shown).
+
+    `setting` names the settings file and the key that has it, as in `gitops-connect.toml: [state] key`; it is only used
+    in errors.
+    """
 
     env: str | None = None
     file: Path | None = None
     value: str | None = field(default=None, repr=False)
+    setting: str = field(default="", compare=False)
 
     def read(self) -> str:
-        """The secret, without the line end that editors add. Raises UsageError where it is not there."""
+        """The secret, without the line end that editors add. Raises UsageError with the setting if it is missing."""
+        try:
+            return self._read()
+        except _Unreadable as error:
+            raise UsageError(f"{self.setting}: {error}" if self.setting else str(error)) from error
+
+    def _read(self) -> str:
         if self.env is not None:
             if self.env not in os.environ:
-                raise UsageError(f"{_variable(self.env)} is not set, but the settings refer to it")
+                raise _Unreadable(f"{_variable(self.env)} is not set")
             return os.environ[self.env]
         return self.value or "" if self.file is None else _read(self.file)
+
+
+class _Unreadable(Exception):
+    """Why a credential cannot be read; the text contains no part of it."""
 
 
 def _variable(name: str) -> str:
@@ -41,10 +56,13 @@ def _read(file: Path) -> str:
         with file.open("rb") as stream:
             content = stream.read(_LONGEST + 1)
         secret = content.decode().rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the credential file {file}: {error}") from error
+    except UnicodeDecodeError:
+        # Python's own message quotes a byte of the secret.
+        raise _Unreadable(f"the credential file {file} contains no UTF-8 text") from None
+    except OSError as error:
+        raise _Unreadable(f"cannot read the credential file {file}: {error.strerror}") from error
     if len(content) > _LONGEST or "\0" in secret:
-        raise UsageError(
+        raise _Unreadable(
             f"the credential file {file} is not valid: expected at most {_LONGEST // 1024} KiB, and no NUL character"
         )
     return secret

@@ -120,8 +120,8 @@ class ClusterSettings:
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_timeout: Duration = Duration(60)
-    """The timeout of all `config/validate` requests of one plan. Configs that are not validated by then get a
-    warning."""
+    """The timeout of all `config/validate` requests of one plan. Requests in progress are ended, and configs that are
+    not validated by then get a warning."""
     parallelism: int = 8
     """The number of concurrent requests."""
     timeout: Duration = Duration(100)

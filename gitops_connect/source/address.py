@@ -69,7 +69,7 @@ def parse_address(url: str) -> Address:
     scp_like = _SCP_LIKE.fullmatch(url)
     if scp_like:
         if scp_like["host"].lower() in {one.value for one in Transport} or "@" in scp_like["path"]:
-            raise UsageError(f"{_SETTING}: this is neither a URL nor USER@HOST:PATH: write https://HOST/PATH or a path")
+            raise UsageError(f"{_SETTING}: expected a URL such as https://HOST/PATH, USER@HOST:PATH, or a path")
         _refuse_option(scp_like["host"].rpartition("@")[2])
         return Address(url, Transport.SSH)
     return Address(str(_expand(url).absolute()), Transport.FILE)
@@ -79,19 +79,21 @@ def _expand(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise UsageError(f"{_SETTING}: there is no user of the name that {path!r} begins with") from error
+        raise UsageError(f"{_SETTING}: {path!r} begins with the name of a user that does not exist") from error
 
 
 def _refuse_dangerous(url: str) -> None:
     if not url:
         raise UsageError(f"{_SETTING} is empty: expected the URL of a git server or the path of a repository")
     if url.startswith("-"):
-        raise UsageError(f"{_SETTING} begins with '-', which git takes for an option: write ./{url} for a path")
+        raise UsageError(
+            f"{_SETTING} begins with '-', so git would read it as an option; write ./{url} if it is a path"
+        )
     if not url.isprintable():
-        raise UsageError(f"{_SETTING} has a line break or another control character in it")
+        raise UsageError(f"{_SETTING} contains a line break or another control character")
     if _HELPER.match(url):
         name = url.partition("::")[0]
-        raise UsageError(f"{_SETTING}: {name + '::'!r} names a helper program for git to run, which is refused")
+        raise UsageError(f"{_SETTING}: {name + '::'!r} names a helper program for git to run, which is not allowed")
 
 
 def _parse_url(url: str, scheme: str) -> Address:
@@ -104,11 +106,14 @@ def _parse_url(url: str, scheme: str) -> Address:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise UsageError(f"{_SETTING}: this is no {scheme} URL: the host or the port cannot be read") from error
+        raise UsageError(f"{_SETTING}: invalid {scheme} URL: the host or the port cannot be read") from error
     if transport is Transport.FILE:
         return _parse_file(parts)
     if parts.query or parts.fragment:
-        raise UsageError(f"{_SETTING}: a '?' or '#' in it would be visible to all users of this machine; use password")
+        raise UsageError(
+            f"{_SETTING}: the URL must not contain '?' or '#', because every user of this machine could see what"
+            " follows; use password"
+        )
     if not parts.hostname:
         raise UsageError(f"{_SETTING}: the {scheme} URL names no host")
     _refuse_option(parts.hostname)
@@ -117,7 +122,7 @@ def _parse_url(url: str, scheme: str) -> Address:
 
 def _parse_file(parts: SplitResult) -> Address:
     if parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{_SETTING}: a file URL names a path on this machine (file:///path), and this one has a host")
+        raise UsageError(f"{_SETTING}: a file URL must not name a host; write file:///PATH")
     return Address(unquote(parts.path), Transport.FILE)
 
 
@@ -132,4 +137,4 @@ def _without_credentials(parts: SplitResult, transport: Transport) -> Address:
 
 def _refuse_option(host: str) -> None:
     if host.startswith("-"):
-        raise UsageError(f"{_SETTING}: the host begins with '-', which ssh takes for an option")
+        raise UsageError(f"{_SETTING}: the host begins with '-', so ssh would read it as an option")

@@ -85,7 +85,7 @@ def read_password(address: Address, settings: RepositorySettings) -> str | None:
     """The password of the settings, else that of the URL. Raises UsageError where it cannot be one line."""
     secret = settings.password.read() if settings.password else address.password
     if secret is not None and ("\n" in secret or "\0" in secret):
-        raise UsageError("[repository] password has a line break in it: expected one line")
+        raise UsageError("[repository] password contains a line break, expected one line")
     return secret
 
 
@@ -121,5 +121,5 @@ def _for_ssh(file: Path) -> str:
 
 def _existing(file: Path, setting: str) -> Path:
     if not file.is_file():
-        raise UsageError(f"[repository] {setting}: there is no file {file}")
+        raise UsageError(f"[repository] {setting}: the file {file} does not exist")
     return file

@@ -30,27 +30,27 @@ _CAUSES = (
     _Cause(
         r"could not read (?:Username|Password)|terminal prompts disabled",
         SourceRefused,
-        "the server wants a user name and a password",
+        "the server requires a user name and a password",
         "set [repository] username and password",
     ),
     _Cause(
-        r"Authentication failed|error: 401", SourceRefused, "the server refuses the credentials (401)", _CHECK_LOGIN
+        r"Authentication failed|error: 401", SourceRefused, "the server rejects the credentials (401)", _CHECK_LOGIN
     ),
     _Cause(r"error: 403", SourceRefused, "the server forbids reading this repository (403)", _CHECK_LOGIN),
     _Cause(
         r"error: 404|Repository not found|repository .* not found|does not appear to be a git repository"
         r"|repository not exported|access denied or repository",
         SourceRefused,
-        "there is no git repository there, or these credentials may not see it",
-        "check [repository] url; `gitops-connect plan FOLDER` reads a folder that is no repository",
+        "the repository does not exist, or these credentials may not read it",
+        "check [repository] url; for a directory without a repository, run `gitops-connect plan DIRECTORY`",
     ),
     _Cause(
         r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|No \S+ host key is known",
         SourceRefused,
-        "the server's host key is not known, or is another than the known one",
-        "put the right one (`ssh-keyscan HOST` shows what is offered) into the file of [repository] known_hosts",
+        "the server's host key is unknown, or differs from the known one",
+        "add the right key (`ssh-keyscan HOST` prints the offered ones) to the file of [repository] known_hosts",
     ),
-    _Cause(r"Permission denied \(|Load key .*: ", SourceRefused, "the server refuses the SSH key", _CHECK_KEY),
+    _Cause(r"Permission denied \(|Load key .*: ", SourceRefused, "the server rejects the SSH key", _CHECK_KEY),
     _Cause(
         r"certificate verify locations|error adding trust anchors|error setting certificate",
         SourceRefused,
@@ -60,38 +60,38 @@ _CAUSES = (
     _Cause(
         r"SSL certificate problem|certificate verification failed|certificate subject name|no alternative certificate",
         SourceRefused,
-        "the server's certificate cannot be trusted",
-        "set [repository] ca_file to the CA that signed it, or mend the certificate",
+        "the server's certificate is not trusted",
+        "set [repository] ca_file to the CA that signed it, or fix the certificate",
     ),
     _Cause(
         r"dubious ownership",
         SourceRefused,
-        "the repository belongs to another user, and git does not open it",
-        "run gitops-connect as its owner, change the owner (chown -R), or reach it by ssh or https",
+        "the repository belongs to another user, so git does not open it",
+        "run gitops-connect as its owner, change the owner (chown -R), or use ssh or https",
     ),
     _Cause(
         r"transport '\S*' not allowed|unable to update url base from redirection",
         SourceRefused,
-        "the server redirects to an address of another kind, which is not followed",
-        "write the address itself into [repository] url",
+        "the server redirects to an address of another kind, which git does not follow",
+        "set [repository] url to the final address",
     ),
     _Cause(
         r"info/refs not valid",
         SourceRefused,
-        "what answers there is no Git server",
+        "the address does not belong to a Git server",
         "check [repository] url",
     ),
     _Cause(
         r"[Oo]ut of memory|malloc failed|mmap failed|Cannot allocate memory|unable to create thread",
         SourceRefused,
-        "git needs more memory than it may have",
-        "look at the server and the repository, or raise [repository] git_memory",
+        "git needs more memory than its limit",
+        "check the server and the repository, or raise [repository] git_memory",
     ),
     _Cause(
         r"more output than is read",
         SourceRefused,
-        "the server or the repository makes git print without end",
-        "look at the server and the repository",
+        "git printed more output than the limit",
+        "check the server and the repository",
     ),
     _Cause(
         r"mismatched algorithms",
@@ -102,14 +102,14 @@ _CAUSES = (
     _Cause(
         r"File too large",
         SourceRefused,
-        "the server sends more than is kept",
-        "look at the server and the repository, or raise [repository] max_fetch",
+        "the server sends more data than the limit",
+        "check the server and the repository, or raise [repository] max_fetch",
     ),
     _Cause(
         r"No space left on device|Disk quota exceeded",
         SourceUnavailable,
         "the disk that holds the clone is full",
-        "free some space, or set GITOPS_CONNECT_CACHE to a folder on another disk",
+        "free some space, or set GITOPS_CONNECT_CACHE to a directory on another disk",
     ),
     _Cause(
         r"Could not resolve host|Name or service not known|Temporary failure in name resolution",
@@ -122,20 +122,20 @@ _CAUSES = (
         r"|Operation too slow",
         SourceUnavailable,
         "the server cannot be reached",
-        "check that it runs, and the network and proxy between",
+        "check that it runs, and check the network and the proxy",
     ),
     _Cause(
         r"error: (?:5\d\d|429|408)",
         SourceUnavailable,
-        "the server is in trouble itself",
-        "look at the server, or wait",
+        "the server reports an error of its own",
+        "check the server, or wait",
     ),
     _Cause(
         r"hung up|early EOF|Empty reply|Connection reset|RPC failed|disconnect|kex_exchange|transfer closed"
         r"|Connection closed|expected flush|invalid index-pack output|bad line length",
         SourceUnavailable,
-        "the connection was lost in the middle",
-        "look at the server's log, or wait",
+        "the connection was lost during the transfer",
+        "check the server's log, or wait",
     ),
 )
 
@@ -143,15 +143,17 @@ _CAUSES = (
 def explain(where: str, failure: GitFailed, secret: str | None = None) -> SourceError:
     """The error to raise; the secret is not in its message, even where git or the server repeats it."""
     if isinstance(failure, GitTimedOut):
-        advice = "git was ended; look at the server, or raise [repository] timeout"
+        advice = "git was stopped; check the server, or raise [repository] timeout"
         return SourceUnavailable(f"{where}: no answer within [repository] timeout: {advice}")
     cause = recognise(failure)
     words = _own_words(failure.stderr, cause, secret)
     if cause is None and failure.status < 0:
-        return SourceUnavailable(f"{where}: git was ended by signal {-failure.status}: look at this machine's memory")
+        return SourceUnavailable(
+            f"{where}: git was ended by signal {-failure.status}; check the memory of this machine"
+        )
     if cause is None:
-        return SourceUnavailable(f"{where}: git failed and says: {words}")
-    return cause.error(f"{where}: {cause.found}: {cause.advice} (git says: {words})")
+        return SourceUnavailable(f"{where}: git failed: {words}")
+    return cause.error(f"{where}: {cause.found}: {cause.advice} (git: {words})")
 
 
 def recognise(failure: GitFailed) -> _Cause | None:

@@ -121,10 +121,12 @@ def _readable_name(path: bytes) -> str:
     try:
         name = path.decode()
     except UnicodeDecodeError:
-        raise _Refused("file-name", "the file's name is not UTF-8, and the file is not read", hint) from None
+        raise _Refused("source/file-name", "the file's name is not UTF-8, and the file is not read", hint) from None
     if any(_is_odd(character) for character in name):
-        summary = "the file's name has a line break or another character that is not shown, and the file is not read"
-        raise _Refused("file-name", summary, hint)
+        summary = (
+            "the file's name contains a line break or another character that is not printable, and the file is not read"
+        )
+        raise _Refused("source/file-name", summary, hint)
     return name
 
 
@@ -141,13 +143,21 @@ def _resolve(item: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> F
         case Kind.LINK:
             return _target(item, by_path, folders)
         case Kind.SUBMODULE:
-            summary = "a submodule is not read: what it holds is not part of the desired state"
-            raise _Refused("submodule", summary, "move the documents into this repository, or set [repository] path")
+            summary = "a submodule is not read, so its content is not part of the desired state"
+            raise _Refused(
+                "source/submodule", summary, "move the documents into this repository, or set [repository] path"
+            )
         case Kind.TOO_LARGE:
             summary = f"the file is larger than {LARGEST // 1024**3} GiB and is not read"
-            raise _Refused("file-too-large", summary, "remove it, or name a manifest of that size by its uri")
+            raise _Refused(
+                "source/file-too-large",
+                summary,
+                "remove it; if it is an offset manifest, store it elsewhere and use manifest.uri",
+            )
         case Kind.SPECIAL | Kind.DIRECTORY:
-            raise _Refused("special-file", "neither a file nor a folder, and not read", "remove it")
+            raise _Refused(
+                "source/special-file", "this is neither a file nor a directory, and is not read", "remove it"
+            )
 
 
 def _target(link: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Found:
@@ -157,14 +167,14 @@ def _target(link: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Fo
     if target is not None and target.kind is Kind.FILE:
         return target
     if path in folders:
-        summary = f"the link leads to {shown}, a folder, and only links to files are followed"
-        raise _Refused("link-to-folder", summary, "link the files, or move the folder here")
-    raise _Refused("broken-link", f"the link leads to {shown}, where there is no file", "mend or remove the link")
+        summary = f"the link points to the directory {shown}, and only links to files are followed"
+        raise _Refused("source/link-to-directory", summary, "link the files one by one, or move the directory here")
+    raise _Refused("source/broken-link", f"the link points to {shown}, which does not exist", "fix or remove the link")
 
 
 def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
     """Where the link leads, as a file system would find it: a part of the way may be a link too."""
-    hint = "put the file itself here: nothing outside of [repository] path is read"
+    hint = "copy the file here: nothing outside of [repository] path is read"
     done: list[bytes] = []
     todo = link.path.split(b"/")
     links = 0
@@ -172,7 +182,11 @@ def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
         part = todo.pop(0)
         if part == b"..":
             if not done:
-                raise _Refused("link-out-of-tree", f"the link leads to {shown}, out of the folder", hint)
+                raise _Refused(
+                    "source/link-out-of-tree",
+                    f"the link points to {shown}, outside of the directory that is read",
+                    hint,
+                )
             done.pop()
         elif part not in (b"", b"."):
             here = by_path.get(b"/".join([*done, part]))
@@ -181,8 +195,14 @@ def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
                 continue
             links += 1
             if links > _MOST_LINKS:
-                raise _Refused("broken-link", f"the link leads to {shown}, and from there in a circle", "remove it")
+                raise _Refused(
+                    "source/broken-link", f"the link points to {shown}, which leads back to the link", "remove it"
+                )
             if here.link.startswith(b"/"):
-                raise _Refused("link-out-of-tree", f"the link leads to {shown}, out of the folder", hint)
+                raise _Refused(
+                    "source/link-out-of-tree",
+                    f"the link points to {shown}, outside of the directory that is read",
+                    hint,
+                )
             todo = here.link.split(b"/") + todo
     return b"/".join(done)

@@ -28,9 +28,9 @@ def locked(file: Path, timeout: float) -> Iterator[int]:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         message = (
-            f"cannot keep a clone in {file.parent}: {error.strerror}; set GITOPS_CONNECT_CACHE to a folder that can"
+            f"cannot write a clone to {file.parent}: {error.strerror}; set GITOPS_CONNECT_CACHE to a writable directory"
         )
-        raise SourceRefused(f"{message} be written") from error
+        raise SourceRefused(message) from error
     try:
         _acquire(descriptor, file, timeout)
         yield descriptor
@@ -45,8 +45,10 @@ def _acquire(descriptor: int, file: Path, timeout: float) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() >= deadline:
-                what = f"another process has been using the clone beside {file} for {timeout:g} s"
-                raise SourceUnavailable(f"{what}: wait for it, or give this one a cache folder of its own") from error
+                what = f"another process has used the clone next to {file} for {timeout:g} s"
+                raise SourceUnavailable(
+                    f"{what}: wait until it ends, or set GITOPS_CONNECT_CACHE to another directory"
+                ) from error
             time.sleep(_PAUSE)
         else:
             return

@@ -26,7 +26,7 @@ import git
 
 _KEPT = {"GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"}
 """Where git's programs and the system's CA certificates are may be said by environment; all else is ours to say."""
-_NO_GIT = "git cannot be started: install git 2.32 or later, and have it on the PATH"
+_NO_GIT = "git cannot be started: install git 2.32 or later, and add it to the PATH"
 _OLDEST = (2, 32)
 """The first that reads GIT_CONFIG_GLOBAL; an older one would read the user's configuration after all."""
 

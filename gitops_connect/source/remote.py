@@ -60,7 +60,7 @@ class Remote:
             raise
         revision = self.clone.commit(FETCHED)
         if revision is None:
-            raise SourceRefused(f"{self.where}: {target} is no commit: name one that leads to a commit")
+            raise SourceRefused(f"{self.where}: {target} does not point to a commit; choose one that does")
         return revision, complete
 
     def fetch_blobs(self, blob_ids: Sequence[str]) -> None:
@@ -117,16 +117,16 @@ class Remote:
         """Why there is no such branch or tag, from what there is instead."""
         references = self._references()
         if not references and not self.program.speaks_git("ls-remote", "--quiet", "origin"):
-            return "what answers there is no Git server: check [repository] url"
+            return "the address does not belong to a Git server: check [repository] url"
         if not references:
             return f"the repository is empty: push a commit to {target}"
         kind, other = ("heads", "tags") if target.kind is TargetKind.BRANCH else ("tags", "heads")
         if f"refs/{other}/{target.name}" in references:
             right = "tag" if other == "tags" else "branch"
-            return f"there is no {target}, but a {right} of that name: set [repository] {right}"
+            return f"the repository has no {target}, but it has a {right} of that name: set [repository] {right}"
         prefix = f"refs/{kind}/"
         names = sorted(name[len(prefix) :] for name in references if name.startswith(prefix) and "^" not in name)
         shown = difflib.get_close_matches(target.name, names, n=1) or names[:_MOST_NAMES]
         quoted = ", ".join(repr(name) for name in shown)
-        there = f"there is {quoted}" if quoted else "there is none at all"
-        return f"there is no {target}, {there}: check [repository] {target.kind.value}"
+        there = f"it has {quoted}" if quoted else "it has none"
+        return f"the repository has no {target}; {there}: check [repository] {target.kind.value}"

@@ -147,8 +147,8 @@ class Repository:
         kind = clone.kind(revision, self._path)
         if kind == "tree":
             return f"{revision}:{self._path}"
-        found = "what has that name is no folder" if kind else f"at its root are {_names(clone.folders(revision))}"
-        what = f"revision {revision[:12]} has no folder {self._path!r}; {found}"
+        found = "that path is not a directory" if kind else f"its root contains {_names(clone.folders(revision))}"
+        what = f"revision {revision[:12]} has no directory {self._path!r}; {found}"
         raise SourceRefused(f"{self._where}: {what}: check [repository] path")
 
     def read(self, entries: Sequence[Entry], absent: set[str], at_most: int | None) -> Iterator[bytes]:
@@ -193,8 +193,8 @@ class Repository:
             try:
                 yield held
             except OSError as error:
-                what = f"{self._where}: cannot keep a clone in {self._folder}: {error.strerror}"
-                advice = "see to the disk, or set GITOPS_CONNECT_CACHE to another folder"
+                what = f"{self._where}: cannot write a clone to {self._folder}: {error.strerror}"
+                advice = "check the disk, or set GITOPS_CONNECT_CACHE to another directory"
                 raise SourceUnavailable(f"{what}: {advice}") from error
 
     def _clone(self, held: int | None = None) -> Clone:
@@ -210,7 +210,7 @@ class Repository:
     def _check_path(self) -> None:
         """git's own words for this are the same as for a server that does not know the repository."""
         if self._address.transport is Transport.FILE and not os.path.lexists(self._address.url):
-            raise SourceRefused(f"{self._where}: there is nothing at that path: check [repository] url")
+            raise SourceRefused(f"{self._where}: the path does not exist: check [repository] url")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,4 +238,4 @@ def _again(error: SourceError, damage: SourceError | None) -> SourceError:
 
 def _names(names: Sequence[str]) -> str:
     shown = ", ".join(repr(printable(name.encode())) for name in names[:5])
-    return f"the folders {shown}" if shown else "no folders"
+    return f"the directories {shown}" if shown else "no directories"

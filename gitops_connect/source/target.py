@@ -55,7 +55,7 @@ class Target:
 def parse_target(settings: RepositorySettings) -> Target:
     """Raises UsageError where both a tag and a commit are set, or a name is none that git allows."""
     if settings.tag and settings.commit:
-        raise UsageError("[repository] tag and commit are both set: keep the one to follow")
+        raise UsageError("[repository] tag and commit are both set; keep one of them")
     if settings.commit:
         commit = settings.commit.strip().lower()
         if not _COMMIT.fullmatch(commit):
@@ -63,7 +63,7 @@ def parse_target(settings: RepositorySettings) -> Target:
         return Target(TargetKind.COMMIT, commit)
     target = Target(TargetKind.TAG, settings.tag) if settings.tag else Target(TargetKind.BRANCH, settings.branch)
     if not target.name or _NO_REF.search(target.name):
-        raise UsageError(f"[repository] {target.kind.value}: {target.name!r} is no name that git allows")
+        raise UsageError(f"[repository] {target.kind.value}: {target.name!r} is not a valid name in git")
     return target
 
 
@@ -71,5 +71,5 @@ def parse_folder(path: str) -> str:
     """The folder inside the repository, normalised; empty for its root. Raises UsageError where it leads out of it."""
     folder = posixpath.normpath(path or ".")
     if folder.startswith(("/", "../")) or folder == ".." or not folder.isprintable():
-        raise UsageError(f"[repository] path: expected a folder inside the repository, found {path!r}")
+        raise UsageError(f"[repository] path: expected a directory inside the repository, found {path!r}")
     return "" if folder == "." else folder

@@ -35,7 +35,7 @@ class WorkingTree:
         """
         if not self._path.is_dir():
             what = "is a file" if self._path.exists() else "does not exist"
-            raise UsageError(f"{self._path} {what}: expected a folder with documents in it")
+            raise UsageError(f"{self._path} {what}: expected a directory that contains documents")
         root = self._path.absolute()
         listing = arrange(bounded(_walk(root), f"folder {self._path}"))
         digest = hashlib.sha256()
@@ -96,7 +96,7 @@ def _children(root: Path, folder: str) -> list[os.DirEntry[str]]:
     except FileNotFoundError as error:
         raise _changed(folder) from error
     except OSError as error:
-        raise SourceRefused(f"cannot read the folder {_shown(folder)}: {error.strerror}") from error
+        raise SourceRefused(f"cannot read the directory {_shown(folder)}: {error.strerror}") from error
 
 
 def _is_entered(name: str) -> bool:
@@ -153,7 +153,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _changed(path: str) -> SourceUnavailable:
-    return SourceUnavailable(f"{_shown(path)} changed while the folder was being read: look again")
+    return SourceUnavailable(f"{_shown(path)} changed while the directory was read; run again")
 
 
 def _shown(path: str) -> str:

@@ -22,7 +22,7 @@ def copy(uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
         if host:
-            raise OSError(f"a file: URI names no host, and {host!r} stands where one would")
+            raise OSError(f"a file: URI must not name a host, found {host!r}")
         path = f"/{path}"
     return sorted(_copied(found, Path(folder)) for found in _found(os.path.normpath(path)) if takes(found))
 
@@ -64,5 +64,5 @@ def _open(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is no file")
+        raise OSError(f"{path} is not a file")
     return descriptor

@@ -73,11 +73,12 @@ def _filled(place: _Place, manifest: ManifestUri, copy: Copy, folder: Path) -> l
     try:
         copied = (local.copy if is_local(manifest) else copy)(place.looked_at, place.takes, str(copies))
     except (SparkFailed, OSError) as error:
-        hint = "see whether it is there, and whether this program may read it"
-        raise _NotTaken(UNREAD, f"the manifest at {place.uri} cannot be read: {_reason(error)}", hint) from error
+        hint = "check that it exists, and that this program may read it"
+        raise _NotTaken(UNREAD, f"the offset manifest at {place.uri} cannot be read: {_reason(error)}", hint) from error
     if not copied:
-        hint = f"a manifest is told by its suffix: {', '.join(SUFFIXES)}; what begins with _ or . is passed over"
-        raise _NotTaken(UNREAD, f"there is no manifest at {place.uri}", hint)
+        suffixes = ", ".join(SUFFIXES)
+        hint = f"use one of the suffixes {suffixes}; names that begin with _ or . are skipped"
+        raise _NotTaken(UNREAD, f"there is no offset manifest at {place.uri}", hint)
     found = place.digest(copied)
     if found != manifest.sha256:
         count = f"{len(copied)} files there have" if place.are_several(copied) else "file there has"
@@ -85,7 +86,7 @@ def _filled(place: _Place, manifest: ManifestUri, copy: Copy, folder: Path) -> l
         raise _NotTaken(
             MISMATCH,
             summary,
-            f"if that is what is meant, write this sha256; a copy of it is digested by: {place.command(copied)}",
+            f"if this content is intended, set this sha256; to compute it from a copy, run: {place.command(copied)}",
         )
     files = []
     for number, one in enumerate(place.in_order(copied)):

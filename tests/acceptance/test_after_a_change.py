@@ -58,7 +58,7 @@ def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_ba
     ran = at.run("apply", "--yes")
     assert ran.code == 1
     assert f"resume {_FAILED.format(5)}" in ran.err
-    assert "to put the offsets back: gitops-connect offsets undo back" in ran.err
+    assert "to restore the offsets, run: gitops-connect offsets undo back" in ran.err
     assert "2 of 3 steps applied, 1 failed" in ran.out
     assert (numbers.position(), numbers.tasks()) == (5, ["FAILED"])
 
@@ -82,7 +82,7 @@ def test_a_new_config_that_kills_the_task_is_a_failure_and_the_config_before_lea
     ran = at.run("apply", "--yes")
     assert ran.code == 1
     assert f"configure {_FAILED.format(20)}" in ran.err
-    assert "fix its config in the repository, where Git has the previous one" in ran.err
+    assert "fix its config in the repository (Git has the previous version)" in ran.err
 
     numbers.commit()
     at.apply()

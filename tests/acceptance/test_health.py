@@ -77,7 +77,7 @@ def test_neither_what_has_failed_nor_what_is_not_applied_hides_the_other(at: Wor
     line = status_of(at, "sink")
     assert (line["sync"], line["health"]) == ("Unknown", "Degraded")
     assert line["message"].startswith("task 0 is FAILED: ")
-    assert "topic.password: the settings do not allow the variable NOT_ALLOWED" in line["message"]
+    assert "topic.password: the settings do not allow the environment variable NOT_ALLOWED" in line["message"]
 
 
 @pytest.mark.e2e
@@ -152,7 +152,7 @@ class TestExitCode:
                 "secrets: {pin: {env: FORBIDDEN}}",
                 {},
                 "Unknown",
-                "pin: the settings do not allow the variable FORBIDDEN",
+                "pin: the settings do not allow the environment variable FORBIDDEN",
             ),
             ("state: runing", {}, "Unknown", "orders.yaml:6:3: spec.state is 'runing'"),
         ],
@@ -175,7 +175,7 @@ class TestExitCode:
         at.commit("c.yaml", lines.alter("back", 4))
         line = status_of(at, "lines")
         assert line["sync"] == "OutOfSync"
-        assert line["message"].count("1 partition is moved back") == 1, "said once"
+        assert line["message"].count("1 partition is rewound") == 1, "said once"
         assert at.run("status", "--exit-code").code == 1
 
     def test_1_if_an_offset_change_has_errors(self, at: Workplace) -> None:

@@ -68,7 +68,7 @@ def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace,
     assert at.states() == {"many": "RUNNING"}
     for name in ("1-first", "2-back", "undo-2-back"):
         record = at.record(name)
-        assert (record["state"], record["entries"], record["sent"]) == ("settled", MANY, MANY)
+        assert (record["state"], record["entries"], record["sent"]) == ("applied", MANY, MANY)
     assert not list(at.spark.glob("work-*")), "nothing is left behind"
 
 
@@ -84,9 +84,9 @@ def _record_what_is_there(at: LargePlace) -> None:
     assert "record applied" in ran.err
     assert "stop" not in ran.err
     record = at.record("1-same")
-    assert (record["state"], record["message"]) == ("settled", "every offset was there already: nothing was sent")
+    assert (record["state"], record["message"]) == ("applied", "every offset already matched: nothing was sent")
     refused = at.run("offsets", "undo", "1-same")
-    assert "1-same changed nothing (every offset was there already: nothing was sent)" in refused.err
+    assert "1-same changed nothing (every offset already matched: nothing was sent)" in refused.err
 
 
 def _undo(at: LargePlace, change: str) -> None:
@@ -103,7 +103,7 @@ def _refuse_a_rewind(at: LargePlace) -> None:
     assert refused.code == 4, refused
     assert "back.yaml:" in refused.err
     assert "acknowledge: [rewind]" in refused.err
-    assert f"{MANY:,} rewind ({MANY - 1 + 999:,} records come again)" in refused.out
+    assert f"{MANY:,} rewind ({MANY - 1 + 999:,} records reprocessed)" in refused.out
     largest = '< {"cluster":"source","partition":0,"topic":"topic-00000000"}: {"offset":1000} -> {"offset":1}'
     moves = [one.strip() for one in refused.out.splitlines() if one.strip().startswith("<")]
     assert moves[0].startswith(largest)
@@ -144,7 +144,7 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
     at.applied()
     assert at.stands("seed") == at.stands("elsewhere") == content
     assert at.states() == {"parquet": "STOPPED", "folder": "STOPPED", "elsewhere": "STOPPED", "seed": "RUNNING"}
-    assert at.record("elsewhere", "elsewhere")["state"] == "settled"
+    assert at.record("elsewhere", "elsewhere")["state"] == "applied"
 
 
 def _write_in_all_formats(content: list[str], folder: Path) -> None:

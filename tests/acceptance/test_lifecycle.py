@@ -101,7 +101,7 @@ def test_what_was_there_is_adopted_without_a_change(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     planned = at.run("plan", "--detailed-exitcode")
     assert planned.code == 0
-    assert f"to be adopted (declared, and already on the cluster): {at.name('orders')}" in planned.out
+    assert f"to be adopted (declared and already on the cluster): {at.name('orders')}" in planned.out
     at.apply()
     shown = json.loads(at.run("get", "connectors", "-o", "json").out)
     assert {one["name"]: one["owned"] for one in shown}[at.name("orders")] == "adopted"
@@ -115,7 +115,7 @@ def test_drift_made_by_hand_is_named_and_mended(at: Workplace) -> None:
     at.await_that(at.states, lambda states: states == {"orders": "PAUSED"})
     planned = at.run("plan", "--drift-exitcode")
     assert planned.code == 3
-    assert "drift: changed on the cluster since it was applied" in planned.out
+    assert "drift: changed on the cluster since the last apply" in planned.out
     assert '- batch.size: "3" -> (none)' in planned.out
     at.apply()
     assert at.states() == {"orders": "RUNNING"}

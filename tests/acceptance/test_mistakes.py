@@ -54,7 +54,7 @@ def test_a_misspelt_config_key_is_a_warning_at_its_line(at: Workplace) -> None:
         ran = at.run(*command)
         assert ran.code in (0, 2)
         text = ran.out + ran.err
-        assert "orders.yaml:9:5: warning: nothing is known to read the config key 'batch.sizes'" in text, command
+        assert "orders.yaml:9:5: warning: unknown config key 'batch.sizes'" in text, command
         assert "did you mean 'batch.size'?" in text
     assert "connect/unknown-key" not in at.run("plan").err
 
@@ -65,7 +65,7 @@ def test_a_document_may_allow_a_config_key_that_the_plugin_does_not_define(at: W
     at.commit("orders.yaml", document.replace("metadata: {", f"metadata: {{{annotations}, "))
     planned = at.run("plan")
     assert "connect/unknown-key" not in planned.err
-    assert "allows 'other', and no unknown config key matches it [connect/unused-allowance]" in planned.err
+    assert "allows 'other', but no unknown config key matches it [connect/unused-allowance]" in planned.err
 
 
 def test_a_password_in_a_url_is_warned_about_and_in_no_output(at: Workplace) -> None:
@@ -123,7 +123,7 @@ def test_too_many_deletions_are_refused_before_anything_is_done(at: Workplace) -
     at.commit("all.yaml", at.source("orders0", "state: paused"))
     refused = at.run("apply", "--yes")
     assert refused.code == 1
-    assert "TooManyDeletions: 3 of our 4 connectors would be deleted, and 1 may be" in refused.err
+    assert "TooManyDeletions: 3 of 4 managed connectors would be deleted, but at most 1 may be" in refused.err
     assert set(at.states().values()) == {"RUNNING"}
 
 

@@ -285,7 +285,7 @@ def test_offsets_that_stay_behind_are_announced_when_the_connector_comes_back(at
     at.apply()
     at.commit("lines.yaml", lines.document())
     created = at.apply()
-    assert "1 offset of an earlier connector of that name stand" in created.out
+    assert "an earlier connector of this name left 1 offset behind" in created.out
 
 
 def test_offsets_that_move_until_the_connector_stands_still_are_looked_at_again(at: Workplace, lines: Lines) -> None:
@@ -301,7 +301,7 @@ def test_offsets_that_move_until_the_connector_stands_still_are_looked_at_again(
 
     outcome = cycle(at, read_on)
     assert [step.result.value for step in outcome.steps] == ["applied", "failed", "applied"]
-    assert "held, as its offsets have moved since the plan" in outcome.steps[1].message
+    assert "blocked, because its offsets have moved since the plan was made" in outcome.steps[1].message
     assert at.states() == {"lines": "RUNNING"}
     assert lines.position() == len(lines.file.read_text())
 
@@ -344,15 +344,15 @@ class TestLedger:
         (at.folder / "state.db.key").unlink()
 
         found = at.apply()
-        assert "history-unknown" in found.err
+        assert "offsets/unknown" in found.err
         assert lines.position() == len(LINES)
-        assert "history-unknown" in at.apply().err
+        assert "offsets/unknown" in at.apply().err
 
         adopted = at.run("ledger", "resolve", "back", "--applied", "--yes")
         assert adopted.code == 0, adopted
         after = at.apply()
         assert "No changes." in after.out
-        assert "history-unknown" not in after.err
+        assert "offsets/unknown" not in after.err
         assert lines.position() == len(LINES)
 
     def test_what_was_not_applied_is_done_after_all_when_somebody_says_so(self, at: Workplace, lines: Lines) -> None:

@@ -59,7 +59,7 @@ def test_offsets_that_may_be_managed_externally_are_changed_with_one_warning(at:
     else:
         numbers.ask("back", "operation: reset\nacknowledge: [reset]")
     ran = at.apply()
-    warning = "this class does not check offsets, and may keep its position elsewhere too"
+    warning = "this class does not check offsets, and may also store its position elsewhere"
     assert (ran.out + ran.err).count(warning) == 1
     assert "externally" not in ran.out + ran.err
     assert warning in at.run("offsets", "history", at.name("numbers")).out
@@ -81,7 +81,7 @@ def test_a_plugin_that_forbids_it_is_asked_once_and_runs_on(at: Workplace, spec:
     assert numbers.position() == 20
 
     again = at.run("apply", "--yes")
-    assert "it failed for good" in again.err
+    assert "it failed and is not retried" in again.err
     assert "stop" not in again.out
 
 
@@ -94,7 +94,7 @@ def test_a_plugin_that_fails_at_it_leaves_everything_as_it_was_and_is_asked_agai
     assert "nobody answers there" in ran.err
     assert at.states() == {"numbers": "RUNNING"}
     assert numbers.position() == 20
-    assert "is tried again at" in at.run("apply", "--yes").err
+    assert "next retry at" in at.run("apply", "--yes").err
 
     numbers.ask_for("back", 6)
     mended = at.run("apply", "--yes")

@@ -48,7 +48,7 @@ def test_without_the_ledger_it_is_a_note_and_no_ledger_is_made(at: Workplace, mo
     without = at.run("validate")
     assert without.code == 0
     assert ": note: partition.filename is " in without.out
-    assert "hint: if this change was applied before, there is nothing to do" in without.out
+    assert "hint: if this change was applied before, no action is needed" in without.out
     assert "1 note in 2 documents" in without.out
     assert "there is no ledger" in without.err
     assert not ledgers(at)
@@ -99,7 +99,8 @@ def test_a_new_name_is_a_new_connector_with_other_offsets(at: Workplace) -> None
     groups = f'from "connect-{at.name("sink")}" to "connect-{at.name("sink2")}"'
     assert f"offsets: the consumer group changes {groups}: without committed offsets" in planned
     assert (
-        f"offsets: the offsets of {old} stay stored under its name; {new}, much like it, does not read them" in planned
+        f"offsets: the offsets of {old} stay stored under its name; {new}, whose config is similar, does not read them"
+        in planned
     )
 
 

@@ -47,7 +47,7 @@ def test_an_offset_change_that_kills_the_task_is_applied_and_the_resume_after_it
     assert resume.took_effect
     assert resume.message == (
         "task 0 is FAILED: java.lang.IllegalStateException: no;"
-        " to put the offsets back: gitops-connect offsets undo back"
+        " to restore the offsets, run: gitops-connect offsets undo back"
     )
     assert journal.settled.keys() == {"back"}
     assert resume.seconds < 5
@@ -99,7 +99,7 @@ def test_what_failed_before_is_not_known_any_more_after_a_stop(clock: ManualCloc
     cluster = MemoryCluster(clock, before)
     cluster.task_fails_after["a"] = 0.0
     *_, resume = run(cluster, *offset_change(), before={A: before})
-    assert resume.message.startswith("task 0 is FAILED: java.lang.IllegalStateException: no; to put")
+    assert resume.message.startswith("task 0 is FAILED: java.lang.IllegalStateException: no; to restore")
 
 
 def test_a_connector_without_tasks_is_told_of_beside_what_was_found_at_its_creation(clock: ManualClock) -> None:
@@ -108,7 +108,7 @@ def test_a_connector_without_tasks_is_told_of_beside_what_was_found_at_its_creat
     cluster.no_tasks.add("a")
     (outcome,) = run(cluster, step("a", Action.CREATE))
     assert outcome.result is APPLIED
-    assert outcome.message.startswith("1 offset of an earlier connector of that name stand")
+    assert outcome.message.startswith("an earlier connector of this name left 1 offset behind")
     assert "; it runs without tasks: " in outcome.message
 
 

@@ -82,7 +82,7 @@ def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
     assert {attempt.looked(look(number, RUNNING), number) for number in range(6, 36)} == {Watch()}
     ending = attempt.looked(look(36, RUNNING), 36)
     assert isinstance(ending, Ending)
-    assert "sent twice, the last time with no clear answer: lost again" in ending.message
+    assert "sent twice, and its outcome is unknown: lost again" in ending.message
 
 
 def test_looks_that_saw_nothing_are_no_reason_to_send_again() -> None:
@@ -104,4 +104,4 @@ def test_what_was_never_carried_out_is_skipped_when_abandoned_and_all_else_has_f
     lost.answered(OutcomeUnknown("lost"), 0, 0)
     assert refused.abandon("interrupted").result is Result.SKIPPED
     assert lost.abandon("interrupted").result is Result.FAILED
-    assert Attempt(step("a", Action.STOP), 0, 30).abandon("x") == Ending(Result.SKIPPED, "not begun: x")
+    assert Attempt(step("a", Action.STOP), 0, 30).abandon("x") == Ending(Result.SKIPPED, "skipped: x")

@@ -125,7 +125,7 @@ def test_a_pause_of_a_failed_connector_is_found_to_have_failed(world: World) -> 
     name = world.create("bad", world.mirror())
     world.await_state(name, "FAILED")
     (outcome,) = run(world, step(name, Action.PAUSE)).values()
-    assert outcome.message.startswith("cannot be paused, as it is FAILED: org.apache.kafka.")
+    assert outcome.message.startswith("the connector cannot be paused: it is FAILED: org.apache.kafka.")
 
 
 def test_a_config_that_connect_rejects_ends_with_its_words(world: World) -> None:

@@ -154,8 +154,8 @@ def test_what_needs_an_acknowledgement_that_is_missing_is_held() -> None:
     outcomes = stage.run()
     assert results(outcomes) == [BAD, APPLIED]
     assert outcomes[-2].message == (
-        "held, as its offsets have moved since the plan: 280 bytes of the file are skipped,"
-        " and the limit is 10 bytes of the file (`file_bytes` of the setting `max_skip`)"
+        "blocked, because its offsets have moved since the plan was made: 280 bytes of the file are skipped,"
+        " but the limit is 10 bytes of the file (`file_bytes` of the setting `max_skip`)"
     )
     assert stage.journal.failed[C] == (outcomes[-2].message, False)
     assert (stage.stored, stage.state) == (BEFORE, RUNNING)
@@ -237,7 +237,7 @@ class TestGivingUp:
         stage.faults("alter", *[Fault(error)] * 99)
         outcomes = stage.run()
         assert results(outcomes) == [BAD, APPLIED]
-        assert outcomes[-2].message.startswith(f"not done after 30 s: {error}")
+        assert outcomes[-2].message.startswith(f"not applied after 30 s: {error}")
         assert stage.journal.failed[C] == (outcomes[-2].message, False)
         assert (stage.stored, stage.state) == (BEFORE, RUNNING)
 
@@ -247,8 +247,9 @@ class TestGivingUp:
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
         assert outcomes[-2].message == (
-            "not done after 30 s: 503; 10 of 35 are there: the connector stays stopped, and the next cycle goes on; to"
-            " give it up, remove the change from Git and run `gitops-connect ledger resolve c --not-applied`"
+            "not applied after 30 s: 503; 10 of 35 offsets are set: the connector stays stopped, and the next"
+            " reconciliation continues; to abandon it, remove the change from Git and run"
+            " `gitops-connect ledger resolve c --not-applied`"
         )
         assert stage.journal.noted[C] == outcomes[-2].message
         assert (stage.sent, stage.state) == (10, STOPPED)
@@ -280,7 +281,7 @@ class TestGivingUp:
         stage.faults("alter", Fault(OffsetsNotChanged("half of it"), happens=True))
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("half of it; 0 of 35 are there: the connector stays stopped")
+        assert outcomes[-2].message.startswith("half of it; 0 of 35 offsets are set: the connector stays stopped")
         assert C not in stage.journal.failed
 
     def test_a_later_chunk_that_is_refused_leaves_it_open(self) -> None:
@@ -288,7 +289,7 @@ class TestGivingUp:
         stage.after_chunks(2, lambda: stage.faults("alter", Fault(OffsetsNotChanged("no"))))
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("no; 10 of 35 are there")
+        assert outcomes[-2].message.startswith("no; 10 of 35 offsets are set")
 
     def test_what_an_earlier_cycle_began_is_never_called_without_effect(self) -> None:
         """A request of that cycle may still be under way."""
@@ -302,7 +303,7 @@ class TestGivingUp:
         stage.faults("offsets", Fault(ConnectUnavailable("nobody")), *[Fault(ConnectUnavailable("nobody"))] * 99)
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
-        assert "it may have happened, or still happen" in outcomes[-2].message
+        assert "it may have been applied" in outcomes[-2].message
         assert C not in stage.journal.failed
 
     def test_offsets_that_cannot_be_read_at_first_change_nothing(self) -> None:
@@ -310,7 +311,7 @@ class TestGivingUp:
         stage.faults("offsets", *[Fault(ConnectUnavailable("nobody"))] * 99)
         outcomes = stage.run()
         assert results(outcomes) == [BAD, APPLIED]
-        assert outcomes[-2].message == "not done after 30 s: the offsets that stand could not be read: nobody"
+        assert outcomes[-2].message == "not applied after 30 s: the current offsets could not be read: nobody"
 
     def test_a_spark_that_is_lost_leaves_the_connector_as_it_was(self) -> None:
         stage = Stage()
@@ -328,7 +329,7 @@ class TestGivingUp:
         stage.cluster.stored[A] = {**stage.stored, **stands(f30=5)}
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("held, as its offsets have moved since the plan")
+        assert outcomes[-2].message.startswith("blocked, because its offsets have moved since the plan was made")
         assert stage.state is STOPPED
 
 
@@ -353,7 +354,8 @@ class TestReadingBack:
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
         assert outcomes[-2].message.startswith(
-            "1 partitions have other offsets than declared, after it was accepted twice; 35 of 35 are there"
+            "1 partitions have other offsets than declared, although Connect accepted the change twice;"
+            " 35 of 35 offsets are set"
         )
         assert len(stage.journal.chunks) == 8
         stage.cluster.on_call = lambda verb, name: None
@@ -392,7 +394,7 @@ class TestReset:
         stage.faults("reset", *[Fault(LOST)] * 999)
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
-        assert "it may have happened, or still happen: the connector stays stopped" in outcomes[-2].message
+        assert "it may have been applied: the connector stays stopped" in outcomes[-2].message
 
 
 class TestInterrupts:
@@ -421,7 +423,7 @@ class TestInterrupts:
         stage.after_chunks(2, lambda: stop.append(True))
         outcomes = stage.run(interrupted=lambda: bool(stop))
         assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("interrupted; 20 of 35 are there: the connector stays stopped")
+        assert outcomes[-2].message.startswith("interrupted; 20 of 35 offsets are set: the connector stays stopped")
         assert (stage.sent, len(stage.cluster.changed), stage.state) == (20, 2, STOPPED)
         stage.cluster.on_call = lambda verb, name: None
         assert results(stage.run()) == [APPLIED] * 2
@@ -441,7 +443,7 @@ class TestInterrupts:
         stop: list[bool] = []
         stage.after_chunks(3, lambda: (stage.faults("alter", Fault(LOST)), stop.append(True)))
         outcomes = stage.run(interrupted=lambda: bool(stop))
-        assert outcomes[-2].message.startswith("interrupted; 20 of 35 are there")
+        assert outcomes[-2].message.startswith("interrupted; 20 of 35 offsets are set")
 
     @pytest.mark.parametrize("chunk", range(1, 5))
     def test_once_the_lease_is_lost_no_other_chunk_is_sent(self, chunk: int) -> None:

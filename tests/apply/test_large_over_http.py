@@ -64,7 +64,7 @@ def test_an_interrupt_ends_it_between_two_chunks_and_the_next_run_goes_on(world:
 
     (outcome,) = world.run(interrupted=interrupted)
     assert outcome.result is BAD
-    assert outcome.message.startswith("interrupted; 600 of 2,000 are there: the connector stays stopped")
+    assert outcome.message.startswith("interrupted; 600 of 2,000 offsets are set: the connector stays stopped")
     assert world.positions() == [FEW - 600, 600]
     assert [one.result for one in world.run()] == [APPLIED]
     assert world.positions() == [0, FEW]
@@ -111,7 +111,10 @@ def test_a_worker_that_does_not_come_back_leaves_it_open(tmp_path: Path) -> None
 
         (outcome,) = world.run(interrupted=interrupted)
         assert outcome.result is BAD
-        assert "400 of 2,000 are there: the connector stays stopped, and the next cycle goes on" in outcome.message
+        assert (
+            "400 of 2,000 offsets are set: the connector stays stopped, and the next reconciliation continues"
+            in outcome.message
+        )
         assert world.record is not None
         assert (world.record.state, world.record.sent) == (OperationState.OPEN, 400)
         standin.starting = False

@@ -145,8 +145,8 @@ def test_the_difference_is_computed_again_when_the_connector_stands_still() -> N
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
     assert results(outcomes) == [APPLIED, BAD, APPLIED]
     assert outcomes[1].message == (
-        "held, as its offsets have moved since the plan:"
-        " 1 partition is moved back, so that 20 bytes of the file come again"
+        "blocked, because its offsets have moved since the plan was made:"
+        " 1 partition is rewound, so that 20 bytes of the file are reprocessed"
     )
     assert cluster.changed == []
     assert journal.failed["c"] == (outcomes[1].message, False)
@@ -156,7 +156,10 @@ def test_the_difference_is_computed_again_when_the_connector_stands_still() -> N
 @pytest.mark.parametrize(
     ("config", "warning"),
     [
-        ({"connector.class": "org.example.Unknown"}, "this class does not check offsets, and may keep its position"),
+        (
+            {"connector.class": "org.example.Unknown"},
+            "this class does not check offsets, and may also store its position",
+        ),
         ({"connector.class": "PostgresConnector"}, "this class does not check offsets: the replication slot also"),
         ({"connector.class": "JdbcSourceConnector"}, ""),
     ],
@@ -196,7 +199,7 @@ class TestRefusals:
         cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert outcomes[1].message == ("not done after 30 s: it has members (its consumer group is connect-a)")
+        assert outcomes[1].message == ("not applied after 30 s: it has members (its consumer group is connect-a)")
         assert journal.failed["c"] == (outcomes[1].message, False)
         assert (cluster.stored["a"], state(cluster)) == (A20, RUNNING)
 
@@ -227,7 +230,7 @@ class TestRefusals:
         cluster, journal = self.changes_half_of_it()
         outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert outcomes[1].message == "half of it; what was changed of it was put back"
+        assert outcomes[1].message == "half of it; the offsets that it had changed were restored"
         assert "c" in journal.failed
         assert cluster.stored["a"] == A20
 
@@ -237,7 +240,7 @@ class TestRefusals:
         outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED]
         assert journal.noted["c"].startswith(
-            "half of it; some of it was changed, and could not be put back: 503; it may"
+            "half of it; some offsets were changed and could not be restored: 503; it may"
         )
         assert "gitops-connect ledger resolve c --not-applied" in journal.noted["c"]
         assert journal.failed == {}
@@ -287,7 +290,7 @@ class TestRefusals:
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30), operation("alter", A30, name="d")))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED, APPLIED]
-        assert outcomes[2].message == "not begun: alter did not succeed before it"
+        assert outcomes[2].message == "skipped: the step alter before it failed"
 
     def test_a_connector_that_was_to_be_seeded_does_not_run_without_that(self) -> None:
         cluster, journal = world({}), MemoryJournal()
@@ -330,7 +333,7 @@ class TestLostAnswers:
 
         cluster.on_call = break_reads
         assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED, BAD, SKIPPED]
-        assert "what stands after it could not be read" in journal.noted["c"]
+        assert "the offsets after the change could not be read" in journal.noted["c"]
 
     def test_a_zombie_that_writes_once_more_is_overruled(self) -> None:
         cluster, journal = world(), MemoryJournal()
@@ -452,7 +455,7 @@ class TestUnfinished:
         _, *rest = steps(operation("alter", A30))
         assert results(run(cluster, journal, *rest)) == [BAD, SKIPPED]
         assert journal.failed == {}
-        assert "the next cycle finishes it" in journal.noted["c"]
+        assert "the next reconciliation finishes the change" in journal.noted["c"]
         assert state(cluster) is STOPPED
 
     def test_it_is_not_sent_again_where_the_connector_ran_in_between(self) -> None:
@@ -461,7 +464,7 @@ class TestUnfinished:
         cluster.progress[ConnectorName("a")] = lambda _: stands(a=25)
         outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert "it is unknown whether it was applied" in journal.noted["c"]
+        assert "it is unknown whether the change was applied" in journal.noted["c"]
         assert cluster.changed == []
 
 
@@ -494,11 +497,11 @@ class TestLeftovers:
         return outcome.message
 
     def test_offsets_of_a_connector_that_was_deleted_are_announced(self) -> None:
-        stand = "of an earlier connector of that name stand, and it goes on from there"
+        found = "an earlier connector of this name left {} behind, and the new connector continues from there"
         assert self.create({}) == ""
-        assert self.create({"a": A20}) == f"1 offset {stand}"
-        assert self.create({"a": A20 | stands(b=1)}) == f"2 offsets {stand}"
+        assert self.create({"a": A20}) == found.format("1 offset")
+        assert self.create({"a": A20 | stands(b=1)}) == found.format("2 offsets")
 
     def test_that_they_cannot_be_read_is_told(self) -> None:
         message = self.create({}, offsets=Fault(ConnectUnavailable("503")))
-        assert message == "whether offsets of an earlier connector of that name stand could not be read: 503"
+        assert message == "could not read whether an earlier connector of this name left offsets behind: 503"

@@ -143,7 +143,9 @@ def test_the_timeout_bounds_it() -> None:
         number += 1
     assert number == 30
     assert isinstance(move, Ending)
-    assert move.message == "wanted RUNNING, its tasks too, for 5 s, found RUNNING with tasks 0 RUNNING after 30 s"
+    assert (
+        move.message == "expected RUNNING with all its tasks for 5 s, but found RUNNING with tasks 0 RUNNING after 30 s"
+    )
 
 
 def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() -> None:
@@ -153,7 +155,10 @@ def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() ->
     ending = attempt.looked(look(30, seen(S.FAILED)), 30)
     assert isinstance(ending, Ending)
     assert ending.took_effect
-    assert "found as before the change that task 0 is FAILED: org.example.Gone: no longer there" in ending.message
+    assert (
+        "found the same failure as before the change: task 0 is FAILED: org.example.Gone: no longer there"
+        in ending.message
+    )
 
 
 def test_a_new_config_that_repairs_a_failed_task_succeeds() -> None:
@@ -193,7 +198,7 @@ def test_a_resume_does_not_wait_for_a_task_that_it_does_not_restart() -> None:
     assert attempt.looked(look(1, seen(S.FAILED)), 1.0) == Watch()
     ending = attempt.looked(look(2, seen(S.FAILED)), 1.0 + STALE_SECONDS)
     assert isinstance(ending, Ending)
-    assert ending.message.endswith("it was so before, and a resume does not restart it")
+    assert ending.message.endswith("this failed before the change, and a resume does not restart it")
 
 
 @pytest.mark.parametrize(("kind", "reason"), [(ConnectorType.SOURCE, "nothing to read"), (ConnectorType.SINK, "log")])
@@ -224,7 +229,7 @@ def test_which_steps_leave_a_connector_running(one: Step, expected: bool) -> Non
 
 def test_what_is_wanted_is_said_with_the_time() -> None:
     assert wanted_working(step("a", Action.CREATE), Watched(2.5)) == (
-        "RUNNING with the config that was sent, its tasks too, for 2.5 s"
+        "RUNNING with all its tasks and the config that was sent for 2.5 s"
     )
 
 
@@ -236,7 +241,9 @@ def applied(action: Action, change: str = "") -> StepOutcome:
 
 def test_the_advice_names_the_first_offset_change_whose_undo_takes_all_of_them_back() -> None:
     before = [applied(Action.STOP), applied(Action.ALTER, "first"), applied(Action.RESET, "second")]
-    assert advice(before, step("a", Action.RESUME)) == ("to put the offsets back: gitops-connect offsets undo first")
+    assert advice(before, step("a", Action.RESUME)) == (
+        "to restore the offsets, run: gitops-connect offsets undo first"
+    )
 
 
 def test_a_name_is_quoted_for_the_shell() -> None:
@@ -247,6 +254,6 @@ def test_the_advice_after_a_new_config_is_to_fix_it() -> None:
     told = advice(
         [applied(Action.STOP), applied(Action.CONFIGURE), applied(Action.ALTER, "c")], step("a", Action.RESUME)
     )
-    assert "offsets undo c; fix its config in the repository, where Git has the previous one" in told
+    assert "offsets undo c; fix its config in the repository (Git has the previous version)" in told
     assert advice([], step("a", Action.CREATE)) == "fix its config in the repository, and apply again"
     assert advice([applied(Action.PAUSE)], step("a", Action.RESUME)) == ""

@@ -16,9 +16,11 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.validation import ConnectChecks, Plugin
+from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.world import SystemClock
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -87,7 +89,7 @@ def test_a_required_key_that_is_missing_points_at_the_config(client: ConnectClie
 
 def test_a_required_key_under_another_spelling(client: ConnectClient) -> None:
     [problem] = validate(client, [wanted("orders", {"connector.class": SOURCE, "topics": "x"})]).diagnostics
-    assert problem.hint == "is 'topics' meant for it?"
+    assert problem.hint == "rename 'topics' to 'topic' if that key is meant"
 
 
 @pytest.mark.parametrize(
@@ -102,14 +104,14 @@ def test_a_class_that_is_not_there(client: ConnectClient, class_name: str, meant
     [problem] = validate(client, [wanted("orders", {"connector.class": class_name})]).diagnostics
     assert (problem.rule, problem.location.line) == ("connect/unknown-plugin", LINES["class"])
     assert problem.summary == f"the worker has no connector class {class_name!r}"
-    assert problem.hint.startswith(f"did you mean {meant!r}? there are ")
+    assert problem.hint.startswith(f"did you mean {meant!r}? use one of the installed classes: ")
     assert "org.apache.kafka.connect.file.FileStreamSink" in problem.hint
 
 
 def test_nothing_far_fetched_is_suggested(client: ConnectClient) -> None:
     plugins = [Plugin(SOURCE, ConnectorType.SOURCE, "1")]
     [problem] = validate(client, [wanted("a", {"connector.class": "io.debezium.X"})], plugins).diagnostics
-    assert problem.hint == f"there are {SOURCE}"
+    assert problem.hint == f"use one of the installed classes: {SOURCE}"
 
 
 def test_plugins_are_fetched_once_and_only_where_they_are_needed(standin: StandIn, client: ConnectClient) -> None:
@@ -164,7 +166,7 @@ def test_a_cluster_that_does_not_answer_is_not_asked_for_each(standin: StandIn, 
     checks = validate(client, [source(f"c{number}") for number in range(10)])
     assert standin.count("PUT") == PATIENCE
     assert [item.severity for item in checks.diagnostics] == [Severity.WARNING] * (PATIENCE + 1)
-    assert checks.diagnostics.items[-1].summary.startswith("Connect was not asked about this and 6 more configs")
+    assert checks.diagnostics.items[-1].summary.startswith("Connect did not check this config and 6 more: ")
 
 
 def test_wrong_credentials_are_tried_once(standin: StandIn, make_client: MakeClient) -> None:
@@ -192,12 +194,25 @@ def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
     connectors = [source(f"c{number:02}") for number in range(10)]
     client = make_client(standin.url, parallelism=1)
     checks = connect.validate(client, connectors, ValidateOptions(clock, 60, say))
-    assert standin.count("PUT") == 3
-    assert told == [f"asking Connect about configs: {number} of 10" for number in (1, 2, 3)]
+    assert standin.count("PUT") == 2, "the time was over before the third was sent"
+    assert told == [f"validating configs on Connect: {number} of 10" for number in (1, 2, 3)]
     [problem] = checks.diagnostics
     assert (problem.rule, problem.severity) == ("connect/not-validated", Severity.WARNING)
-    assert (problem.connector, checks.invalid) == ("c03", frozenset())
+    assert (problem.connector, checks.invalid) == ("c02", frozenset())
     assert problem.summary == (
-        "Connect was not asked about this and 6 more configs, as validate_timeout in [clusters.local] is 60s and was"
-        " over; allow more, or start with fewer"
+        "Connect did not check this config and 7 more: validate_timeout in [clusters.local] (60s) has passed;"
+        " raise it, or check fewer connectors at once"
     )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_under_way_end_with_the_time(standin: StandIn, workers: int) -> None:
+    """Each would wait for an answer for an hour, and two are under way."""
+    standin.hang("PUT", ".*", times=99)
+    settings = ClusterSettings(ClusterName("local"), (standin.url,) * workers, timeout=3600, parallelism=2)
+    with ConnectClient(settings, SystemClock()) as client:
+        options = ValidateOptions(SystemClock(), 0.3, lambda _: None)
+        checks = connect.validate(client, [source(f"c{number}") for number in range(5)], options)
+    assert standin.count("PUT") == 2
+    [problem] = checks.diagnostics
+    assert problem.summary.startswith("Connect did not check this config and 4 more: validate_timeout")

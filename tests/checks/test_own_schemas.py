@@ -86,7 +86,7 @@ def test_an_entry_is_held_to_it(value: Any, problems: list[str]) -> None:
 
 def test_the_message_names_the_file_and_the_expectation() -> None:
     (item,) = verdict([entry({"shard": 1}, {"count": "5"})], OTHER, schema=load(COUNTER)).diagnostics
-    assert item.summary == f"offset.count breaks {PATH}: '5' is not of type 'integer'"
+    assert item.summary == f"offset.count violates {PATH}: '5' is not of type 'integer'"
 
 
 def test_it_adds_to_the_shape_of_a_known_class() -> None:
@@ -113,20 +113,20 @@ def test_it_does_not_make_a_null_allowed_in_a_replace() -> None:
         (b"", 1, "it cannot be read as JSON"),
         (b"\xff{}", 1, "it is not UTF-8"),
         (b"[" * 100_000, 1, "it is nested too deeply"),
-        (b'{"minimum": NaN}', 1, "numbers without end"),
-        (b"[]", 1, "a schema is a mapping"),
+        (b'{"minimum": NaN}', 1, "a number that is too long or not finite"),
+        (b"[]", 1, "it is not a mapping"),
         ({"type": "integr"}, 1, "type: 'integr' is not valid"),
         ({"properties": {"a": {"minimum": "x"}}}, 1, "properties/a/minimum"),
         ({"$ref": "https://example.org/schema.json"}, 1, "it refers to https://example.org/schema.json"),
         ({"$ref": "other.json"}, 1, "it refers to other.json"),
         ({"$ref": "#"}, 1, "it refers to #"),
-        ({"allOf": [{"$ref": "#/$defs/none"}]}, 1, "#/$defs/none, which is not there"),
+        ({"allOf": [{"$ref": "#/$defs/none"}]}, 1, "#/$defs/none, which does not exist"),
         ({"properties": {"a": {"$id": "urn:x"}}}, 1, "a schema inside it has an $id"),
         ({"properties": {"a": {"pattern": "("}}}, 1, "properties/a/pattern: '(' is not a 'regex'"),
         ({"patternProperties": {"[": True}}, 1, "patternProperties: '[' is not a 'regex'"),
-        ({"x-position": "count"}, 1, "x-position is no list of fields"),
-        ({"x-position": [1]}, 1, "x-position is no list of fields"),
-        ({"x-unit": 1}, 1, "x-unit is no text"),
+        ({"x-position": "count"}, 1, "x-position is not a list of fields"),
+        ({"x-position": [1]}, 1, "x-position is not a list of fields"),
+        ({"x-unit": 1}, 1, "x-unit is not a string"),
     ],
 )
 def test_a_broken_schema_is_named_with_its_file(content: Any, line: int, words: str) -> None:
@@ -151,14 +151,17 @@ def doubling(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "in a circle"),
-        ({"allOf": [{"$ref": "#/allOf/0"}]}, "which is not there"),
-        (doubling(40), "more than 5,000 values, its references followed"),
+        ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "is circular"),
+        ({"allOf": [{"$ref": "#/allOf/0"}]}, "which does not exist"),
+        (doubling(40), "with its references resolved, it has more than 5,000 values"),
         ({"enum": [*range(501)]}, "a list of 501 items, expected at most 500"),
         ({"required": [[], {}] * 20_000}, "a list of 40,000 items"),
         ({"properties": {"a": {"pattern": "(?=a)b"}}}, "the pattern '(?=a)b' cannot be used"),
         ({"patternProperties": {"(a)\\1": True}}, "cannot be used"),
-        ({"patternProperties": {"a": True}, "unevaluatedProperties": False}, "patternProperties beside"),
+        (
+            {"patternProperties": {"a": True}, "unevaluatedProperties": False},
+            "both patternProperties and unevaluatedProperties",
+        ),
         (b'{"description": "' + b"x" * 300_000 + b'"}', "it is larger than 256 KiB"),
     ],
 )

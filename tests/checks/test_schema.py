@@ -16,7 +16,7 @@ from gitops_connect.desired.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
 from gitops_connect.model.documents import KINDS
 from gitops_connect.model.operations import Acknowledgement, OperationKind
-from gitops_connect.report.rules import rule_ids
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = sorted(schema_folder().glob("*.schema.json"))
@@ -34,7 +34,7 @@ def subschemas(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapp
             yield from subschemas(value[keyword], f"{where}.{keyword}")
 
 
-PAGES = {"connector": "connector.md", "offset-change": "offsets.md"}
+PAGES = {"connector": "connector.md", "offset-change": "offset-change.md"}
 FIELDS = {where: value for name in PAGES for where, value in subschemas(read_schema(name), name)}
 
 
@@ -83,7 +83,7 @@ def test_no_pattern_lets_a_last_line_break_through(field: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("name", "page"), PAGES.items())
 def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
-    text = (REPOSITORY / "docs" / "spec" / page).read_text()
+    text = (REPOSITORY / "docs" / "reference" / "documents" / page).read_text()
     fields = {where.rpartition(".")[2] for where in FIELDS if where.startswith(f"{name}.")}
     fields -= {"additionalProperties", "items", "propertyNames"}
     assert not {field for field in fields if f"`{field}`" not in text and f".{field}`" not in text}
@@ -92,11 +92,11 @@ def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
 def test_every_rule_is_in_its_documentation() -> None:
     pages = {
         "connector.md": ("yaml/", "document/", "schema/", "connector/"),
-        "offsets.md": ("offsets/",),
+        "offset-change.md": ("offsets/",),
     }
     for page, ours in pages.items():
-        text = (REPOSITORY / "docs" / "spec" / page).read_text()
-        assert [rule for rule in rule_ids() if rule.startswith(ours) and f"`{rule}`" not in text] == []
+        text = (REPOSITORY / "docs" / "reference" / "documents" / page).read_text()
+        assert [rule for rule in RULE_EXPLANATIONS if rule.startswith(ours) and f"`{rule}`" not in text] == []
 
 
 def test_a_broken_document_holds_up_its_own_connector() -> None:

@@ -80,7 +80,7 @@ def test_twenty_are_named_and_the_rest_is_counted() -> None:
     assert len(negative) == SHOWN + 1
     assert sorted(item.location.line for item in negative) == [1, *range(1, SHOWN + 1)]
     (rest,) = [item for item in negative if "more of this rule" in item.summary]
-    assert rest.summary == "1,235 more of this rule, 1,255 in all"
+    assert rest.summary == "1,235 more of this rule, 1,255 in total"
     assert (rest.location, rest.severity, rest.connector) == (Location(FILE), Severity.ERROR, ORDERS)
     assert [item.location.line for item in found.diagnostics if item.rule == "manifest/alias"] == [len(entries)]
     assert found.counts == {"manifest/negative": SHOWN + 1235, "manifest/alias": 1}
@@ -116,7 +116,7 @@ def test_an_error_is_not_hidden_behind_many_warnings_of_its_rule() -> None:
     found = verdict(entries, MIRROR, acknowledged=UNREAD)
     assert [item.location.line for item in found.diagnostics.errors] == [len(entries)] * 3
     (rest,) = [item for item in found.diagnostics.warnings if "more of this rule" in item.summary]
-    assert (rest.summary, rest.hint) == (f"5 more of this rule, {SHOWN + 5} in all", "")
+    assert (rest.summary, rest.hint) == (f"5 more of this rule, {SHOWN + 5} in total", "")
     assert (found.errors, found.unread, found.offsets) == (3, SHOWN + 5, None)
 
 
@@ -140,7 +140,7 @@ def test_what_could_not_be_read_is_said_along_with_the_rest() -> None:
     assert rules(found) == [(1, "negative"), (7, "syntax")]
     assert found.offsets is None
     problem = found.diagnostics.items[1]
-    assert problem.summary == "the manifest cannot be read: '}' where a value belongs"
+    assert problem.summary == "the offset manifest cannot be read: '}' where a value belongs"
     assert problem.location == Location(FILE, 7, 3)
 
 
@@ -153,7 +153,7 @@ def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
     found = check(Manifest(Location(FILE), (), faults), CONTEXT, OperationKind.ALTER)
     named = [item.location.line for item in found.diagnostics if "more of this rule" not in item.summary]
     assert named == [*range(1, SHOWN + 1), *range(100, 100 + SHOWN)]
-    assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in all"] * 2
+    assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in total"] * 2
 
 
 def test_what_the_reader_counted_is_counted() -> None:
@@ -201,8 +201,8 @@ PLANTS: dict[str, list[Any]] = {
         ("unknown-field", lambda one: one["partition"].update(unheard=[{}])),
     ],
     "other": [
-        ("live-type", lambda one: one["offset"].update(seq="5")),
-        ("live-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"])), "unread"),
+        ("current-type", lambda one: one["offset"].update(seq="5")),
+        ("current-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"])), "unread"),
         ("type", lambda one: one["partition"].update(shard=[])),
         ("range", lambda one: one["offset"].update(seq=-(2**70))),
         ("no-partition", lambda one: one.update(partition=None)),
@@ -340,8 +340,9 @@ def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, live: A
 
 def test_the_short_way_is_taken() -> None:
     """It is the one that makes a large manifest cheap; without it all tests would pass, and slowly."""
-    for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed())):
-        assert EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER)._is_well(value)
+    unread = mirrored(cluster="other")
+    for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed()), (MIRROR, unread)):
+        assert EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER)._fits(value)
 
 
 def test_a_deeply_nested_entry_is_an_error_and_no_crash() -> None:

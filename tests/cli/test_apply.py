@@ -119,8 +119,8 @@ def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
             standin.cluster.lag = standin.cluster.connectors[at.name("orders")].due = 0
         assert terminal.code() == 130
         out = terminal.out.decode()
-    assert f"# {at.name('orders')}: stop not begun: interrupted" in out
-    assert "Apply: 1 of 2 steps applied, 0 failed, 1 not begun." in out
+    assert f"# {at.name('orders')}: stop skipped: interrupted" in out
+    assert "Apply: 1 of 2 steps applied, 0 failed, 1 skipped." in out
     ledger = Ledger.open("sqlite:///state.db", at.folder, None)
     assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
     with ledger.lease(ClusterName("local"), SystemClock()):
@@ -172,7 +172,7 @@ def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workp
         terminal.wait("interrupt again to stop immediately")
         terminal.send(signal.SIGINT)
         assert terminal.code() == -signal.SIGINT
-    said = [line for line in terminal.seen.splitlines() if "is left stopped" in line]
+    said = [line for line in terminal.seen.splitlines() if "is still stopped" in line]
     assert [line.split()[1] for line in said] == [at.name("late"), at.name("orders")]
     assert "`gitops-connect apply` finishes its steps" in said[0]
     assert said[1].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
@@ -224,5 +224,5 @@ def test_every_plan_that_a_guard_refuses_is_named_before_anything_is_done(at: Wo
         refused = at.run("apply", "--yes")
         assert refused.code == 1
         for cluster in ("local", "second"):
-            assert f"cluster {cluster}: the plan is refused, and nothing was done" in refused.err
+            assert f"cluster {cluster}: the plan is rejected, and nothing was changed" in refused.err
         assert set(at.states().values()) == {"RUNNING"}

@@ -75,8 +75,8 @@ def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger)
     assert table(ran) == [
         ["CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE"],
         ["local", "passed", "orders", "alter", "failed", "2026-11-21T13:05:00Z", "aaaaaaa", "no"],
-        ["local", "skip", "orders", "alter", "settled", "2026-11-21T12:05:00Z", "aaaaaaa", "externally", "managed"],
-        ["local", "old", "orders", "alter", "open", "2026-11-21T12:00:00Z", "aaaaaaa", "-"],
+        ["local", "skip", "orders", "alter", "applied", "2026-11-21T12:05:00Z", "aaaaaaa", "externally", "managed"],
+        ["local", "old", "orders", "alter", "in_progress", "2026-11-21T12:00:00Z", "aaaaaaa", "-"],
     ]
     values = json.loads(at.run("ledger", "show", "-o", "json").out)
     assert [value["name"] for value in values] == ["passed", "skip", "old"]
@@ -90,7 +90,7 @@ def test_one_change_is_shown_with_its_offsets(
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     (value,) = parse(at.run("ledger", "show", "skip", "-o", name).out)
     assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(STOOD)))
-    assert value["state"] == "open"
+    assert value["state"] == "in_progress"
 
 
 def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger) -> None:
@@ -244,7 +244,7 @@ def test_nothing_is_written_while_a_cycle_runs(at: Workplace, ledger: Ledger) ->
     with ledger.lease(LOCAL, SystemClock()):
         ran = at.run("ledger", "resolve", "passed", "--applied", "--yes")
     assert ran.code == 5
-    assert "cluster local is being worked on by process" in ran.err
+    assert "cluster local is in use by process" in ran.err
     assert known(ledger) == {}
 
 
@@ -269,7 +269,7 @@ def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> 
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ran = at.run("ledger", "import", str(file))
     assert ran.code == 64
-    assert "the ledger holds something else already (ownership: 0, operations: 1, revisions: 0)" in ran.err
+    assert "the ledger already contains other data (ownership: 0, operations: 1, revisions: 0)" in ran.err
     assert known(ledger) == {"skip": OperationState.OPEN}
     assert at.run("ledger", "import", str(file), "--replace").code == 0
     assert known(ledger) == {}

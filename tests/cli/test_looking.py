@@ -37,6 +37,7 @@ def test_a_plan_of_clusters_of_which_one_is_away_is_that_of_the_others(at: Workp
     assert ran.code == 1
     assert [one["cluster"] for one in json.loads(ran.out)["clusters"]] == ["local"]
     assert "error: cluster gone: " in ran.err
+    assert ran.err.count("cluster gone") == 1, "once"
 
 
 def test_a_cluster_that_is_not_in_the_settings_is_named(at: Workplace) -> None:

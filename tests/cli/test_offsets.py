@@ -192,7 +192,7 @@ def test_diff_as_alter_and_as_replace(stopped: Callable[..., Workplace]) -> None
     file = str(manifest(at, {"a": 90, "b": 5, "d": 1}))
     altered = at.run("offsets", "diff", at.name("lines"), file)
     assert altered.code == 2
-    assert altered.out.splitlines()[0].strip() == "1 rewind (10 records come again), 1 new, 1 same"
+    assert altered.out.splitlines()[0].strip() == "1 rewind (10 records reprocessed), 1 new, 1 same"
     assert (
         '< {"cluster":"a","partition":0,"topic":"a"}: {"offset":100} -> {"offset":90}  rewind 10 records' in altered.out
     )
@@ -242,7 +242,7 @@ def test_check_says_what_is_in_it_and_what_it_would_do(stopped: Callable[..., Wo
     assert ran.code == 0
     assert f"for {at.name('lines')} on local (as declared in the repository): 1 entry, 1 partition" in ran.out
     assert "no problems" in ran.out
-    assert "as alter, from what stands now: 1 rewind (10 records come again)" in ran.out
+    assert "operation alter, compared with the current offsets: 1 rewind (10 records reprocessed)" in ran.out
     assert "acknowledge: [rewind]" in ran.out
 
 
@@ -272,10 +272,10 @@ def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
     at.settings()
     ran = check(at, file, "--offline")
     assert (ran.code, ran.err) == (0, "")
-    assert "not compared with the offsets that stand: offline" in ran.out
+    assert "not compared with the current offsets: offline" in ran.out
     online = check(at, file)
     assert online.code == 0
-    assert "not compared with the offsets that stand: connect cluster local: " in online.out
+    assert "not compared with the current offsets: connect cluster local: " in online.out
 
 
 def test_check_without_repository_and_cluster_checks_what_holds_for_all(at: Workplace) -> None:
@@ -341,7 +341,7 @@ def test_the_summary_has_a_line_for_each_of_many_rules_and_the_largest_moves(sto
     at = stopped()
     set_offsets(at, {f"t{number}": 100 for number in range(8)})
     good = check(at, manifest(at, {f"t{number}": 90 - number for number in range(8)}))
-    assert "8 rewind (108 records come again)" in good.out
+    assert "8 rewind (108 records reprocessed)" in good.out
     assert good.out.count(" -> ") == 3, "the largest of each direction"
     assert "in this process" in good.out.splitlines()[-1]
     value = json.loads(check(at, manifest(at, {"t1": 99, "t2": 50}), "-o", "json").out)
@@ -377,14 +377,14 @@ def test_check_and_diff_of_what_nothing_reads(stopped: Callable[..., Workplace])
     file = str(wrong(at))
     refused = check(at, wrong(at))
     assert refused.code == 4
-    assert "if that is meant, add `acknowledge: [unread]`" in refused.out
+    assert "if this is intended, add `acknowledge: [unread]`" in refused.out
     for ran in (
         check(at, wrong(at), "--acknowledge", "unread"),
         check(at, wrong(at), "--acknowledge=unread", "--offline"),
     ):
         assert ran.code == 0
         assert "1 warning (1 manifest/alias)" in ran.out
-        assert "a document that does this says `acknowledge: [unread]`" in ran.out
+        assert "a document that makes this change must contain `acknowledge: [unread]`" in ran.out
     assert at.run("offsets", "diff", at.name("lines"), file).code == 4
     assert at.run("offsets", "diff", at.name("lines"), file, "--acknowledge", "unread").code == 2
     replaced = check(at, wrong(at), "--acknowledge", "unread", "--replace")
@@ -415,19 +415,19 @@ def test_history_is_the_ledgers_newest_first(stopped: Callable[..., Workplace]) 
     assert [row[1].strip() for row in rows[1:]] == ["two", "one"]
     values = json.loads(at.run("offsets", "history", at.name("lines"), "-o", "json").out)
     assert [(one["name"], one["state"], one["offsets"]) for one in values] == [
-        ("two", "settled", {"removed": 2}),
-        ("one", "settled", {"new": 1, "changed": 1}),
+        ("two", "applied", {"removed": 2}),
+        ("one", "applied", {"new": 1, "changed": 1}),
     ]
 
 
 def test_what_connect_warns_of_is_in_every_report(at: Workplace) -> None:
-    warning = "this class does not check offsets, and may keep its position elsewhere too"
+    warning = "this class does not check offsets, and may also store its position elsewhere"
     at.commit("lines.yaml", at.document("lines", "org.example.fixtures.NumberSource", "state: stopped", NUMBERS))
     at.apply()
     at.commit("one.yaml", change_document(at, "one", "alter", {"a": 1}, "skip"))
     applied = at.apply()
     assert ", with a warning" in applied.err
-    assert "Applied, with a warning:" in applied.out
+    assert "Applied with a warning:" in applied.out
     assert (applied.out + applied.err).count(warning) == 1
     assert "externally" not in applied.out + applied.err
     assert "1 warning." in applied.out
@@ -498,7 +498,7 @@ def test_what_is_shown_and_undone_is_what_connect_keeps(sandbox: Sandbox, tmp_pa
         at.apply()
         assert standing(at) == before
         assert at.run("offsets", "diff", at.name("lines"), str(saved), "--replace").code == 0
-        assert at.run("offsets", "history", at.name("lines")).out.count("settled") == 2
+        assert at.run("offsets", "history", at.name("lines")).out.count("applied") == 2
     finally:
         at.clean()
 
@@ -588,7 +588,7 @@ def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> Non
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 0
     assert "note: the document will be blocked: offset.seq is the text" in ran.err
-    assert "[manifest/live-type]" in ran.err
+    assert "[manifest/current-type]" in ran.err
 
 
 def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workplace]) -> None:

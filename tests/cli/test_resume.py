@@ -97,7 +97,7 @@ def test_initial_offsets_need_the_slot(at: Workplace) -> None:
     at.commit("shop.yaml", seeded("[]"))
     refused = at.run("plan")
     assert refused.code == 4
-    assert "the replication slot decides too: it must exist" in refused.err
+    assert "the replication slot also decides: it must exist" in refused.err
     at.commit("shop.yaml", seeded("[external]"))
     at.apply()
     assert standing(at) == [entry(16)]

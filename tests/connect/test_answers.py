@@ -105,7 +105,7 @@ def test_what_may_have_happened_is_unknown_to_a_write_and_asked_again_by_a_read(
 ) -> None:
     written = refusal(WRITE, status, body)
     assert (type(written.error), written.tries) == (OutcomeUnknown, ONCE)
-    assert "it may have happened all the same" in str(written.error)
+    assert "the change may have been made anyway" in str(written.error)
     asked = refusal(READ, status, body)
     assert (type(asked.error), asked.tries) == (ConnectUnavailable, tries)
 
@@ -128,7 +128,7 @@ def test_what_stands_before_connect() -> None:
 def test_a_redirection_is_named_and_not_followed() -> None:
     error = refusal(READ, 302, "").error
     assert type(error) is ConnectRefused
-    assert "redirects to https://u:***@other/login; put that address into the settings" in str(error)
+    assert "redirects to https://u:***@other/login; set that address in the settings" in str(error)
 
 
 def test_success_with_and_without_a_body() -> None:
@@ -176,31 +176,55 @@ READ_TO_END = "Timed out while trying to read to the end of the offsets topic pr
 @pytest.mark.parametrize(
     ("status", "message", "kind", "tries", "advice"),
     [
-        (400, STOPPED_FIRST, NotStopped, ONCE, "it has to be stopped, and its tasks gone"),
+        (400, STOPPED_FIRST, NotStopped, ONCE, "stop it and wait until its tasks have ended"),
         (400, "Partitions / offsets need to be provided", Rejected, ONCE, ""),
         (500, IN_USE, GroupInUse, ONCE, "its consumer group has members"),
         (500, IN_USE.replace("alter", "reset"), GroupInUse, ONCE, "its consumer group has members"),
-        (500, UNSUPPORTED, OffsetsNotSupported, ONCE, "trying again does not help"),
-        (500, "Failed to alter consumer group offsets for connector x", OffsetsNotChanged, ONCE, "the cause stands in"),
-        (500, "Failed to list offsets prior to resetting offsets for sink …", OffsetsNotChanged, ONCE, "read back"),
-        (500, "what a plugin throws", OffsetsNotChanged, ONCE, "read back"),
-        (500, None, OffsetsNotChanged, ONCE, "read back"),
+        (500, UNSUPPORTED, OffsetsNotSupported, ONCE, "a retry does not help"),
+        (500, "Failed to alter consumer group offsets for connector x", OffsetsNotChanged, ONCE, "find the cause in"),
+        (
+            500,
+            "Failed to list offsets prior to resetting offsets for sink …",
+            OffsetsNotChanged,
+            ONCE,
+            "read the current offsets again",
+        ),
+        (500, "what a plugin throws", OffsetsNotChanged, ONCE, "read the current offsets again"),
+        (500, None, OffsetsNotChanged, ONCE, "read the current offsets again"),
         (500, READ_TO_END, ConnectUnavailable, ONCE, "nothing was changed"),
         (500, "Failed to read to end of config topic before modifying …", ConnectUnavailable, ONCE, "nothing was"),
-        (500, "Failed to perform zombie fencing for source …", ConnectUnavailable, ONCE, "the cause stands in"),
+        (500, "Failed to perform zombie fencing for source …", ConnectUnavailable, ONCE, "find the cause in"),
         (500, "Request cannot be completed because a rebalance is expected", RebalanceInProgress, PATIENT, ""),
         (409, "Cannot complete request because of a conflicting operation", RebalanceInProgress, PATIENT, ""),
         (500, "Only the leader can process external offsets modification requests", RebalanceInProgress, PATIENT, ""),
         (500, "Worker is shutting down", ConnectUnavailable, FEW, ""),
         (500, REFUSED_FORWARD, ConnectUnavailable, PATIENT, ""),
-        (500, TIMED_OUT, OutcomeUnknown, ONCE, "it may have happened"),
-        (500, "Timed out while attempting to modify offsets for source connector x", OutcomeUnknown, ONCE, "it may"),
-        (500, "Timed out while calling the 'alterOffsets' method for sink …", OutcomeUnknown, ONCE, "it may have"),
-        (500, "Unexpectedly interrupted while attempting to modify offsets …", OutcomeUnknown, ONCE, "it may have"),
-        (500, LOST_FORWARD, OutcomeUnknown, ONCE, "it may have happened"),
-        (503, "something between", OutcomeUnknown, ONCE, "it may have happened"),
+        (500, TIMED_OUT, OutcomeUnknown, ONCE, "the change may have been made anyway"),
+        (
+            500,
+            "Timed out while attempting to modify offsets for source connector x",
+            OutcomeUnknown,
+            ONCE,
+            "the change may",
+        ),
+        (
+            500,
+            "Timed out while calling the 'alterOffsets' method for sink …",
+            OutcomeUnknown,
+            ONCE,
+            "the change may have",
+        ),
+        (
+            500,
+            "Unexpectedly interrupted while attempting to modify offsets …",
+            OutcomeUnknown,
+            ONCE,
+            "the change may have",
+        ),
+        (500, LOST_FORWARD, OutcomeUnknown, ONCE, "the change may have been made anyway"),
+        (503, "something between", OutcomeUnknown, ONCE, "the change may have been made anyway"),
         (404, "Connector x not found", NotFound, ONCE, ""),
-        (405, "HTTP 405 Method Not Allowed", ConnectRefused, ONCE, "is it too old"),
+        (405, "HTTP 405 Method Not Allowed", ConnectRefused, ONCE, "check its Kafka version"),
     ],
 )
 def test_what_a_change_of_offsets_is_answered(

@@ -43,7 +43,9 @@ def test_a_file_is_read_at_each_use(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["", "  ", "a\nb", "a\r", "a\x00b"])
 def test_a_value_that_cannot_stand_in_a_header_is_refused_and_not_shown(value: str) -> None:
-    with pytest.raises(UsageError, match=r"\[clusters.local\] headers.X: the value is empty or holds") as caught:
+    with pytest.raises(
+        UsageError, match=r"\[clusters.local\] headers.X: the value cannot be sent: it is empty, or contains"
+    ) as caught:
         identify(settings(headers={"X": Credential(value=f"s3cret{value}" if value.strip() else value)}))
     assert "s3cret" not in str(caught.value)
 
@@ -51,13 +53,13 @@ def test_a_value_that_cannot_stand_in_a_header_is_refused_and_not_shown(value: s
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"username": "u", "token": Credential(value="t")}, "username and token exclude one another"),
+        ({"username": "u", "token": Credential(value="t")}, "username and token cannot be combined"),
         (
             {"token": Credential(value="t"), "headers": {"authorization": Credential(value="x")}},
-            "token and headers.Authorization exclude one another",
+            "token and headers.Authorization cannot be combined",
         ),
-        ({"password": Credential(value="p")}, "there is a password and no username"),
-        ({"client_key": Path("k")}, "there is a client_key and no client_certificate"),
+        ({"password": Credential(value="p")}, "password is set, but username is not"),
+        ({"client_key": Path("k")}, "client_key is set, but client_certificate is not"),
     ],
 )
 def test_settings_that_contradict_one_another(more: dict[str, Any], text: str) -> None:
@@ -78,6 +80,6 @@ def test_what_is_no_address(url: str) -> None:
 
 
 def test_credentials_in_an_address_are_refused_and_not_shown() -> None:
-    with pytest.raises(UsageError, match="set username and password in its place") as caught:
+    with pytest.raises(UsageError, match="and set username and password instead") as caught:
         check_addresses(settings("http://me:s3cret@h:8083"))
     assert "s3cret" not in str(caught.value)

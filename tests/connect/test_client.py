@@ -37,7 +37,7 @@ def test_a_worker_without_stop_says_so_and_not_that_the_connector_is_absent(
 
 
 def test_a_name_of_no_use_is_not_sent(standin: StandIn, client: ConnectClient) -> None:
-    with pytest.raises(Rejected, match=r"connect cluster local: the connector name 'a/b' is of no use"):
+    with pytest.raises(Rejected, match=r"connect cluster local: the connector name 'a/b' cannot be used"):
         client.create(ConnectorName("a/b"), CONFIG)
     assert standin.count() == 0
 
@@ -165,7 +165,7 @@ def test_an_answer_that_is_not_connects_leaves_the_outcome_open(standin: StandIn
         with pytest.raises(OutcomeUnknown, match="this is not an answer of Kafka Connect"):
             change()
     standin.answer("GET", ".*/offsets", 200, {"status": "ok"})
-    with pytest.raises(ConnectRefused, match="this is not an answer of Kafka Connect: there is no list of offsets"):
+    with pytest.raises(ConnectRefused, match="this is not an answer of Kafka Connect: the list of offsets is missing"):
         client.offsets(NAME)
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from standin.connect import StandIn
 from standin.faults import Parts
 from standin.fixtures import MakeClient
 from standin.raw_answers import drops, endless, head, whole, worker
 
-from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.names import ConnectorName
 
 NAME = ConnectorName("orders")
@@ -27,7 +29,10 @@ def test_an_endless_answer_is_read_up_to_the_limit(make_client: MakeClient) -> N
 
 
 def test_an_endless_answer_to_a_write_may_be_its_success(make_client: MakeClient) -> None:
-    with worker(endless) as url, pytest.raises(OutcomeUnknown, match=r"larger than .*it may have happened"):
+    with (
+        worker(endless) as url,
+        pytest.raises(OutcomeUnknown, match=r"larger than .*the change may have been made anyway"),
+    ):
         make_client(url, max_answer=MOST).stop(NAME)
 
 
@@ -65,6 +70,24 @@ def test_a_byte_now_and_then_is_no_answer(make_client: MakeClient, parts: Parts)
     """Each silence is far shorter than the timeout; the whole is not."""
     with worker(parts, pause=0.02) as url, pytest.raises(ConnectUnavailable, match=r"did not answer within 0\.3 s"):
         make_client(url, timeout=0.3).names()
+
+
+def test_what_arrives_quickly_does_not_move_the_limit_of_a_validation(make_client: MakeClient) -> None:
+    """By its size alone, each part would give the answer another second."""
+
+    def verdict() -> Iterator[bytes]:
+        yield head()
+        yield from itertools.repeat(b" " * 65536)
+
+    with worker(verdict, pause=0.02) as url, pytest.raises(ConnectUnavailable, match=r"did not answer|was over"):
+        make_client(url).validate("a.B", {}, within=0.3)
+
+
+def test_a_validation_is_not_tried_again_when_its_time_would_be_over(standin: StandIn, client: ConnectClient) -> None:
+    standin.refuse("PUT", ".*", 500, "a rebalance is expected", times=99)
+    with pytest.raises(RebalanceInProgress):
+        client.validate("a.B", {}, within=1.0)
+    assert standin.count("PUT") == 3, "at 0 s, 0.25 s and 0.75 s; the next would be at 1.75 s"
 
 
 def test_offsets_that_go_into_a_file_are_bounded_too(make_client: MakeClient, tmp_path: Path) -> None:

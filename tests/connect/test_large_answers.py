@@ -98,7 +98,9 @@ def test_an_answer_that_is_cut_off_is_an_error_and_leaves_no_file(
     full: StandIn, client: ConnectClient, file: Path
 ) -> None:
     full.truncate("GET", PATH)
-    with pytest.raises(ConnectUnavailable, match=f"GET {PATH}: .* broke the connection off without a whole answer"):
+    with pytest.raises(
+        ConnectUnavailable, match=f"GET {PATH}: .* closed the connection before the answer was complete"
+    ):
         client.save_offsets(NAME, file, 100)
     assert not file.exists()
 
@@ -140,7 +142,7 @@ def test_what_is_refused_is_refused(standin: StandIn, client: ConnectClient, fil
         ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),
         ({"offsets": [entry(1), {"partition": {}, "offset": 7}]}, r"the offset of offsets\[1\]: expected an object"),
         ("<html>maintenance</html>", "line 1, column 1"),
-        ('{"offsets":[{"partition":{},"offset":{}}', "the end of the file"),
+        ('{"offsets":[{"partition":{},"offset":{}}', "end of the file"),
     ],
 )
 def test_what_no_worker_answers_is_named(
@@ -158,7 +160,10 @@ def test_what_no_worker_answers_is_named(
 
 def test_a_file_that_cannot_be_written(full: StandIn, client: ConnectClient, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"offsets that stand cannot be written to .*file/live.*; large changes need"):
+    with pytest.raises(
+        UsageError,
+        match=r"current offsets cannot be written to .*file/live.*; free some space: a large change stores",
+    ):
         client.save_offsets(NAME, tmp_path / "file" / "live.jsonl", 100)
     assert isinstance(client.save_offsets(NAME, tmp_path / "new" / "live.jsonl", 100), SavedOffsets)
 

@@ -231,8 +231,8 @@ def test_offsets_are_canonical_text_and_1_is_not_1_0() -> None:
     [
         (None, "the offsets: expected an object, found NoneType"),
         ([], "the offsets: expected an object, found list"),
-        ({}, "there is no list of offsets"),
-        ({"offsets": {}}, "there is no list of offsets"),
+        ({}, "the list of offsets is missing"),
+        ({"offsets": {}}, "the list of offsets is missing"),
         ({"offsets": [{"partition": {}, "offset": {}}, 3]}, r"offsets\[1\]: expected an object, found int"),
         ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object, found NoneType"),
         ({"offsets": [{"partition": "x", "offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),

@@ -101,7 +101,7 @@ def test_what_the_broker_refuses_is_not_changed_and_the_rest_is(contract: Contra
         with pytest.raises(OffsetsNotChanged) as caught:
             contract.client.alter_offsets(name, {**bad, **sink_entry(TOPIC, 1), **sink_entry(OTHER, None)})
         assert text in str(caught.value)
-        assert "the cause stands in the log of the worker" in str(caught.value)
+        assert "find the cause in the log of the worker" in str(caught.value)
         assert contract.client.offsets(name) == sink_entry(TOPIC, 1)
         contract.client.alter_offsets(name, {**sink_entry(TOPIC, 0), **sink_entry(OTHER, 0)})
 
@@ -160,7 +160,7 @@ def test_a_group_with_another_member_is_in_use(contract: Contract) -> None:
     contract.await_state(theirs, "RUNNING", ["RUNNING"])
     file = contract.folder / "records.txt"
     contract.await_that(lambda: contract.client.connectors() and file.exists(), bool, [])
-    words = "its consumer group has members: stop what else consumes with it"
+    words = "its consumer group has members; stop the other consumers"
     for patch in (sink_entry(topic, 0), sink_entry(topic, None), sink_entry(OTHER, 1)):
         with pytest.raises(GroupInUse, match=words):
             contract.client.alter_offsets(name, patch)

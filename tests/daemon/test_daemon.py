@@ -245,7 +245,7 @@ def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, st
         lease = stack.enter_context(ExitStack())
         lease.enter_context(ledger.lease(ClusterName("local"), SystemClock()))
         daemon = stack.enter_context(InThread(at))
-        assert "is being worked on by process" in daemon.wait("reconciliation_postponed", count=2)["message"]
+        assert "is in use by process" in daemon.wait("reconciliation_postponed", count=2)["message"]
         assert standin.calls == []
         lease.close()
         daemon.wait("step_applied")
@@ -284,7 +284,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
         ]
         assert daemon.wait("reconciliation_finished")["interrupted"] is True
         assert daemon.world.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
-        assert not daemon.daemon.is_looking
+        at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
 
 
 @dataclass

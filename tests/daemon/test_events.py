@@ -30,7 +30,7 @@ def test_news_is_what_was_not_so_before() -> None:
 
 def test_every_event_and_field_is_explained_to_operators() -> None:
     source = Path(events.__file__).read_text()
-    page = (ROOT / "docs" / "run.md").read_text()
+    page = (ROOT / "docs" / "reference" / "log-events.md").read_text()
     names = set(re.findall(r'_say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
     names |= set(re.findall(r'_say_error\("([^"]+)"', source)) | set(re.findall(r'log\.error\("([^"]+)"', source))
     names |= {f"step_{result.value}" for result in Result}
@@ -55,7 +55,7 @@ def test_what_connect_warned_of_is_a_warning(caplog: pytest.LogCaptureFixture) -
 def test_an_offset_change_that_waits_is_told_once() -> None:
     given = situation([wanted("orders", "absent")], [], changes=[change("a", "orders"), change("b", "nobody")])
     noted = events.notes(plan(given))
-    assert noted == [("orders", "offset change a (alter) waits: its connector is to be absent")], (
+    assert noted == [("orders", "offset change a (alter) is blocked: its connector is declared absent")], (
         "that the connector of b is not declared is told as a problem of its document"
     )
 

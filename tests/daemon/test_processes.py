@@ -125,7 +125,7 @@ def test_of_two_only_one_acts_and_the_other_takes_over(slow: Workplace, standin:
         is_sent(slow, standin, "POST")
         with AsProcess(slow) as second:
             told = second.wait("reconciliation_postponed", count=2)
-            assert f"is being worked on by process {first.process.pid} " in told["message"]
+            assert f"is in use by process {first.process.pid} " in told["message"]
             assert second.steps() == []
             first.send(signal.SIGKILL)
             first.code()

@@ -55,22 +55,22 @@ def test_killed_anywhere_it_goes_on_from_where_it_was(at: LargePlace) -> None:
 
     killed = _killed_while_it_sends(at)
     record = at.record("first")
-    assert record["state"] == "open"
+    assert record["state"] == "in_progress"
     assert killed <= record["sent"] < MANY
     assert record["sent"] <= len(at.stands())
 
     ran = apply(at, who="self", method="settle", nth=1)
     assert ran.code == KILLED
-    assert "begun before" in ran.out
+    assert "(in progress)" in ran.out
     marked = _marked(ran)
     assert marked == sorted(marked)
     assert record["sent"] < marked[0] < marked[-1] == MANY
-    assert at.record("first")["state"] == "open"
+    assert at.record("first")["state"] == "in_progress"
     assert at.states() == {"many": "STOPPED"}
 
     ended = apply(at)
     assert ended.code == 0, ended
-    assert "begun before" in ended.out
+    assert "(in progress)" in ended.out
     assert not _marked(ended), "all of it was accepted before"
     _require_done(at)
 
@@ -96,9 +96,12 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
 
     unseen = apply(at, who="java", method="difference", nth=1)
     _require_named(unseen)
-    assert f"{MANY:,} of {MANY:,} are there: the connector stays stopped, and the next cycle goes on" in unseen.err
+    assert (
+        f"{MANY:,} of {MANY:,} offsets are set: the connector stays stopped, and the next reconciliation continues"
+        in unseen.err
+    )
     assert at.states() == {"many": "STOPPED"}
-    assert at.record("first")["state"] == "open"
+    assert at.record("first")["state"] == "in_progress"
     ended = apply(at)
     assert ended.code == 0, ended
     assert not _marked(ended)
@@ -136,11 +139,11 @@ def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> Non
     assert apply(place, who="self", method="reset_offsets", nth=1).code == KILLED
     assert place.stands() == lines(1)
     record = place.record(f"onDelete/{place.name('many')}")
-    assert (record["state"], record["entries"]) == ("open", 0), "saved in pieces, as all of a large one"
+    assert (record["state"], record["entries"]) == ("in_progress", 0), "saved in pieces, as all of a large one"
     assert apply(place, who="self", method="delete", nth=1).code == KILLED
     assert not place.stands()
     assert place.states() == {"many": "STOPPED"}
-    assert "begun before" in place.applied().out
+    assert "(in progress)" in place.applied().out
     assert place.states() == {}
     place.commit("many.yaml", place.runner(spec=f"{spec}stopped"))
     assert "earlier connector" not in place.applied().err
@@ -148,12 +151,12 @@ def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> Non
 
 def _require_named(ran: Ran) -> None:
     assert ran.code == 1, ran
-    assert "as Spark failed: its Java process has ended" in ran.err
+    assert "because Spark failed: its Java process has ended" in ran.err
 
 
 def _require_done(at: LargePlace) -> None:
     record = at.record("first")
-    assert (record["state"], record["entries"], record["sent"]) == ("settled", MANY, MANY)
+    assert (record["state"], record["entries"], record["sent"]) == ("applied", MANY, MANY)
     assert at.stands() == lines(1)
     assert at.states() == {"many": "RUNNING"}
     assert "No changes." in at.applied().out

@@ -66,7 +66,7 @@ def test_a_ledger_that_is_deleted_in_the_middle_of_a_cycle(trial: Trial, worker:
         trial.grow()
         worker.look()
         assert trial.cycle()
-    assert any("offsets/history-unknown" in one for one in trial.told["diagnostics"])
+    assert any("offsets/unknown" in one for one in trial.told["diagnostics"])
     assert trial.records()["back"].state is OperationState.UNKNOWN
     assert [verb for _, verb, _ in worker.done].count("offsets") == changed
     assert worker.state() == "RUNNING"

@@ -76,7 +76,7 @@ def test_the_second_is_told_who_works_on_it_while_the_change_is_under_way(at: Wo
         with begin_apply(at) as second:
             out, _ = second.communicate(timeout=60)
         assert second.returncode == BUSY, out
-        assert f"cluster local is being worked on by process {first.pid}" in out
+        assert f"cluster local is in use by process {first.pid}" in out
         worker.go_on.set()
         out, _ = first.communicate(timeout=60)
     assert first.returncode == 0, out
@@ -92,6 +92,6 @@ def test_two_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt:
     codes = [code for _, code in ended]
     assert 0 in codes, ended
     for out, code in ended:
-        told = "is being worked on by" in out or "changed after the plan was shown" in out
+        told = "is in use by" in out or "was changed after the plan was shown" in out
         assert code == 0 or told, (code, out)
     require_once(at, worker)

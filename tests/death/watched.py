@@ -18,7 +18,7 @@ from gitops_connect.world import World
 Tell = Callable[[str], None]
 
 _LISTS = frozenset({"names", "absent", "await_herder", "connectors", "plugins"})
-LOOKS = _LISTS | {"info", "validate", "sensitive_keys", "cluster", "close"}
+LOOKS = _LISTS | {"info", "validate", "sensitive_keys", "conceal", "cluster", "close"}
 LEDGER_LOOKS = frozenset({"ownership", "revisions", "lease", "key", "export", "close"})
 OPERATION_LOOKS = frozenset({"records", "saved", "declared", "snapshot"})
 """What changes nothing. All else is told of, and the reading of offsets too: so much hangs on it."""

@@ -303,7 +303,7 @@ def test_a_folder_with_files_of_other_connectors_never_stands_for_these() -> Non
     known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
     found = known.find("offsets/", "x.yaml", MIRROR)
     assert isinstance(found, Lost)
-    assert found.hint.endswith("to have all files of the folder, name them: offsets/*.json")
+    assert found.hint.endswith("to use all files of the directory, write offsets/*.json")
     named = known.find("offsets/*.json", "x.yaml", MIRROR)
     assert not isinstance(named, Lost)
     assert [one.path for one in named] == ["offsets/east.json", "offsets/west.json"]
@@ -320,10 +320,10 @@ def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
     ("path", "said"),
     [
         ("offsets/*.jsnl", "in 'offsets' are 'README.md', '_SUCCESS', 'a.jsonl'"),
-        ("offset/*.jsonl", "there is no folder 'offset'; did you mean 'offsets'?"),
-        ("*.jsonl", "in the repository's folder are 'README.md', 'x.json'"),
-        ("offsets/*.md", "of the files that 'offsets/*.md' meets, such as 'offsets/README.md', none is a manifest"),
-        ("nothing/like/**", "there is no folder 'nothing/like'"),
+        ("offset/*.jsonl", "there is no directory 'offset'; did you mean 'offsets'?"),
+        ("*.jsonl", "in the repository root are 'README.md', 'x.json'"),
+        ("offsets/*.md", "'offsets/*.md' matches no offset manifest, only other files such as 'offsets/README.md'"),
+        ("nothing/like/**", "there is no directory 'nothing/like'"),
     ],
 )
 def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> None:
@@ -365,6 +365,35 @@ def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None
     assert isinstance(found, Lost)
     assert found.rule == "offsets/no-file"
     assert found.summary.endswith(f"did you mean {suggested!r}?" if suggested else "in the repository"), found
+
+
+@pytest.mark.parametrize(
+    ("path", "looked_for", "meant"),
+    [
+        ("offsets/local.jsonl", "offsets/local.jsonl", "./offsets/local.jsonl"),
+        ("offsets", "offsets", None),
+        ("near/", "near", "./near/"),
+        ("./offsets/root.jsonl", "clusters/local/offsets/root.jsonl", "offsets/root.jsonl"),
+    ],
+)
+def test_a_path_that_is_meant_from_the_other_place_is_corrected(path: str, looked_for: str, meant: str | None) -> None:
+    known = files("offsets/root.jsonl", "clusters/local/offsets/local.jsonl", "clusters/local/near/a.jsonl")
+    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    if meant is None:
+        assert not isinstance(found, Lost), "what exists in the repository root counts first"
+        return
+    assert isinstance(found, Lost)
+    assert found.summary == f"there is no file {looked_for!r} in the repository"
+    assert found.hint == (
+        f"write {meant!r} for the existing file; a path is relative to the repository root;"
+        " one that starts with ./ or ../ is relative to the document"
+    )
+
+
+def test_a_missing_file_says_what_its_path_is_relative_to() -> None:
+    found = files("README.md").find("offsets/x.jsonl", "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, Lost)
+    assert found.hint.startswith("a path is relative to the repository root; one that starts with ./ or ../")
 
 
 def test_a_missing_file_is_named_where_the_document_names_it() -> None:

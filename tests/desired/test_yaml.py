@@ -135,6 +135,24 @@ def test_other_encodings_are_refused(encoding: str) -> None:
     assert rule_of("name: café\n".encode(encoding)) in ("yaml/encoding", "yaml/character")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: {", "a.yaml:1:5"),
+        ("a: {b: [ü", "a.yaml:1:10"),
+        ("a: 1\r\nb: [", "a.yaml:2:5"),
+        ("a: 1\n---\nb: {c", "a.yaml:3:6"),
+        ("a: 1\u2028b: {", "a.yaml:2:5"),
+        ("a: {\n", "a.yaml:2:1"),
+        ("a: {\n---\nb: 1\n", "a.yaml:2:1"),
+    ],
+)
+def test_what_is_missing_at_the_end_is_missing_in_a_line_that_exists(text: str, place: str) -> None:
+    """libyaml begins a new line at the end of a text that has no line end there."""
+    (problem,) = parsed(text).diagnostics
+    assert (problem.rule, str(problem.location)) == ("yaml/syntax", place)
+
+
 def test_the_byte_that_is_not_utf_8_is_named_with_its_place() -> None:
     (problem,) = parsed(b"a: 1\nb: caf\xe9\n").diagnostics
     assert str(problem.location) == "a.yaml:2:7"

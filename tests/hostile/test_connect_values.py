@@ -141,7 +141,7 @@ def test_a_validation_of_wrong_types(row: Verdict, command: str, tmp_path: Path)
 ODD_VALUES = [
     Verdict("errors that are no strings", verdict(5, None, ["a"], {"b": 1}, 10**400)),
     Verdict("an error with control characters", verdict("\x1b]0;title\x07 \x00 \r\n \u202e")),
-    Verdict("100,000 errors", verdict(*(f"error {number}" for number in range(100_000))), Bounds(512)),
+    Verdict("100,000 errors", verdict(*(f"error {number}" for number in range(100_000)))),
     Verdict("an error of 10 MB", verdict("x" * 10**7)),
 ]
 

@@ -67,7 +67,7 @@ def tree_in_depth(repository: Path) -> str:
     return tree
 
 
-NO_GIT_SERVER = "no Git server"
+NO_GIT_SERVER = "does not belong to a Git server"
 MEMORY = "[repository] git_memory"
 TOO_MANY = "more than 100,000 files and directories"
 HTML = {"Content-Type": "text/html"}

@@ -97,7 +97,7 @@ def test_what_the_settings_do_not_allow_is_not_looked_at(tmp_path: Path, uri: st
     (tmp_path / "x.jsonl").write_text("secret")
     found = at_uri(tmp_path, uri.format(tmp_path), b"", *(one.format(tmp_path) for one in allowed))
     assert isinstance(found, Diagnostic)
-    assert found.summary.startswith("the settings do not allow to read ")
+    assert found.summary.startswith("the settings do not allow reading ")
     assert found.location == HERE
     assert not (tmp_path / "cache").exists()
 

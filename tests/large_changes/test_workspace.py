@@ -40,6 +40,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
 
 def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    said = r"cannot be kept in .*file.*see \[spark\] directory"
+    said = r"cannot be written to .*file.*check \[spark\] directory"
     with pytest.raises(SparkUnusable, match=said), workspace(tmp_path / "file") as folder:
         folder.mkdir()

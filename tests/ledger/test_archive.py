@@ -162,7 +162,7 @@ def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledg
     other.operations.begin(LOCAL, replace(SKIP, name=OperationName("mine")), STOOD, NOON)
     before = other.export()
     with pytest.raises(
-        UsageError, match=r"something else already \(ownership: 0, operations: 1, revisions: 0\).*--rep"
+        UsageError, match=r"already contains other data \(ownership: 0, operations: 1, revisions: 0\).*--rep"
     ):
         other.restore(full.export(), NOON)
     assert other.export() == before
@@ -172,7 +172,7 @@ def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledg
 
 
 def test_nothing_is_exchanged_while_somebody_works(full: Ledger, other: Ledger, clock: ManualClock) -> None:
-    with other.lease(LOCAL, clock, 60), pytest.raises(LedgerBusy, match="cluster local is being worked on by process"):
+    with other.lease(LOCAL, clock, 60), pytest.raises(LedgerBusy, match="cluster local is in use by process"):
         other.restore(full.export(), clock.now())
     assert other.ownership(LOCAL) == {}
     other.restore(full.export(), clock.now())
@@ -200,30 +200,36 @@ def packed(value: OffsetPatch) -> str:
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no version": (lambda one: one.pop("format_version"), "expected an object with a format_version"),
-    "a newer version": (lambda one: one.update(format_version=3), "has format_version 3, and this .* knows 2"),
+    "a newer version": (lambda one: one.update(format_version=3), "has format_version 3, but this .* reads 2"),
     "no operations": (lambda one: one.pop("operations"), "the document has no operations"),
     "a foreign field": (lambda one: one.update(spec={}), "the document has an unknown field 'spec'"),
     "no list": (lambda one: one.update(revisions={}), "revisions: expected a list"),
     "no row": (lambda one: one.update(revisions=[1]), r"revisions\[0\]: expected an object"),
     "a column less": (lambda one: one["operations"][1].pop("since"), r"operations\[1\] has no since"),
     "a column more": (put("operations", 0, "colour", "red"), r"operations\[0\] has an unknown field 'colour'"),
-    "a state": (put("operations", 0, "state", "done"), "expected one of intended, open, settled, .*, found 'done'"),
+    "a state": (
+        put("operations", 0, "state", "done"),
+        "expected one of intended, in_progress, applied, .*, found 'done'",
+    ),
     "a kind": (put("revisions", 0, "kind", "seen"), "expected one of attempted, applied, found 'seen'"),
     "a time": (put("operations", 0, "since", "yesterday"), "expected a time such as .*, found 'yesterday'"),
     "a time without a zone": (put("operations", 0, "since", "2026-11-21T10:00:00"), "expected a time such as"),
-    "a null": (put("ownership", 0, "revision", None), r"ownership\[0\].revision: expected a text, found None"),
+    "a null": (put("ownership", 0, "revision", None), r"ownership\[0\].revision: expected a string, found None"),
     "a truth": (put("operations", 0, "final", "no"), "expected true or false, found 'no'"),
     "a number": (put("operations", 0, "failures", -1), "expected a number from 0 to 2147483647, found -1"),
     "a huge number": (put("operations", 0, "failures", 10**20), "expected a number"),
-    "digests": (put("ownership", 0, "applied", {"a": 1}), r"ownership\[0\].applied.a: expected a text"),
+    "digests": (put("ownership", 0, "applied", {"a": 1}), r"ownership\[0\].applied.a: expected a string"),
     "an acknowledgement": (put("operations", 0, "acknowledged", ["all"]), "expected one of rewind, skip"),
     "no base64": (put("operations", 0, "declared", "*"), r"operations\[0\].declared: expected packed offsets"),
     "no offsets": (put("operations", 0, "declared", "AAAA"), "expected packed offsets"),
-    "no objects": (put("operations", 0, "declared", packed({"1": "2"})), "'1' is no canonical JSON object"),  # type: ignore[dict-item]
+    "no objects": (put("operations", 0, "declared", packed({"1": "2"})), "'1' is not a canonical JSON object"),  # type: ignore[dict-item]
     "another snapshot": (put("operations", 0, "snapshot", packed(offsets(3))), "are not those of digest_before"),
-    "nothing to finish": (put("operations", 0, "snapshot", None), r"operations\[0\] is open and has no snapshot"),
+    "nothing to finish": (
+        put("operations", 0, "snapshot", None),
+        r"operations\[0\] is in_progress, but has no snapshot",
+    ),
     "half a pair": (put("operations", 0, "message", "\ud83d"), "surrogates not allowed"),
-    "twice": (lambda one: one["ownership"].append(one["ownership"][0]), "orders of local is there 2 times"),
+    "twice": (lambda one: one["ownership"].append(one["ownership"][0]), "orders of local occurs 2 times"),
 }
 
 
@@ -232,13 +238,15 @@ def test_what_is_wrong_is_named_with_its_place(name: str) -> None:
     document = json.loads(SAMPLE)
     damage, message = DAMAGE[name]
     damage(document)
-    with pytest.raises(UsageError, match=f"a.json is damaged, or not what .*: .*{message}.*; nothing was imported"):
+    with pytest.raises(
+        UsageError, match=f"a.json is damaged, or is not an export of the ledger: .*{message}.*; nothing was imported"
+    ):
         read_archive(json.dumps(document), "a.json")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", "NaN", "[" * 100_000, '{"name": "orders", "config": {}}'])
 def test_a_foreign_file_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"a\.json is damaged, or not what"):
+    with pytest.raises(UsageError, match=r"a\.json is damaged, or is not an export of the ledger"):
         read_archive(text, "a.json")
 
 

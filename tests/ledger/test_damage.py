@@ -77,5 +77,5 @@ def test_a_snapshot_that_is_not_what_was_saved_is_never_given_out(filled: Path, 
     else:
         edit(filled, "operations", "snapshot", packed)
     ledger = Ledger.open("sqlite:///state.db", filled, None)
-    with pytest.raises(LedgerUnusable, match="the offsets of skip on local cannot be read; put back a backup"):
+    with pytest.raises(LedgerUnusable, match="the offsets of skip on local cannot be read; restore a backup"):
         ledger.operations.snapshot(LOCAL, NAME)

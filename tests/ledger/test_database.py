@@ -43,7 +43,7 @@ def row(number: int, text: str = "") -> dict[str, object]:
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnusable, match=r"there is no folder .*/nowhere; create it"):
+    with pytest.raises(LedgerUnusable, match=r"the directory .*/nowhere does not exist; create it"):
         Ledger.open("sqlite:///nowhere/state.db", tmp_path, None)
 
 
@@ -55,7 +55,7 @@ def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "state.db").write_text("this is a text, and quite a long one, that somebody has put there" * 20)
-    with pytest.raises(LedgerUnusable, match=r"state\.db is damaged, or no database.*backup"):
+    with pytest.raises(LedgerUnusable, match=r"state\.db is damaged, or is not a database.*backup"):
         Ledger.open(URL, tmp_path, None)
 
 
@@ -78,7 +78,7 @@ def test_a_ledger_that_may_only_be_read_can_be_read(plain_folder: Path) -> None:
     applied = ledger.revisions("local").applied
     assert applied
     assert applied.revision == "r1"
-    with pytest.raises(LedgerUnusable, match=r"state\.db cannot be written; make the file and its folder writable"):
+    with pytest.raises(LedgerUnusable, match=r"state\.db cannot be written; make the file and its directory writable"):
         ledger.record_applied("local", "r2", datetime.now(UTC))
 
 

@@ -46,14 +46,14 @@ def test_of_a_cluster_that_it_has_never_worked_on_it_knows_nothing(kept: Ledger,
 
 
 def test_a_ledger_that_is_missing_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnusable, match=r"there is no ledger .*state\.db"):
+    with pytest.raises(LedgerUnusable, match=r"the ledger .*state\.db does not exist"):
         read_history(URL, tmp_path, [LOCAL])
     assert not files(tmp_path)
 
 
 def test_an_empty_database_is_left_empty(tmp_path: Path) -> None:
     (tmp_path / "state.db").touch()
-    with pytest.raises(LedgerUnusable, match="holds no ledger yet"):
+    with pytest.raises(LedgerUnusable, match="contains no ledger yet"):
         read_history(URL, tmp_path, [LOCAL])
     assert files(tmp_path) == {"state.db": b""}
 

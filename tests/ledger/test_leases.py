@@ -26,9 +26,7 @@ def move_elsewhere(folder: Path, **values: object) -> None:
 def test_one_holder_at_a_time_and_the_next_after_it(ledger: Ledger, clock: ManualClock) -> None:
     with (
         ledger.lease("local", clock, TTL) as lease,
-        pytest.raises(
-            LedgerBusy, match=r"cluster local is being worked on by process \d+ on .* since 2026-11-21 10:00"
-        ),
+        pytest.raises(LedgerBusy, match=r"cluster local is in use by process \d+ on .* since 2026-11-21 10:00"),
         ledger.lease("local", clock, TTL),
     ):
         pass

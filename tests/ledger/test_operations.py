@@ -61,7 +61,7 @@ def test_what_may_be_begun(operations: Operations, state: OperationState | None)
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD
     else:
         with pytest.raises(
-            OperationSettled, match="never begun again" if state.value == "settled" else "ledger resolve"
+            OperationSettled, match="is not applied again" if state.value == "applied" else "ledger resolve"
         ):
             operations.begin(LOCAL, SKIP, STOOD, LATER)
         assert operations.records(LOCAL) == {"skip": before}
@@ -72,11 +72,11 @@ def test_what_may_be_recorded_without_having_been_begun(operations: Operations, 
     before = bring_to(operations, state)
     if state in FREE:
         operations.record(LOCAL, SKIP, STOOD, LATER)
-        digest, message = offsets_digest(STOOD), "every offset was there already: nothing was sent"
+        digest, message = offsets_digest(STOOD), "every offset already matched: nothing was sent"
         settled = replace(record_of(SKIP), state=OperationState.SETTLED, since=LATER, before=digest, after=digest)
         assert operations.records(LOCAL) == {"skip": replace(settled, message=message)}
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD
-        with pytest.raises(OperationSettled, match="never begun again"):
+        with pytest.raises(OperationSettled, match="is not applied again"):
             operations.begin(LOCAL, SKIP, STOOD, LATER)
     else:
         with pytest.raises(OperationSettled, match="skip"):
@@ -93,7 +93,7 @@ def test_a_large_one_is_recorded_without_its_offsets(operations: Operations) -> 
 
 def test_what_was_begun_with_other_offsets_is_neither_begun_nor_failed(operations: Operations) -> None:
     before = bring_to(operations, OperationState.OPEN)
-    with pytest.raises(OperationSettled, match=r"begun on local .* with other offsets, and may have taken effect"):
+    with pytest.raises(OperationSettled, match=r"started on local .* with other offsets, and may have taken effect"):
         operations.begin(LOCAL, REWRITTEN, offsets(99), LATER)
     with pytest.raises(OperationSettled, match="with other offsets"):
         operations.fail(LOCAL, REWRITTEN, "no", final=True, at=LATER)
@@ -122,7 +122,9 @@ def test_what_may_be_settled(operations: Operations, state: OperationState | Non
         assert operations.saved(LOCAL, SKIP.name) == SKIP
         assert operations.snapshot(LOCAL, SKIP.name) == (STOOD if state is OperationState.OPEN else None)
     else:
-        with pytest.raises(LedgerUnusable, match=r"skip took effect on local, but the ledger .*state\.db"):
+        with pytest.raises(
+            LedgerUnusable, match=r"skip took effect on local, but it is not in progress in the ledger .*state\.db"
+        ):
             operations.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
         assert operations.records(LOCAL).get(SKIP.name) == before
 
@@ -142,7 +144,7 @@ def test_what_may_fail(operations: Operations, state: OperationState | None) -> 
     )
     assert operations.records(LOCAL) == {"skip": failed}
     assert operations.snapshot(LOCAL, SKIP.name) is None
-    with pytest.raises(LedgerUnusable, match="holds no offsets of skip"):
+    with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
         operations.saved(LOCAL, SKIP.name)
 
 
@@ -303,7 +305,7 @@ def test_a_full_disk_leaves_what_was_there(ledger: Ledger, tmp_path: Path) -> No
             lambda: operations.settle(LOCAL, SKIP.name, STOOD, large, LATER),
             lambda: operations.fail(LOCAL, SKIP, large, final=False, at=LATER),
         ):
-            with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow, the disk is full"):
+            with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow because the disk is full"):
                 write()
         assert ledger.export() == before
     operations.settle(LOCAL, SKIP.name, STOOD, large, LATER)

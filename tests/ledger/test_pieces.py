@@ -117,7 +117,7 @@ def test_an_attempt_that_is_cut_off_has_begun_nothing_and_is_written_over(
         operations.begin_large(LOCAL, LARGE, before, declared, NOON)
     assert operations.records(LOCAL) == {}
     assert stored(tmp_path)
-    with pytest.raises(LedgerUnusable, match="holds no offsets of skip"):
+    with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
         saved(operations, Part.BEFORE)
     begin(operations)
     assert (saved(operations, Part.DECLARED), saved(operations, Part.BEFORE)) == (b"".join(DECLARED), b"".join(BEFORE))
@@ -159,7 +159,7 @@ def test_what_was_without_effect_is_begun(operations: Operations, state: Operati
 def test_a_large_one_is_intended_without_offsets(operations: Operations) -> None:
     operations.intend(LOCAL, LARGE, NOON)
     assert operations.records(LOCAL)[SKIP.name].state is OperationState.INTENDED
-    with pytest.raises(LedgerUnusable, match="holds no offsets"):
+    with pytest.raises(LedgerUnusable, match="contains no offsets"):
         operations.saved(LOCAL, SKIP.name)
 
 
@@ -169,14 +169,14 @@ def test_how_far_it_came_only_grows(operations: Operations) -> None:
         operations.sent(LOCAL, SKIP.name, told)
         assert operations.records(LOCAL)[SKIP.name].sent == known
     for wrong in (-1, 20_001):
-        with pytest.raises(LedgerUnusable, match="does not know of so many"):
+        with pytest.raises(LedgerUnusable, match="has no open change of that size"):
             operations.sent(LOCAL, SKIP.name, wrong)
 
 
 @pytest.mark.parametrize("state", [one for one in OperationState if one is not OperationState.OPEN])
 def test_only_of_an_open_one_something_is_sent(operations: Operations, state: OperationState) -> None:
     bring_to(operations, state)
-    with pytest.raises(LedgerUnusable, match="does not know of so many"):
+    with pytest.raises(LedgerUnusable, match="has no open change of that size"):
         operations.sent(LOCAL, SKIP.name, 1)
     with pytest.raises(LedgerUnusable):
         operations.sent(LOCAL, OperationName("unheard-of"), 1)
@@ -223,11 +223,11 @@ def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operatio
     operations.mark(LOCAL, replace(begun, state=OperationState.SETTLED, message="by hand"))
     assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
     operations.mark(LOCAL, replace(begun, digest=Digest("e" * 64)))
-    with pytest.raises(LedgerUnusable, match="holds no offsets"):
+    with pytest.raises(LedgerUnusable, match="contains no offsets"):
         saved(operations, Part.DECLARED)
     assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
     operations.mark(LOCAL, replace(begun, before=None))
-    with pytest.raises(LedgerUnusable, match="holds no offsets"):
+    with pytest.raises(LedgerUnusable, match="contains no offsets"):
         saved(operations, Part.BEFORE)
 
 
@@ -255,7 +255,7 @@ def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str, pa
     assert len(stored(tmp_path)) == 6
     with closing(connect(tmp_path / "state.db")) as database, database:
         database.execute(DAMAGE[damage], (part.value,))
-    with pytest.raises(LedgerUnusable, match=r"is damaged: the offsets of skip on local cannot be read; put back a"):
+    with pytest.raises(LedgerUnusable, match=r"is damaged: the offsets of skip on local cannot be read; restore a"):
         saved(operations, part)
 
 
@@ -333,17 +333,17 @@ class TestExport:
     @pytest.mark.parametrize(
         ("damage", "message"),
         [
-            (lambda pieces: pieces.pop(), "the declared offsets of skip on local: .* are there, expected 80000"),
+            (lambda pieces: pieces.pop(), "the declared offsets of skip on local: .* expected 80000"),
             (lambda pieces: pieces.pop(1), "a piece is missing"),
             (lambda pieces: pieces.pop(0), "the earlier offsets of skip on local are not those of digest_before"),
             (lambda pieces: pieces[0].update(content="AAAA"), "expected packed lines of offsets"),
-            (lambda pieces: pieces[0].update(content="eJwrAwAAdwB3"), "its last line is not whole"),
+            (lambda pieces: pieces[0].update(content="eJwrAwAAdwB3"), "its last line is incomplete"),
             (lambda pieces: pieces[0].update(cluster="c"), "the earlier offsets of skip on local are not those"),
             (
                 lambda pieces: pieces.append({**pieces[0], "cluster": "c"}),
                 "there are before offsets of skip on c, and no",
             ),
-            (lambda pieces: pieces[1].update(entries=1), "piece 0 has not 1 entries"),
+            (lambda pieces: pieces[1].update(entries=1), "piece 0 does not have 1 entries"),
             (lambda pieces: pieces[0].update(part="after"), "expected one of declared, before, found 'after'"),
         ],
     )

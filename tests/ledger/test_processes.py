@@ -44,7 +44,7 @@ def test_processes_that_start_at_once_make_one_ledger_and_one_key(start: Start, 
 def test_exactly_one_process_wins_a_lease(start: Start, tmp_path: Path) -> None:
     answers = [line(process) for process in race(start, "race_lease", 4)]
     assert answers.count("won") == 1
-    assert sum(answer.startswith("lost: cluster local is being worked on by process") for answer in answers) == 3
+    assert sum(answer.startswith("lost: cluster local is in use by process") for answer in answers) == 3
 
 
 def test_the_lease_of_a_killed_process_is_free_at_once(start: Start, ledger: Ledger, clock: ManualClock) -> None:

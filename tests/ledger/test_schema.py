@@ -63,7 +63,7 @@ def fail_half_way(connection: Connection) -> None:
 def test_a_newer_ledger_is_refused_and_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     set_version(tmp_path, 99)
     before = (tmp_path / "state.db").read_bytes()
-    with pytest.raises(LedgerUnusable, match=r"schema version 99.*knows 3 at most.*newer gitops-connect"):
+    with pytest.raises(LedgerUnusable, match=r"schema version 99.*supports 3 at most.*newer gitops-connect"):
         Ledger.open(URL, tmp_path, None)
     assert (tmp_path / "state.db").read_bytes() == before
 
@@ -147,7 +147,7 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(ledger: Ledger, tmp_p
 def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     with closing(connect(tmp_path / "state.db")) as database, database:
         database.execute("CREATE TABLE customers (id INTEGER)")
-    with pytest.raises(LedgerUnusable, match=r"state\.db holds other tables \(customers\)"):
+    with pytest.raises(LedgerUnusable, match=r"state\.db contains other tables \(customers\)"):
         Ledger.open(URL, tmp_path, None)
     assert columns(Database(URL, tmp_path), "customers") == {"id"}
 

@@ -48,22 +48,27 @@ def test_wherever_the_text_is_cut_the_entries_are_the_same(form: dict, frame: st
 
 
 BROKEN = [
-    ("{", "the end of the file where the name of a field begins, in double quotes", (1, 2), 0),
-    ('{"offsets": [1, 2', "the end of the file where a ',' or a ']' belongs", (1, 18), 2),
-    ('[1,\n {"a" 5}]', "'5' where a ':' belongs", (2, 7), 1),
-    ('[1,\n {"a": "b', "a text that is opened here and never closed", (2, 8), 1),
-    ("[1] x", "'x' behind the end of the list or object; one entry a line is what .jsonl is for", (1, 5), 1),
-    ("[1,]", "']' where a value begins", (1, 4), 1),
-    ("[1 2]", "'2' where a ',' or a ']' belongs", (1, 4), 1),
-    ("[-]", "'-' where a value begins", (1, 2), 0),
-    ("[tru", "'t' where a value begins", (1, 2), 0),
-    ('["a\nb"]', "'\\n' inside a text, where only an escape may stand for it", (1, 4), 0),
-    ('{"offset": []}', "an object with the fields 'offset', and without 'offsets'; one entry a line is", (1, 1), 0),
-    ('{"offsets": {}}', 'an object, neither a list nor an object with the list "offsets"', (1, 13), 0),
-    ('{"offsets": [1], "offsets": [2]}', "the field 'offsets' twice in one object", (1, 18), 1),
-    ('"text"', 'a text, neither a list nor an object with the list "offsets"', (1, 1), 0),
-    ("[" + "[" * 60 + "]" * 60 + "]", "a value that is nested deeper than 50 levels", (1, 2), 0),
-    ("[1, " + "[" * 100_000, "a value that is nested deeper than 50 levels", (1, 5), 1),
+    ("{", "unexpected end of the file, expected a field name in double quotes", (1, 2), 0),
+    ('{"offsets": [1, 2', "unexpected end of the file, expected ',' or ']'", (1, 18), 2),
+    ('[1,\n {"a" 5}]', "unexpected '5', expected ':'", (2, 7), 1),
+    ('[1,\n {"a": "b', "a string that starts here and never ends", (2, 8), 1),
+    (
+        "[1] x",
+        "unexpected 'x' after the end of the list or object; if each line is an entry, the file name must end in",
+        (1, 5),
+        1,
+    ),
+    ("[1,]", "unexpected ']', expected a value", (1, 4), 1),
+    ("[1 2]", "unexpected '2', expected ',' or ']'", (1, 4), 1),
+    ("[-]", "unexpected '-', expected a value", (1, 2), 0),
+    ("[tru", "unexpected 't', expected a value", (1, 2), 0),
+    ('["a\nb"]', "unexpected '\\n' inside a string; write it as an escape sequence", (1, 4), 0),
+    ('{"offset": []}', "an object with the fields 'offset' and without 'offsets'; if each line is an entry", (1, 1), 0),
+    ('{"offsets": {}}', 'an object, expected a list, or an object with the list "offsets"', (1, 13), 0),
+    ('{"offsets": [1], "offsets": [2]}', "the field 'offsets' appears twice in one object", (1, 18), 1),
+    ('"text"', 'a string, expected a list, or an object with the list "offsets"', (1, 1), 0),
+    ("[" + "[" * 60 + "]" * 60 + "]", "a value with more than 50 nested levels", (1, 2), 0),
+    ("[1, " + "[" * 100_000, "a value with more than 50 nested levels", (1, 5), 1),
 ]
 
 

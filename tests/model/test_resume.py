@@ -60,7 +60,7 @@ def test_what_a_rewind_of_postgresql_does_depends_on_its_config() -> None:
     assert "the task fails" in risks()
     assert "takes a new snapshot" in risks(snapshot_mode="when_needed")
     assert "the task fails" not in risks(snapshot_mode="when_needed")
-    assert "starts where the slot is" in risks(offset_mismatch_strategy="trust_slot")
+    assert "starts at the slot's position" in risks(offset_mismatch_strategy="trust_slot")
     assert risks(lsn_flush_mode="manual") == ""
 
 
@@ -135,4 +135,4 @@ def test_which_classes_need_a_warning_after_a_change_that_they_did_not_check() -
     other = shape_of({"connector.class": "org.example.AnySink", "topics": "a"})
     assert other is not None
     assert other.resume is not None
-    assert "may keep its position elsewhere" in other.resume.unchecked
+    assert "may also store its position elsewhere" in other.resume.unchecked

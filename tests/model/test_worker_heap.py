@@ -59,12 +59,12 @@ def test_with_exactly_once_a_million_is_refused_on_two_gibibytes() -> None:
 
 def test_a_refusal_has_the_arithmetic_and_says_what_to_do() -> None:
     assert refusal(of_a_million(50_000), GIB) == (
-        "each worker would need 1.23 GiB of heap, and worker_heap is 1 GiB "
+        "each worker would need 1.23 GiB of heap, but worker_heap is 1 GiB "
         "(1,000,000 partitions of 89 bytes: 1,000,000 x (480 + 2 x 89) = 628 MiB, 467 MiB for reading them back, "
         "96 MiB for the worker itself, and 5 % more for its garbage collector). "
-        'Start the workers with more (-Xmx1536m) and say so in the settings (worker_heap = "1.5GiB"), '
-        "or give part of the partitions to a connector of another Connect cluster: "
-        "every worker holds all that its own cluster has"
+        'Start the workers with a larger heap (-Xmx1536m) and set worker_heap = "1.5GiB", '
+        "or move some of the partitions to a connector of another Connect cluster: "
+        "every worker holds the offsets of its whole cluster"
     )
 
 

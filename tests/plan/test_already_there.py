@@ -54,7 +54,7 @@ def actions(made: Plan) -> list[str]:
 def test_what_is_there_already_is_recorded_and_nothing_else(one, declared, live) -> None:
     made = planned(one, declared=declared, live=live)
     assert actions(made) == ["record"]
-    assert "already there: recorded as applied without stopping the connector" in made.steps[0].reason
+    assert "every offset already matches: recorded as applied, the connector is not stopped" in made.steps[0].reason
     assert not made.is_empty, "or nobody would apply it, and it would be a rewind once the connector has gone on"
 
 
@@ -120,7 +120,7 @@ def test_it_is_shown_and_not_recorded_in_mode_observe() -> None:
 
 def test_one_that_was_recorded_is_history() -> None:
     one = change("c", "a")
-    made = planned(one, declared=AB, live=stands(a=99), records={one.name: record(one, "settled")})
+    made = planned(one, declared=AB, live=stands(a=99), records={one.name: record(one, "applied")})
     assert actions(made) == []
     assert [shown.name for shown in made.applied] == ["c"]
 

@@ -21,7 +21,7 @@ def test_a_share_of_deletions_within_the_limit_is_let_through() -> None:
 
 def test_a_larger_share_is_refused_with_the_figures_and_the_setting() -> None:
     (refusal,) = prune_down_to(6, 10, Policy(prune=True, max_deletions=0.3))
-    assert "TooManyDeletions: 4 of our 10 connectors would be deleted, and 3 may be" in refusal
+    assert "TooManyDeletions: 4 of 10 managed connectors would be deleted, but at most 3 may be" in refusal
     assert "[clusters.local] max_deletions = 0.3" in refusal
 
 
@@ -33,8 +33,8 @@ def test_a_protected_connector_is_not_deleted_by_prune_nor_by_its_document() -> 
     policy = Policy(prune=True, protected=("payments-*",), max_deletions=1)
     names = ["payments-in", "payments-out"]
     made = plan(situation([wanted("payments-in", "absent")], map(seen, names), owned=names, policy=policy))
-    assert [refusal.split(" ")[1] for refusal in made.refusals] == names
-    with pytest.raises(UnsafePlan, match="nothing was done"):
+    assert [refusal.split(" ")[2] for refusal in made.refusals] == names
+    with pytest.raises(UnsafePlan, match="nothing was changed"):
         enforce(made)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from situations import CLUSTER, NOW, REVISION, seen, situation, wanted
 
@@ -54,6 +56,34 @@ class TestSecretsInTraces:
         (one,) = plan(given).unhealthy
         assert one.problems == ("task 0 is FAILED: Boom: ***",)
 
+    def of_another(self, secret: str, trace: str) -> tuple[str, ...]:
+        """What is said of `orders`, if `secret` is one of `payments`."""
+        connectors = [seen("orders", tasks=[trace]), seen("payments", config={"pin": secret})]
+        declared = [wanted("orders"), wanted("payments", config={"pin": secret}, secrets=["pin"])]
+        (one,) = plan(situation(declared, connectors)).unhealthy
+        return one.problems
+
+    def test_those_of_another_connector(self) -> None:
+        assert self.of_another("hunter2", "Boom: hunter2") == ("task 0 is FAILED: Boom: ***",)
+
+    @pytest.mark.parametrize("word", ["a", "no", "42", "true", "NULL"])
+    def test_a_word_of_another_connector_s_stays_readable(self, word: str) -> None:
+        assert self.of_another(word, f"Boom: a {word} b") == (f"task 0 is FAILED: Boom: a {word} b",)
+
+    def test_those_that_were_read_for_an_invalid_document(self) -> None:
+        given = replace(situation([], [seen("orders", tasks=["Boom: hunter2"])], owned=["orders"]), secrets={"hunter2"})
+        (one,) = plan(given).unhealthy
+        assert one.problems == ("task 0 is FAILED: Boom: ***",)
+
+    def test_values_of_a_class_that_no_worker_describes_are_masked_for_their_own_connector(self) -> None:
+        connectors = [
+            seen(name, config={"pin": name * 2}, tasks=["Boom: a-aa-a and b-bb-b"]) for name in ("a-a", "b-b")
+        ]
+        given = replace(situation([wanted("a-a"), wanted("b-b")], connectors), undescribed={ORDERS, "a-a"})
+        one, other = plan(given).unhealthy
+        assert one.problems == ("task 0 is FAILED: Boom: *** and b-bb-b",)
+        assert other.problems == ("task 0 is FAILED: Boom: a-aa-a and b-bb-b",)
+
 
 def test_a_connector_that_the_cluster_did_not_report_is_unread_and_not_unhealthy() -> None:
     made = plan(situation([wanted("orders"), wanted("gone")], unknown=["orders", "theirs"]))
@@ -88,8 +118,8 @@ MIRROR = "org.apache.kafka.connect.mirror.Mirror"
     [
         ({"connector.class": f"{MIRROR}SourceConnector"}, "no topic of the source cluster matches"),
         ({"connector.class": "MirrorCheckpoint"}, "no consumer group"),
-        ({"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}, "most likely the database has no table"),
-        ({"connector.class": "org.example.Source"}, "most often its class found nothing to read"),
+        ({"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}, "usually the database has no table"),
+        ({"connector.class": "org.example.Source"}, "usually its class found nothing to read"),
     ],
 )
 def test_why_there_are_no_tasks(config: dict[str, str], reason: str) -> None:

@@ -24,7 +24,7 @@ MANY = SavedOffsets("live.jsonl", 1_000_000, 74_000_000, Digest("s"))
 
 def verdict(errors: int = 0, **counts: int) -> LargeVerdict:
     moves = {Direction(name): count for name, count in counts.items()}
-    difference = None if errors else Difference(moves, {Direction.FORWARD: counts.get("forward", 0)})
+    difference = None if errors else Difference(moves, {Direction.FORWARD: counts.get("skip", 0)})
     return LargeVerdict(1_000_000, 1_000_000, errors=errors, difference=difference)
 
 
@@ -66,14 +66,14 @@ def test_errors_hold_it_and_what_would_start_its_connector() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "acknowledge"), [({"rewind": 1}, "rewind"), ({"removed": 2}, "tombstone"), ({"forward": 65_537}, "skip")]
+    ("counts", "acknowledge"), [({"rewind": 1}, "rewind"), ({"removed": 2}, "tombstone"), ({"skip": 65_537}, "skip")]
 )
 def test_what_it_does_has_to_be_acknowledged(counts: dict[str, int], acknowledge: str) -> None:
     found = about(large={"c": verdict(**counts)})
     refused = planned(change("c", "a"), offsets=found)
     assert actions(refused) == []
     assert [one.hint for one in refused.diagnostics] == [
-        f"if that is meant, add `acknowledge: [{acknowledge}]`",
+        f"if this is intended, add `acknowledge: [{acknowledge}]`",
     ]
     allowed = planned(change("c", "a", acknowledge=[acknowledge]), offsets=found)
     assert actions(allowed) == ["stop", "alter", "resume"]
@@ -88,14 +88,14 @@ def test_what_the_source_system_decides_is_told_by_numbers_alone() -> None:
         given = replace(found, shapes=shapes)  # type: ignore[arg-type]
         refused = planned(change("c", "a", kind), offsets=given)
         assert sorted(one.hint for one in refused.diagnostics) == [
-            f"if that is meant, add `acknowledge: [{one}]`" for one in needed
+            f"if this is intended, add `acknowledge: [{one}]`" for one in needed
         ]
         allowed = planned(change("c", "a", kind, acknowledge=needed), offsets=given)
         assert "alter" in actions(allowed)
 
 
 def test_so_many_may_be_skipped_unacknowledged() -> None:
-    found = about(large={"c": verdict(forward=5)})
+    found = about(large={"c": verdict(skip=5)})
     assert actions(planned(change("c", "a"), offsets=found, policy=skipping(5)))
     assert not actions(planned(change("c", "a"), offsets=found, policy=skipping(4)))
 
@@ -122,7 +122,7 @@ def test_it_is_alone_in_its_cycle() -> None:
     three = [change(name, "a") for name in "bcd"]
     first = planned(*three, offsets=about(manifests=small, large=large, live={"a": {}}))
     assert standings(first) == {"b": Standing.PLANNED, "c": Standing.WAITING, "d": Standing.WAITING}
-    done = record(three[0], "settled")
+    done = record(three[0], "applied")
     second = planned(*three, offsets=about(done, manifests=small, large=large, live={"a": stands(x=1)}))
     assert standings(second) == {"c": Standing.PLANNED, "d": Standing.WAITING}
     assert actions(second) == ["stop", "alter", "resume"]
@@ -149,7 +149,7 @@ def begun(review: Review | None) -> OffsetSituation:
     one = change("c", "a")
     operation = planned(one, offsets=about(large={"c": verdict(new=9)})).steps[1].operation
     assert operation is not None
-    known = replace(record(one, "open"), entries=1_000_000, sent=310_000)
+    known = replace(record(one, "in_progress"), entries=1_000_000, sent=310_000)
     return about(known, unfinished={OperationName("c"): Unfinished(operation, {}, review)}, large_live={"a": MANY})
 
 
@@ -178,7 +178,7 @@ def test_what_was_begun_on_a_connector_that_was_started_since_is_not_finished() 
     made = planned(change("c", "a"), there="RUNNING", offsets=begun(None))
     (shown,) = made.operations
     assert shown.standing is Standing.UNKNOWN
-    assert "its connector was started since" in shown.message
+    assert "its connector has run since" in shown.message
 
 
 def sized(new: int, entries: int = 1_000_000, size: int = 89_000_000) -> LargeVerdict:

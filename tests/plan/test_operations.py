@@ -161,7 +161,7 @@ class TestAcknowledgements:
         about = postgres({"c": of_server(lsn)}, config)
         refused = planned(wanted("a"), change("c", "a"), about=about)
         assert sorted(problem.hint for problem in refused.diagnostics) == [
-            f"if that is meant, add `acknowledge: [{one}]`" for one in needed
+            f"if this is intended, add `acknowledge: [{one}]`" for one in needed
         ]
         assert {rule for rule, _ in rules(refused)} <= {"offsets/unacknowledged"}
         allowed = planned(wanted("a"), change("c", "a", acknowledge=needed), about=about)
@@ -174,7 +174,9 @@ class TestAcknowledgements:
     def test_a_reset_that_reads_nothing_again_says_so(self) -> None:
         about = postgres({}, {"snapshot.mode": "no_data"})
         refused = planned(wanted("a"), change("c", "a", "reset", acknowledge=["reset"]), about=about)
-        assert [problem.hint for problem in refused.diagnostics] == ["if that is meant, add `acknowledge: [external]`"]
+        assert [problem.hint for problem in refused.diagnostics] == [
+            "if this is intended, add `acknowledge: [external]`"
+        ]
         about = postgres({}, {})
         assert "reset" in actions(planned(wanted("a"), change("c", "a", "reset", acknowledge=["reset"]), about=about))
 
@@ -183,7 +185,7 @@ class TestAcknowledgements:
         refused = planned(wanted("a"), change("c", "a", acknowledge=["external"]), about=about)
         (problem,) = refused.diagnostics
         assert problem.summary == (
-            "offset change c: 70,000 bytes of WAL are skipped, and the limit is 65,536 bytes of WAL"
+            "offset change c: 70,000 bytes of WAL are skipped, but the limit is 65,536 bytes of WAL"
             " (`wal_bytes` of the setting `max_skip`)"
         )
         limits = Policy(max_skip={**DEFAULT_SKIP_LIMITS, Unit.WAL_BYTES: 70_000})
@@ -204,7 +206,7 @@ class TestAcknowledgements:
         assert actions(planned(wanted("a", "stopped"), change("c", "a"), about=about)) == ["stop"]
         held = planned(wanted("a"), change("c", "a"), there="STOPPED", about=about)
         assert actions(held) == []
-        assert held.connectors[0].notes == ("the offset change c is refused: nothing that would start it is planned",)
+        assert held.connectors[0].notes == ("offset change c is blocked: no step that starts the connector is planned",)
         absent = planned(wanted("a"), change("c", "a", "reset"), there=None, about=offsets({}, {}))
         assert actions(absent) == []
 
@@ -223,18 +225,20 @@ class TestAcknowledgements:
 class TestOnce:
     def test_a_settled_change_plans_nothing_and_says_when_it_was_applied(self) -> None:
         one = change("c", "a")
-        made = planned(wanted("a"), one, about=offsets({}, {}, record(one, "settled")))
+        made = planned(wanted("a"), one, about=offsets({}, {}, record(one, "applied")))
         assert made.is_empty
-        assert [(op.name, op.message) for op in made.applied] == [("c", "applied 2026-11-21 09:30:00 UTC 1a2b3c4")]
+        assert [(op.name, op.message) for op in made.applied] == [
+            ("c", "applied 2026-11-21 09:30:00 UTC, commit 1a2b3c4")
+        ]
         assert made.operations == ()
 
     def test_one_that_was_adopted_without_its_digest_is_settled(self) -> None:
         one = change("c", "a")
-        assert planned(wanted("a"), one, about=offsets({}, {}, record(one, "settled", digest=None))).complete
+        assert planned(wanted("a"), one, about=offsets({}, {}, record(one, "applied", digest=None))).complete
 
     def test_a_rewritten_one_is_an_error_and_holds_nothing_else_up(self) -> None:
         one, rewritten, other = change("c", "a"), change("c", "a", digest="d2"), change("d", "a")
-        about = offsets({"a": A20}, {"d": A30}, record(one, "settled"))
+        about = offsets({"a": A20}, {"d": A30}, record(one, "applied"))
         made = planned(wanted("a"), rewritten, other, about=about)
         assert rules(made) == [("offsets/rewritten", "error")]
         assert [step.operation.name for step in made.steps if step.operation] == ["d"]
@@ -246,7 +250,7 @@ class TestOnce:
         assert made.is_empty
         assert standings(made) == {"c": Standing.WAITING, "d": Standing.WAITING}
         assert made.operations[0].message == (
-            "it failed 3 times, and is tried again at 09:31:00 UTC or when its document changes: the worker said no"
+            "it failed 3 times; next retry at 09:31:00 UTC or when its document changes: the worker said no"
         )
 
     @pytest.mark.parametrize(
@@ -284,7 +288,9 @@ class TestOnce:
 class TestUnfinished:
     def begun(self, one: DesiredOperation, before: Offsets, declared: OffsetPatch, live: Offsets) -> OffsetSituation:
         operation = Operation(one.name, one.connector, one.kind, one.digest, REVISION, declared, one.acknowledged)
-        return offsets({"a": live}, {}, record(one, "open"), unfinished={one.name: Unfinished(operation, before)})
+        return offsets(
+            {"a": live}, {}, record(one, "in_progress"), unfinished={one.name: Unfinished(operation, before)}
+        )
 
     @pytest.mark.parametrize("live", [A20, A10], ids=["before-its-effect", "after-its-effect"])
     def test_it_is_finished_wherever_it_was_cut_off_and_needs_no_second_acknowledgement(self, live: Offsets) -> None:
@@ -297,7 +303,7 @@ class TestUnfinished:
         one = change("c", "a")
         made = planned(wanted("a"), there="STOPPED", about=self.begun(one, A20, A10, A20))
         assert actions(made) == ["alter", "resume"]
-        assert "withdrawn from git" in made.operations[0].message
+        assert "removed from Git" in made.operations[0].message
 
     def test_it_is_finished_as_it_was_begun_when_it_was_rewritten(self) -> None:
         one = change("c", "a")
@@ -337,7 +343,7 @@ class TestUnfinished:
         one = change("c", "a")
         made = plan(situation([], [seen("a", "STOPPED")], offsets=self.begun(one, A20, A10, A20)))
         assert actions(made) == ["alter"]
-        assert "it stays stopped" in made.connectors[0].notes[0]
+        assert "the connector stays stopped" in made.connectors[0].notes[0]
 
 
 class TestHistory:
@@ -346,7 +352,7 @@ class TestHistory:
         made = planned(wanted("a"), *changes, about=offsets({"a": A20}, {"1": A30, "2": A30}, is_new=True))
         assert made.is_empty
         assert standings(made) == {"1": Standing.UNKNOWN, "2": Standing.UNKNOWN}
-        assert rules(made) == [("offsets/history-unknown", "warning")] * 2
+        assert rules(made) == [("offsets/unknown", "warning")] * 2
         assert made.complete
 
     def test_where_there_are_no_offsets_nothing_can_be_replayed(self) -> None:
@@ -366,9 +372,9 @@ class TestHistory:
 
     def test_it_waits_until_somebody_says_what_was_applied(self) -> None:
         one = change("c", "a")
-        made = planned(wanted("a"), one, about=offsets({"a": A20}, {"c": A30}, record(one, "history-unknown")))
+        made = planned(wanted("a"), one, about=offsets({"a": A20}, {"c": A30}, record(one, "unknown")))
         assert made.is_empty
-        assert rules(made) == [("offsets/history-unknown", "warning")]
+        assert rules(made) == [("offsets/unknown", "warning")]
 
 
 class TestSeeds:
@@ -392,16 +398,16 @@ class TestSeeds:
     def test_an_older_worker_stops_it_at_once(self) -> None:
         made = planned(self.seeded(), there=None, about=self.about(), version="3.6.2")
         assert actions(made) == ["create", "stop", "alter", "resume"]
-        assert "it runs for a moment" in made.connectors[0].notes[0]
+        assert "it runs briefly before that" in made.connectors[0].notes[0]
 
     def test_never_again(self) -> None:
-        made = planned(self.seeded(), about=self.about(self.record("settled")))
+        made = planned(self.seeded(), about=self.about(self.record("applied")))
         assert made.is_empty
-        gone = planned(self.seeded(), there=None, about=self.about(self.record("settled")))
+        gone = planned(self.seeded(), there=None, about=self.about(self.record("applied")))
         assert actions(gone) == ["create"]
 
     def test_what_was_seeded_may_be_edited_without_an_effect(self) -> None:
-        made = planned(self.seeded(digest="d2"), about=self.about(self.record("settled")))
+        made = planned(self.seeded(digest="d2"), about=self.about(self.record("applied")))
         assert made.is_empty
         assert rules(made) == [("offsets/rewritten", "warning")]
         assert made.complete
@@ -411,7 +417,7 @@ class TestSeeds:
         assert made.is_empty
         assert made.complete
         assert made.operations == ()
-        assert "do nothing" in made.connectors[0].notes[0]
+        assert "so they are not applied" in made.connectors[0].notes[0]
 
     @pytest.mark.parametrize("state", ["intended", "failed"])
     def test_one_that_was_cut_off_before_it_was_seeded_is_seeded(self, state: str) -> None:
@@ -449,11 +455,17 @@ class TestDeletion:
 
     def test_what_was_cut_off_is_finished_whatever_is_declared_by_now(self) -> None:
         half = OperationRecord(
-            clear_name("a"), "a", change("c", "a").kind, record(change("c", "a"), "open").state, "d", REVISION, NOW
+            clear_name("a"),
+            "a",
+            change("c", "a").kind,
+            record(change("c", "a"), "in_progress").state,
+            "d",
+            REVISION,
+            NOW,
         )
         made = planned(wanted("a"), there="STOPPED", about=offsets({}, {}, half))
         assert actions(made) == ["reset", "delete"]
-        assert "the next cycle creates it" in made.connectors[0].notes[-1]
+        assert "the next reconciliation creates it" in made.connectors[0].notes[-1]
 
     def test_an_older_connect_cannot_and_so_does_not_delete(self) -> None:
         gone = replace(wanted("a", "absent"), on_delete=OnDelete.RESET)
@@ -471,7 +483,7 @@ class TestStrays:
 
     def test_one_that_was_applied_is_history_when_its_connector_is_gone(self) -> None:
         one = change("c", "a")
-        made = plan(situation([], [], changes=[one], offsets=offsets({}, {}, record(one, "settled"))))
+        made = plan(situation([], [], changes=[one], offsets=offsets({}, {}, record(one, "applied"))))
         assert rules(made) == []
         assert [op.name for op in made.applied] == ["c"]
 

@@ -33,9 +33,12 @@ def test_a_plan_that_is_still_the_same_is_fresh() -> None:
 @pytest.mark.parametrize(
     ("moved", "message"),
     [
-        (replace(made(), revision=Revision("another")), "the repository went from 1a2b3c4"),
-        (replace(made(), fingerprint=Digest("another")), "connectors of cluster local were changed since"),
-        (replace(made(), digest=Digest("another")), "other steps would now be taken on cluster local"),
+        (replace(made(), revision=Revision("another")), "the repository moved from commit 1a2b3c4"),
+        (
+            replace(made(), fingerprint=Digest("another")),
+            "connectors of cluster local have changed since the plan was saved",
+        ),
+        (replace(made(), digest=Digest("another")), "the steps for cluster local are different now"),
     ],
 )
 def test_a_plan_that_moved_is_stale_and_says_what_moved(moved: Plan, message: str) -> None:
@@ -44,7 +47,7 @@ def test_a_plan_that_moved_is_stale_and_says_what_moved(moved: Plan, message: st
 
 
 def test_a_cluster_that_is_gone_makes_it_stale() -> None:
-    with pytest.raises(StalePlan, match="not in the settings any more"):
+    with pytest.raises(StalePlan, match="is no longer in the settings"):
         require_fresh(saved(made()), [])
 
 

@@ -24,7 +24,7 @@ def planned(state: str, *, declared: bool = True, at: int = 20, **more: Any) -> 
     shape = shape_of({"connector.class": CLASS})
     assert shape is not None
     offsets = OffsetSituation(
-        records={BACK.name: record(BACK, "open")},
+        records={BACK.name: record(BACK, "in_progress")},
         unfinished={BACK.name: Unfinished(BEGUN, stands(a=20))},
         live={ORDERS: stands(a=at)},
         shapes={ORDERS: shape},
@@ -46,7 +46,7 @@ def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) 
     assert "alter" not in [step.action.value for step in made.steps]
     (waits,) = made.operations
     assert waits.standing is Standing.UNKNOWN
-    assert "started since" in waits.message
+    assert "its connector has run since" in waits.message
     assert "gitops-connect ledger resolve back" in waits.message
     assert [item.rule for item in made.diagnostics] == ["offsets/unfinished"]
 

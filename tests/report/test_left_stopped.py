@@ -6,8 +6,8 @@ from gitops_connect.report.left_stopped import left_stopped
 
 def test_the_line_names_the_connector_and_both_ways_out() -> None:
     assert left_stopped(ConnectorName("orders"), "http://one:8083/") == (
-        "connector orders is left stopped, as this process ended before it could resume it: `gitops-connect apply`"
-        " finishes its steps; to run it with the offsets that it has now instead:"
+        "connector orders is still stopped, because this process ended before it could resume the connector:"
+        " run `gitops-connect apply` to finish its steps, or resume it with its current offsets:"
         " curl -X PUT http://one:8083/connectors/orders/resume"
     )
 

@@ -91,7 +91,7 @@ def everything() -> Situation:
         *(change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)),
     ]
     applied = {
-        one.name: record(one, "settled", since=NOW - timedelta(days=index))
+        one.name: record(one, "applied", since=NOW - timedelta(days=index))
         for index, one in enumerate(reversed([one for one in changes if one.name.endswith("-old")]))
     }
     withdrawn = Operation(
@@ -147,11 +147,11 @@ def made() -> Plan:
 
 
 def test_text(made: Plan) -> None:
-    assert_golden("offsets.txt", TextReport(coloured=False).plans([made]))
+    assert_golden("offsets.txt", TextReport(coloured=False).plans([made], len(made.diagnostics.errors)))
 
 
 def test_markdown(made: Plan) -> None:
-    assert_golden("offsets.md", markdown.render([made]))
+    assert_golden("offsets.md", markdown.render([made], errors=len(made.diagnostics.errors)))
 
 
 def test_json_is_what_its_schema_says(made: Plan) -> None:
@@ -187,17 +187,21 @@ def test_only_what_waits_is_no_match() -> None:
     waits = [change("a", "orders")]
     given = situation([wanted("orders", "absent")], [], changes=waits)
     text = TextReport(coloured=False).plans([plan(given)])
-    assert "No changes" not in text
-    assert "Nothing can be done now. Offset changes: 1 waiting." in text
-    assert "offset change a (alter) waits: its connector is to be absent" in text
+    assert "match the configuration" not in text
+    assert "No changes can be applied now. Offset changes: 1 blocked (the plan gives the reasons)." in text
+    assert "offset change a (alter) is blocked: its connector is declared absent" in text
 
 
 def test_what_was_applied_is_no_change() -> None:
     one = change("a", "orders")
-    offsets = OffsetSituation(now=NOW, records={one.name: record(one, "settled")})
+    offsets = OffsetSituation(now=NOW, records={one.name: record(one, "applied")})
     given = situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets)
     text = TextReport(coloured=False).plans([plan(given)])
-    assert "      a (alter) of orders: applied 2026-11-21 09:30:00 UTC 1a2b3c4" in text
+    assert "\n\n  1 offset change was applied before; `gitops-connect ledger show` lists it\n" in text
+    assert "a (alter)" not in text
+    listed = TextReport(coloured=False, applied=True).plans([plan(given)])
+    assert "      a (alter) of orders: applied 2026-11-21 09:30:00 UTC, commit 1a2b3c4" in listed
+    assert "applied before;" not in listed
     assert text.endswith("No changes. Your connectors match the configuration.\n")
 
 
@@ -209,9 +213,9 @@ def test_a_suspended_connector_has_no_changes_to_apply() -> None:
         [wanted("orders", suspend=True)], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets
     )
     value = json.loads(plan_json.render([plan(given)], plan(given).diagnostics, ORIGIN))
-    assert (value["summary"]["offset_changes"], value["summary"]["offset_changes_waiting"]) == (0, 0)
+    assert (value["summary"]["offset_changes"], value["summary"]["offset_changes_blocked"]) == (0, 0)
     (shown,) = value["clusters"][0]["offset_changes"]
-    assert (shown["standing"], shown["due"]) == (Standing.PLANNED.value, False)
+    assert (shown["status"], shown["due"]) == (Standing.PLANNED.value, False)
 
 
 @pytest.mark.parametrize(
@@ -268,17 +272,17 @@ def difference(*moves: tuple[Direction, int | None], scale: Scale = RECORDS) -> 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (difference(), "no offsets are concerned"),
-        (difference((Direction.REWIND, 1)), "1 rewind (1 record comes again)"),
-        (difference((Direction.REWIND, 1200), (Direction.REWIND, 1)), "2 rewind (1,201 records come again)"),
-        (difference((Direction.FORWARD, 1)), "1 forward (1 record skipped)"),
-        (difference((Direction.FORWARD, 5), (Direction.FORWARD, None)), "2 forward (at least 5 records skipped)"),
-        (difference((Direction.REWIND, None), scale=Scale()), "1 rewind (how far cannot be told)"),
+        (difference(), "no offsets are affected"),
+        (difference((Direction.REWIND, 1)), "1 rewind (1 record reprocessed)"),
+        (difference((Direction.REWIND, 1200), (Direction.REWIND, 1)), "2 rewind (1,201 records reprocessed)"),
+        (difference((Direction.FORWARD, 1)), "1 skip (1 record skipped)"),
+        (difference((Direction.FORWARD, 5), (Direction.FORWARD, None)), "2 skip (at least 5 records skipped)"),
+        (difference((Direction.REWIND, None), scale=Scale()), "1 rewind (distance unknown)"),
         (difference((Direction.REWIND, 832), scale=WAL), "1 rewind (832 bytes of WAL earlier)"),
-        (difference((Direction.FORWARD, 1), scale=Scale(Unit.BINLOG_BYTES)), "1 forward (1 byte of binlog later)"),
+        (difference((Direction.FORWARD, 1), scale=Scale(Unit.BINLOG_BYTES)), "1 skip (1 byte of binlog later)"),
         (difference((Direction.REWIND, 7_500_000), scale=TIME), "1 rewind (2 h 5 min earlier)"),
-        (difference((Direction.FORWARD, 250), scale=TIME), "1 forward (250 ms later)"),
-        (difference((Direction.FORWARD, 3), scale=Scale(Unit.OTHER, "pages")), "1 forward (3 pages skipped)"),
+        (difference((Direction.FORWARD, 250), scale=TIME), "1 skip (250 ms later)"),
+        (difference((Direction.FORWARD, 3), scale=Scale(Unit.OTHER, "pages")), "1 skip (3 pages skipped)"),
         (
             difference((Direction.SAME, None), (Direction.NEW, None), (Direction.CHANGED, None)),
             "1 changed, 1 new, 1 same",
@@ -345,10 +349,10 @@ def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
     plain = replace(warned, message="")
     cycle = CycleOutcome(ClusterName("local"), REVISION, made, made.diagnostics, (warned, plain))
     assert report.outcome([cycle]) == (
-        "Applied, with a warning:\n"
+        "Applied with a warning:\n"
         f"  moved: alter ({operation.name if operation else ''}): warning: managed externally [2J\n"
         "\n"
-        "Apply: 2 of 2 steps applied, 0 failed, 0 not begun, 1 warning.\n"
+        "Apply: 2 of 2 steps applied, 0 failed, 0 skipped, 1 warning.\n"
     )
 
 

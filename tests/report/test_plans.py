@@ -61,7 +61,7 @@ def made() -> Plan:
 
 
 def test_text(made: Plan) -> None:
-    assert_golden("plan.txt", TextReport(coloured=False).plans([made]))
+    assert_golden("plan.txt", TextReport(coloured=False).plans([made], errors=1))
 
 
 def test_colour_adds_nothing_but_colour(made: Plan) -> None:
@@ -73,7 +73,7 @@ def test_colour_adds_nothing_but_colour(made: Plan) -> None:
 
 
 def test_markdown(made: Plan) -> None:
-    assert_golden("plan.md", markdown.render([made]))
+    assert_golden("plan.md", markdown.render([made], errors=1))
 
 
 def test_json_is_what_its_schema_says(made: Plan) -> None:
@@ -110,4 +110,6 @@ def test_nothing_is_claimed_of_clusters_that_could_not_be_planned() -> None:
 def test_a_match_is_not_claimed_where_something_was_left_out() -> None:
     made = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], held=["broken"]))
     assert "match the configuration" not in TextReport(coloured=False).plans([made])
-    assert "what has errors or could not be read is left as it is" in markdown.render([made])
+    assert markdown.render([made], errors=2).startswith(
+        "**No changes can be applied now. 2 errors: fix them, then plan again.**"
+    )

@@ -15,7 +15,7 @@ import gitops_connect
 from gitops_connect.checks.rules import RULES as MANIFEST_RULES
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.report import sarif
-from gitops_connect.report.rules import explanation, rule_ids
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 PACKAGE = Path(gitops_connect.__file__).parent
 RULE_IDS = re.compile(r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest)/[a-z][a-z0-9-]+)"')
@@ -78,7 +78,7 @@ LOG = closed(
 
 
 def rendered(diagnostics: Diagnostics) -> dict[str, Any]:
-    log = json.loads(sarif.render(diagnostics))
+    log = json.loads("".join(sarif.render(diagnostics)))
     Draft202012Validator(LOG).validate(log)
     (run,) = log["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -124,12 +124,30 @@ def test_a_fingerprint_stays_when_lines_move() -> None:
 
 
 def test_every_rule_that_the_code_names_is_explained() -> None:
-    modules = [path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "report" / "rules.py"]
+    modules = [path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE / "report" / "rules"]
     named = {rule for path in modules for rule in RULE_IDS.findall(path.read_text())} | MANIFEST_RULES.keys()
     assert named, "the pattern finds no rule at all"
-    assert sorted(named - set(rule_ids())) == []
-    assert sorted(set(rule_ids()) - named) == []
-    assert all(explanation(rule).endswith(".") for rule in rule_ids())
+    assert sorted(named - RULE_EXPLANATIONS.keys()) == []
+    assert sorted(RULE_EXPLANATIONS.keys() - named) == []
+
+
+def test_no_diagnostic_has_a_rule_without_a_prefix() -> None:
+    """The test above would not see such a rule."""
+    calls = re.compile(r'(?:Diagnostic|Problem|Refused|Lost|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"')
+    assert [found for path in PACKAGE.rglob("*.py") for found in calls.findall(path.read_text())] == []
+
+
+@pytest.mark.parametrize("rule", RULE_EXPLANATIONS)
+def test_an_explanation_says_what_triggers_a_rule_and_what_to_do(rule: str) -> None:
+    known = RULE_EXPLANATIONS[rule]
+    assert known.trigger.endswith(".")
+    assert known.fix.endswith(".")
+    assert known.example
+
+
+@pytest.mark.parametrize("rule", MANIFEST_RULES)
+def test_the_severity_of_a_manifest_rule_is_explained(rule: str) -> None:
+    assert RULE_EXPLANATIONS[rule].severity is MANIFEST_RULES[rule].severity
 
 
 @pytest.mark.parametrize(
@@ -141,5 +159,5 @@ def test_every_rule_that_the_code_names_is_explained() -> None:
     ],
 )
 def test_no_value_becomes_a_link(summary: str, text: str) -> None:
-    log = json.loads(sarif.render(Diagnostics.of([Diagnostic(Severity.ERROR, "schema/type", summary, Location("a"))])))
-    assert log["runs"][0]["results"][0]["message"] == {"text": text}
+    run = rendered(Diagnostics.of([Diagnostic(Severity.ERROR, "schema/type", summary, Location("a"))]))
+    assert run["results"][0]["message"] == {"text": text}

@@ -81,7 +81,7 @@ def test_each_connector_has_one_line_whatever_is_known_of_it() -> None:
     messages = {line.name: line.message for line in lines}
     assert messages["changed"] == "stop"
     assert messages["held"] == "task 0 is FAILED: Boom: x; its document has errors"
-    assert messages["unknown"] == "the cluster did not say how it is: nothing is planned for it"
+    assert messages["unknown"] == "its state could not be read: nothing is planned for it"
 
 
 def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> None:
@@ -90,7 +90,7 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     names = ("due", "held", "done")
     offsets = OffsetSituation(
         now=NOW,
-        records={done.name: record(done, "settled")},
+        records={done.name: record(done, "applied")},
         manifests={due.name: stands(a=1), held.name: stands(a=1)},
         live={ConnectorName("due"): {}, ConnectorName("held"): stands(a=9)},
     )
@@ -105,11 +105,11 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     found = {line.name: (line.sync, line.message) for line in lines}
     assert found["due"] == (Sync.OUT_OF_SYNC, "stop, alter, resume (offset change d (alter))")
     assert found["held"][0] is Sync.OUT_OF_SYNC
-    assert found["held"][1].startswith("offset change h (alter) waits: ")
+    assert found["held"][1].startswith("offset change h (alter) is blocked: ")
     assert found["done"] == (Sync.SYNCED, "")
     assert found["theirs"][0] is Sync.UNMANAGED
-    assert found["theirs"][1].startswith("offset change t (alter) waits: connector 'theirs' is on the cluster")
-    assert unplaced(made, lines) == ["local: offset change l (alter) waits: connector 'nobody' is not declared"]
+    assert found["theirs"][1].startswith("offset change t (alter) is blocked: connector 'theirs' is on the cluster")
+    assert unplaced(made, lines) == ["local: offset change l (alter) is blocked: connector 'nobody' is not declared"]
 
 
 REJECTED, SECRET = problem("connect/invalid-config"), problem("secret/missing")
@@ -120,7 +120,13 @@ NEW = {"topic": "new"}
     ("desired", "observed", "found", "sync", "reason"),
     [
         (wanted("orders", config=NEW), seen("orders"), REJECTED, Sync.OUT_OF_SYNC, "a.yaml:3:9: no connect/invalid"),
-        (wanted("orders", config=NEW), None, REJECTED, Sync.OUT_OF_SYNC, "it is not created; a.yaml:3:9: no connect/"),
+        (
+            wanted("orders", config=NEW),
+            None,
+            REJECTED,
+            Sync.OUT_OF_SYNC,
+            "the connector is not created; a.yaml:3:9: no connect/",
+        ),
         (wanted("orders", "stopped", config=NEW), seen("orders"), REJECTED, Sync.OUT_OF_SYNC, "stop; a.yaml:3:9: no "),
         (wanted("orders"), seen("orders"), SECRET, Sync.UNKNOWN, "a.yaml:3:9: no secret/missing"),
         (wanted("orders"), None, SECRET, Sync.OUT_OF_SYNC, "a.yaml:3:9: no secret/missing"),
@@ -170,13 +176,21 @@ def test_an_offset_change_with_errors_leaves_its_connector_out_of_sync() -> None
 @pytest.mark.parametrize(
     ("given", "sync", "reason"),
     [
-        ({"observed": [seen("orders")], "owned": ["orders"]}, Sync.OUT_OF_SYNC, "no longer declared, and kept"),
-        ({"observed": [seen("orders")], "owned": ["orders"], "complete": False}, Sync.UNKNOWN, "it is in no document"),
-        ({"desired": [wanted("orders", "absent")], "observed": [seen("orders")]}, Sync.OUT_OF_SYNC, "neither created"),
+        ({"observed": [seen("orders")], "owned": ["orders"]}, Sync.OUT_OF_SYNC, "no longer declared, but kept"),
+        (
+            {"observed": [seen("orders")], "owned": ["orders"], "complete": False},
+            Sync.UNKNOWN,
+            "no other document declares it",
+        ),
+        (
+            {"desired": [wanted("orders", "absent")], "observed": [seen("orders")]},
+            Sync.OUT_OF_SYNC,
+            "the connector is unmanaged",
+        ),
         (
             {"desired": [wanted("orders", "stopped")], "observed": [seen("orders")], "version": "3.4.0"},
             Sync.OUT_OF_SYNC,
-            "cannot stop a connector",
+            "cannot stop connectors",
         ),
     ],
 )

@@ -23,7 +23,6 @@ from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown
 from gitops_connect.report.markdown_blocks import bold, bullets, code, folded_diff, paragraph
-from gitops_connect.report.offsets import MOST_APPLIED
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.text import TextReport
@@ -129,17 +128,18 @@ def test_outside_of_code_a_report_is_the_same_whatever_the_values_are(value: str
     names = {
         *(name for made in hostile for name in (made.cluster, *made.adopted, *made.unmanaged)),
         *(one.name for made in hostile for one in (*made.connectors, *made.unhealthy)),
-        *(one.name for made in hostile for one in (*made.strays, *made.applied[:MOST_APPLIED])),
+        *(one.name for made in hostile for one in made.strays),
     }
     in_code = inside(shown)
     assert not [name for name in names if escaped(name) not in in_code]
 
 
-@given(values)
-def test_no_value_drives_a_terminal_or_starts_a_line(value: str) -> None:
-    shown = TextReport(coloured=False).plans(with_values(PLANS, lambda text: f"{text}{value}"))
+@given(values, st.booleans())
+def test_no_value_drives_a_terminal_or_starts_a_line(value: str, applied: bool) -> None:
+    report = TextReport(coloured=False, applied=applied)
+    shown = report.plans(with_values(PLANS, lambda text: f"{text}{value}"))
     assert shown.replace("\n", "").isprintable()
-    assert shown.count("\n") == TextReport(coloured=False).plans(PLANS).count("\n")
+    assert shown.count("\n") == report.plans(PLANS).count("\n")
 
 
 @given(values, st.sampled_from(Result))

@@ -44,7 +44,7 @@ def use(folder: Path, text: str) -> None:
     [
         ("[state]\nurl = 'postgresql+psycopg://h:port/x'", r"\[state\] url"),
         ("[state]\nurl = 'sqlite:///a.db?timeout=x'", r"\[state\] url"),
-        ("[state]\nurl = 'sqlite:///~nosuchuser/a.db'", r"\[state\] url: there is no user"),
+        ("[state]\nurl = 'sqlite:///~nosuchuser/a.db'", r"\[state\] url: its path begins with the name of a user"),
         (
             "[repository]\nssh_key = '~nosuchuser/key'",
             r"\[repository\] ssh_key: '~nosuchuser/key' begins with the name",

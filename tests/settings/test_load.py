@@ -166,3 +166,34 @@ def test_a_credential_that_is_not_there_is_named() -> None:
 
 def test_no_credential_is_in_a_repr() -> None:
     assert "hunter2" not in repr(Credential(value="hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("[state]\nkey = {SOURCE}", "[state] key"),
+        ("[repository]\nurl = 'x'\npassword = {SOURCE}", "[repository] password"),
+        ("[clusters.local]\nurl = ['http://h:1']\ntoken = {SOURCE}", "[clusters.local] token"),
+        ("[clusters.local]\nurl = ['http://h:1']\nheaders = {X-Key = {SOURCE}}", "[clusters.local] headers.X-Key"),
+        ("[spark]\noptions = {'spark.x' = {SOURCE}}", "[spark] options.spark.x"),
+    ],
+)
+@pytest.mark.parametrize(
+    "source", ["env = 'UNSET_TOKEN'", "env = 'hunter2 in place of a name'", "file = 'gone'", "file = 'bytes'"]
+)
+def test_a_credential_that_cannot_be_read_is_named_by_its_setting(
+    tmp_path: Path, text: str, setting: str, source: str
+) -> None:
+    file = tmp_path / "gitops-connect.toml"
+    file.write_text(text.replace("SOURCE", source))
+    (tmp_path / "bytes").write_bytes(b"hunter2\xe9")
+    loaded = load_settings(file, {})
+    spark, cluster = loaded.spark.options, loaded.clusters.get(ClusterName("local"))
+    credentials = [loaded.state.key, loaded.repository.password, *spark.values()]
+    credentials += [cluster.token, *cluster.headers.values()] if cluster else []
+    (credential,) = [one for one in credentials if one is not None]
+    with pytest.raises(UsageError) as raised:
+        credential.read()
+    assert str(raised.value).startswith(f"{file}: {setting}: ")
+    assert "hunter2" not in str(raised.value)
+    assert "0xe9" not in str(raised.value)

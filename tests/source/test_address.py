@@ -60,8 +60,8 @@ def test_what_is_no_relative_path_stays_as_it_is(url: str) -> None:
         ("https://h/a?private_token=s3cret", "use password"),
         ("ssh://-oProxyCommand=x/a", "host begins with '-'"),
         ("git@-oProxyCommand=x:a", "host begins with '-'"),
-        ("file://elsewhere/a", "this one has a host"),
-        ("~nosuchuser-/a", "no user"),
+        ("file://elsewhere/a", "must not name a host"),
+        ("~nosuchuser-/a", "the name of a user that does not exist"),
     ],
 )
 def test_what_is_dangerous_or_unknown_is_refused_by_name(url: str, expected: str) -> None:

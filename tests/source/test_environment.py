@@ -65,5 +65,5 @@ def test_the_files_of_ssh_survive_any_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("url", "setting"), [("h:a", "ssh_key"), ("h:a", "known_hosts"), ("https://h/a", "ca_file")])
 def test_a_file_that_is_not_there_is_named(url: str, setting: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=rf"{setting}: there is no file .*none"):
+    with pytest.raises(UsageError, match=rf"{setting}: the file .*none does not exist"):
         environment(RepositorySettings(url=url, **{setting: tmp_path / "none"}))  # type: ignore[arg-type]  # all are paths

@@ -17,13 +17,13 @@ SSH = "fatal: Could not read from remote repository.\n\nPlease make sure you hav
         ("ssh: Could not resolve hostname h: Name or service not known\n" + SSH, SourceUnavailable, "resolved"),
         ("ssh: connect to host h port 22: Connection timed out\n" + SSH, SourceUnavailable, "reached"),
         ("kex_exchange_identification: Connection closed by remote host\n" + SSH, SourceUnavailable, "lost"),
-        ("ERROR: Repository not found.\n" + SSH, SourceRefused, "no git repository there"),
+        ("ERROR: Repository not found.\n" + SSH, SourceRefused, "the repository does not exist"),
         ("fatal: write error: No space left on device\nfatal: index-pack failed\n", SourceUnavailable, "disk"),
         ("error: RPC failed; curl 18\nfatal: early EOF\nfatal: index-pack failed\n", SourceUnavailable, "lost"),
         ("fatal: mismatched algorithms: client sha1; server sha256\n", SourceRefused, "SHA-256"),
-        ("fatal: The requested URL returned error: 429\n", SourceUnavailable, "in trouble itself"),
-        ("fatal: something new\n", SourceUnavailable, "git failed and says: fatal: something new"),
-        ("", SourceUnavailable, "says: nothing"),
+        ("fatal: The requested URL returned error: 429\n", SourceUnavailable, "an error of its own"),
+        ("fatal: something new\n", SourceUnavailable, "git failed: fatal: something new"),
+        ("", SourceUnavailable, "git failed: nothing"),
     ],
 )
 def test_each_failure_says_whether_waiting_helps_and_what_to_do(words: str, kind: type, expected: str) -> None:

@@ -27,7 +27,7 @@ def fetch(url: str, folder: Path, timeout: float = 60.0) -> None:
 def test_a_web_page_is_no_git_server(tmp_path: Path, page: bytes) -> None:
     with (
         web_server({"Content-Type": "text/html"}, lambda: iter([page])) as url,
-        pytest.raises(SourceRefused, match=r"no Git server: check \[repository\] url"),
+        pytest.raises(SourceRefused, match=r"does not belong to a Git server: check \[repository\] url"),
     ):
         fetch(url, tmp_path)
 

@@ -45,7 +45,7 @@ def test_a_link_out_of_the_folder_is_refused_by_name(target: bytes) -> None:
     found += [link(b"a/out", b"/etc/passwd"), link(b"a/up", b"../..")]
     diagnostics = arrange(found).diagnostics
     named = [item for item in diagnostics if item.location.file == "a/l.yaml"]
-    assert [(item.rule, item.severity) for item in named] == [("link-out-of-tree", Severity.ERROR)]
+    assert [(item.rule, item.severity) for item in named] == [("source/link-out-of-tree", Severity.ERROR)]
     assert target.decode() in named[0].summary
 
 
@@ -59,10 +59,10 @@ def test_other_links_are_refused_by_name_and_hold_up_nothing_else() -> None:
         link(b"4", b"4"),
     ]
     assert rules(*found) == [
-        ("link-to-folder", "1"),
-        ("broken-link", "2"),
-        ("link-to-folder", "3"),
-        ("broken-link", "4"),
+        ("source/link-to-directory", "1"),
+        ("source/broken-link", "2"),
+        ("source/link-to-directory", "3"),
+        ("source/broken-link", "4"),
     ]
     assert [entry.path for entry in arrange(found).entries] == ["d/f.yaml", "ok.yaml"]
 
@@ -78,7 +78,7 @@ def test_other_links_are_refused_by_name_and_hold_up_nothing_else() -> None:
     ],
 )
 def test_an_odd_name_is_refused_and_shown_with_escapes(path: bytes, shown: str) -> None:
-    assert rules(file(path)) == [("file-name", shown)]
+    assert rules(file(path)) == [("source/file-name", shown)]
 
 
 def test_names_in_any_script_are_fine() -> None:

@@ -38,5 +38,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
-    with pytest.raises(SourceRefused, match="cannot keep a clone in"), locked(tmp_path / "a" / "b" / "x.lock", 0):
+    with pytest.raises(SourceRefused, match="cannot write a clone to"), locked(tmp_path / "a" / "b" / "x.lock", 0):
         pass

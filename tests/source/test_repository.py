@@ -101,7 +101,7 @@ def test_a_tag_is_followed_to_its_commit(upstream: Upstream, open_repository: Op
 def test_a_tag_on_a_file_is_refused(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"})
     upstream.git("tag", "v1", "main:x.yaml")
-    with pytest.raises(SourceRefused, match="tag 'v1' is no commit"):
+    with pytest.raises(SourceRefused, match="tag 'v1' does not point to a commit"):
         open_repository(tag="v1").fetch()
 
 
@@ -125,7 +125,7 @@ def test_another_process_goes_on_where_the_last_one_was(upstream: Upstream, open
     contents(open_repository().fetch())
     upstream.folder.rename(upstream.folder.with_name("gone.git"))
     source = open_repository()
-    with pytest.raises(SourceRefused, match="there is nothing at that path"):
+    with pytest.raises(SourceRefused, match="the path does not exist"):
         source.fetch()
     last_good = source.last_good
     assert last_good is not None
@@ -147,7 +147,7 @@ def test_only_the_folder_is_read_and_paths_start_there(upstream: Upstream, open_
     )
     checkout = open_repository(path="./team/").fetch()
     assert contents(checkout) == {"a/x.yaml": b"1"}
-    assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [("link-out-of-tree", "l.yaml")]
+    assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [("source/link-out-of-tree", "l.yaml")]
 
 
 def test_a_missing_folder_is_refused_and_the_last_good_revision_kept(upstream: Upstream, open_repository: Open) -> None:
@@ -155,7 +155,9 @@ def test_a_missing_folder_is_refused_and_the_last_good_revision_kept(upstream: U
     source = open_repository(path="team")
     source.fetch()
     upstream.commit({"teams/x.yaml": "1"})
-    with pytest.raises(SourceRefused, match=r"has no folder 'team'; at its root are the folders 'teams': check"):
+    with pytest.raises(
+        SourceRefused, match=r"has no directory 'team'; its root contains the directories 'teams': check"
+    ):
         source.fetch()
     for again in (source, open_repository(path="team")):
         assert again.last_good is not None
@@ -165,7 +167,7 @@ def test_a_missing_folder_is_refused_and_the_last_good_revision_kept(upstream: U
 @pytest.mark.parametrize("content", ["a file", Link("other")])
 def test_a_folder_that_is_no_folder_is_refused(content: Content, upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"team": content, "other/x.yaml": "1"})
-    with pytest.raises(SourceRefused, match="what has that name is no folder"):
+    with pytest.raises(SourceRefused, match="that path is not a directory"):
         open_repository(path="team").fetch()
 
 
@@ -183,10 +185,10 @@ def test_links_names_and_submodules_are_sorted_out(upstream: Upstream, open_repo
     checkout = open_repository().fetch()
     assert contents(checkout) == {"in.yaml": b"1", "x.yaml": b"1"}
     assert [(item.rule, item.location.file, item.severity) for item in checkout.diagnostics] == [
-        ("file-name", "\\xff.yaml", Severity.ERROR),
-        ("file-name", "line\\nend.yaml", Severity.ERROR),
-        ("link-out-of-tree", "out.yaml", Severity.ERROR),
-        ("submodule", "sub", Severity.WARNING),
+        ("source/file-name", "\\xff.yaml", Severity.ERROR),
+        ("source/file-name", "line\\nend.yaml", Severity.ERROR),
+        ("source/link-out-of-tree", "out.yaml", Severity.ERROR),
+        ("source/submodule", "sub", Severity.WARNING),
     ]
     assert not checkout.complete
 
@@ -226,16 +228,16 @@ def test_an_empty_repository_is_named(upstream: Upstream, open_repository: Open,
 def test_a_missing_branch_is_refused_with_the_nearest(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"}, branch="production")
     upstream.git("tag", "main", "production")
-    with pytest.raises(SourceRefused, match="there is no branch 'prodution', there is 'production': check"):
+    with pytest.raises(SourceRefused, match="the repository has no branch 'prodution'; it has 'production': check"):
         open_repository(branch="prodution").fetch()
-    with pytest.raises(SourceRefused, match=r"but a tag of that name: set \[repository\] tag"):
+    with pytest.raises(SourceRefused, match=r"but it has a tag of that name: set \[repository\] tag"):
         open_repository().fetch()
-    with pytest.raises(SourceRefused, match="there is no tag 'v9', there is 'main'"):
+    with pytest.raises(SourceRefused, match="the repository has no tag 'v9'; it has 'main'"):
         open_repository(tag="v9").fetch()
 
 
 def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
-    with pytest.raises(SourceRefused, match="there is no git repository there"):
+    with pytest.raises(SourceRefused, match="the repository does not exist"):
         open_repository(str(tmp_path)).fetch()
 
 
@@ -381,7 +383,9 @@ def test_a_damaged_clone_that_cannot_be_cloned_again_says_so(
     spoil_the_configuration(clone)
     (upstream.folder / "HEAD").unlink()
     source = open_repository()
-    with pytest.raises(SourceRefused, match=r"no git repository there.*is damaged, and could not be cloned again"):
+    with pytest.raises(
+        SourceRefused, match=r"the repository does not exist.*is damaged, and could not be cloned again"
+    ):
         source.fetch()
     assert source.last_good is None
     assert not clone.with_name("clone.partial").exists()
@@ -496,5 +500,5 @@ def test_a_clone_that_cannot_be_put_in_its_place_is_named(
     open_repository().fetch()
     spoil_the_configuration(clone)
     clone.with_name("clone.old").touch()
-    with pytest.raises(SourceUnavailable, match=r"cannot keep a clone in .*Not a directory: see to the disk"):
+    with pytest.raises(SourceUnavailable, match=r"cannot write a clone to .*Not a directory: check the disk"):
         open_repository().fetch()

@@ -192,10 +192,12 @@ def test_a_wrong_or_missing_password_is_refused_without_showing_it(
     server: GitServer, url: str, open_repository: Open
 ) -> None:
     server.behaviour.login = ("me", "right")
-    with pytest.raises(SourceRefused, match=r"wants a user name and a password: set \[repository\] username") as caught:
+    with pytest.raises(
+        SourceRefused, match=r"requires a user name and a password: set \[repository\] username"
+    ) as caught:
         open_repository(url).fetch()
     assert url in str(caught.value)
-    with pytest.raises(SourceRefused, match=r"refuses the credentials \(401\)") as caught:
+    with pytest.raises(SourceRefused, match=r"rejects the credentials \(401\)") as caught:
         open_repository(url, username="me", password=Credential(value=SECRET)).fetch()
     assert "s3cret" not in str(caught.value)
     assert "s3cret" not in str(caught.value.__cause__)
@@ -209,7 +211,7 @@ def test_a_password_that_the_settings_do_not_name_is_not_lent(
     (tmp_path / ".netrc").chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
     server.behaviour.login = ("me", "mine")
-    with pytest.raises(SourceRefused, match="wants a user name and a password"):
+    with pytest.raises(SourceRefused, match="requires a user name and a password"):
         open_repository(url).fetch()
     assert server.behaviour.logins == []
 
@@ -264,13 +266,13 @@ def test_a_connection_that_breaks_leaves_the_last_good_revision(
 ) -> None:
     source = open_repository(url)
     server.behaviour.cut_after = bytes_sent
-    with pytest.raises(SourceUnavailable, match="lost in the middle"):
+    with pytest.raises(SourceUnavailable, match="lost during the transfer"):
         source.fetch()
     server.behaviour.cut_after = None
     good = source.fetch()
     filled.commit({"x.yaml": "new"})
     server.behaviour.cut_after = bytes_sent
-    with pytest.raises(SourceUnavailable, match="lost in the middle"):
+    with pytest.raises(SourceUnavailable, match="lost during the transfer"):
         source.fetch()
     assert source.last_good is good
     server.behaviour.cut_after = None
@@ -285,7 +287,7 @@ def test_content_whose_connection_breaks_can_be_asked_for_again(
     source = open_repository(url)
     checkout = source.fetch()
     server.behaviour.cut_after = bytes_sent
-    with pytest.raises(SourceUnavailable, match="lost in the middle"):
+    with pytest.raises(SourceUnavailable, match="lost during the transfer"):
         contents(checkout)
     server.behaviour.cut_after = None
     assert len(contents(checkout)["big.jsonl"]) == 200_000
@@ -297,8 +299,8 @@ def test_content_whose_connection_breaks_can_be_asked_for_again(
     ("status", "kind", "expected"),
     [
         (403, SourceRefused, "forbids.*403"),
-        (404, SourceRefused, "no git repository there.*not found"),
-        (503, SourceUnavailable, "in trouble itself.*503"),
+        (404, SourceRefused, "the repository does not exist.*not found"),
+        (503, SourceUnavailable, "an error of its own.*503"),
     ],
 )
 def test_each_status_says_whether_waiting_helps(
@@ -334,7 +336,7 @@ def test_a_redirect_is_followed_without_the_password(
     with serving(served) as other:
         other.behaviour.login = ("me", SECRET)
         server.behaviour.redirect = other.url
-        with pytest.raises(SourceRefused, match="wants a user name and a password"):
+        with pytest.raises(SourceRefused, match="requires a user name and a password"):
             open_repository(url, username="me", password=Credential(value=SECRET)).fetch()
         assert other.behaviour.logins == []
         other.behaviour.login = None
@@ -360,7 +362,7 @@ def test_a_private_ca_is_trusted_where_the_settings_name_it(
 ) -> None:
     with serving(served, certificate) as server:
         url = f"{server.url}/o.git"
-        with pytest.raises(SourceRefused, match=r"certificate cannot be trusted: set \[repository\] ca_file"):
+        with pytest.raises(SourceRefused, match=r"certificate is not trusted: set \[repository\] ca_file"):
             open_repository(url).fetch()
         nonsense = tmp_path / "nonsense.pem"
         nonsense.write_text("no certificate")

@@ -72,8 +72,8 @@ def test_links_stay_inside_and_pipes_are_not_opened(folder: Path, tmp_path: Path
     checkout = WorkingTree(folder).fetch()
     assert checkout.read(checkout.entries[1]) == b"kind: Connector\n"
     assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [
-        ("link-out-of-tree", "out.yaml"),
-        ("special-file", "pipe.yaml"),
+        ("source/link-out-of-tree", "out.yaml"),
+        ("source/special-file", "pipe.yaml"),
     ]
     assert not checkout.complete
 
@@ -90,7 +90,7 @@ def test_a_mounted_config_map_is_read(tmp_path: Path) -> None:
 
 def test_a_name_in_no_encoding_is_refused_by_name(folder: Path) -> None:
     (folder / os.fsdecode(b"\xff.yaml")).touch()
-    assert [item.rule for item in WorkingTree(folder).fetch().diagnostics] == ["file-name"]
+    assert [item.rule for item in WorkingTree(folder).fetch().diagnostics] == ["source/file-name"]
 
 
 def test_no_folder_is_a_mistake_in_the_command(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_huge_file_is_not_opened(folder: Path, name: str) -> None:
     checkout = WorkingTree(folder).fetch()
     assert [entry.path for entry in checkout.entries] == ["clusters/a/x.yaml", "y.json"]
     (problem,) = checkout.diagnostics
-    assert (problem.location.file, problem.rule) == (name, "file-too-large")
+    assert (problem.location.file, problem.rule) == (name, "source/file-too-large")
     assert "larger than 4 GiB" in problem.summary
 
 

@@ -27,7 +27,7 @@ _DIES_WITH_ITS_PARENT = 1
 _PATIENCE = 100.0
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NEEDED = ("numpy", "numpy.libs", "pandas", "pyarrow", "zstandard", "dateutil", "pytz", "six.py", "tzdata")
-"""In site-packages: what docs/spark.md says that executors need, and what that needs in its turn."""
+"""In site-packages: what docs/reference/spark.md says that executors need, and what that needs in its turn."""
 
 
 @dataclass

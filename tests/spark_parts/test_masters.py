@@ -44,7 +44,7 @@ def test_another_is_refused_without_its_token(text: str) -> None:
 def test_a_master_elsewhere_needs_a_folder_that_it_shares() -> None:
     assert shared_folder(SparkSettings(), Path("/cache")) == Path("/cache/spark")
     assert shared_folder(SparkSettings("yarn", Path("/shared")), Path("/cache")) == Path("/shared")
-    with pytest.raises(UsageError, match=r"Spark runs elsewhere \(yarn\).*\[spark\] directory = "):
+    with pytest.raises(UsageError, match=r"Spark runs on other machines \(yarn\).*\[spark\] directory = "):
         shared_folder(SparkSettings("yarn"), Path("/cache"))
 
 
@@ -54,9 +54,9 @@ def test_a_master_elsewhere_needs_a_folder_that_it_shares() -> None:
         (
             "x\nTraceback (most recent call last):\n  x\nModuleNotFoundError: No module named 'pyarrow.lib'\n\n\tat x",
             SparkUnusable(
-                "no: executors cannot do it: their Python has no pyarrow: install numpy, pandas, pyarrow and zstandard "
-                'for the Python that they run ([spark.options] "spark.pyspark.python", or PYSPARK_PYTHON of a Connect '
-                "server, says which)"
+                "no: the executors cannot run it: their Python has no package pyarrow: install numpy, pandas, "
+                'pyarrow and zstandard for their Python (choose it with "spark.pyspark.python" in [spark.options], or '
+                "with PYSPARK_PYTHON of a Connect server)"
             ),
         ),
         (

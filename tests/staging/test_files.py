@@ -168,8 +168,8 @@ def test_what_spark_reads_is_staged_as_it_is(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "rule", "found"),
     [
-        ("a.txt", "manifest/format", "the suffix '.txt'; known are .json"),
-        ("a.parquet.gz", "manifest/format", "Parquet in .gz"),
+        ("a.txt", "manifest/format", "the suffix of its name is '.txt', expected one of .json"),
+        ("a.parquet.gz", "manifest/format", "it is Parquet in .gz"),
     ],
 )
 def test_what_is_no_manifest_by_its_name(name: str, rule: str, found: str, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_is_no_manifest_by_its_name(name: str, rule: str, found: str, tmp_p
 def test_yaml_is_for_what_is_written_by_hand(content: bytes, tmp_path: Path) -> None:
     (fault,) = staged("a.yaml", content, tmp_path / "x").faults
     assert fault.rule == "manifest/too-large"
-    assert fault.found.endswith("write it as JSON Lines, which may have any size")
+    assert fault.found.endswith("use JSON Lines, which has no size limit")
 
 
 @pytest.mark.parametrize(

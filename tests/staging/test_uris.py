@@ -109,7 +109,7 @@ def test_another_content_is_not_staged_and_the_message_computes_the_digest(
     assert isinstance(problem, Diagnostic)
     assert (problem.rule, problem.location, problem.connector) == ("offsets/sha256", PLACE, "orders")
     assert f"expected {'0' * 64}" in problem.summary
-    found = printed(problem.hint.partition("is digested by: ")[2], folder)
+    found = printed(problem.hint.partition("from a copy, run: ")[2], folder)
     assert f"the SHA-256 {found}, expected" in problem.summary
     assert not [path for path in (tmp_path / "store").rglob("*") if path.name != "lock"]
     assert not isinstance(staged(tmp_path, f"file:{folder}{what}", found), Diagnostic)
@@ -118,10 +118,10 @@ def test_another_content_is_not_staged_and_the_message_computes_the_digest(
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("/nothing.jsonl", "there is no manifest at file:"),
-        ("/nothing/*.jsonl", "there is no manifest at file:"),
-        ("/*.md", "there is no manifest at file:"),
-        ("/pipe", "pipe is no file"),
+        ("/nothing.jsonl", "there is no offset manifest at file:"),
+        ("/nothing/*.jsonl", "there is no offset manifest at file:"),
+        ("/*.md", "there is no offset manifest at file:"),
+        ("/pipe", "pipe is not a file"),
     ],
 )
 def test_what_is_not_there_is_named(folder: Path, tmp_path: Path, what: str, said: str) -> None:
@@ -135,7 +135,7 @@ def test_what_is_not_there_is_named(folder: Path, tmp_path: Path, what: str, sai
 def test_a_host_is_refused(tmp_path: Path) -> None:
     problem = staged(tmp_path, "file://server/share/x.jsonl", "0" * 64)
     assert isinstance(problem, Diagnostic)
-    assert "names no host, and 'server'" in problem.summary
+    assert "must not name a host, found 'server'" in problem.summary
 
 
 def test_other_schemes_are_copied_by_spark_and_then_kept(folder: Path, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_other_schemes_are_copied_by_spark_and_then_kept(folder: Path, tmp_path:
 
 def test_what_spark_cannot_copy_holds_up_nothing_else(tmp_path: Path) -> None:
     def copy(_uri: str, _takes: Callable[[str], bool], _folder: str) -> Sequence[CopiedFile]:
-        raise SparkFailed("s3b://x could not be copied, as Spark failed: No FileSystem for scheme s3b")
+        raise SparkFailed("s3b://x could not be copied because Spark failed: No FileSystem for scheme s3b")
 
     problem = staged(tmp_path, "s3b://x/y", "0" * 64, copy)
     assert isinstance(problem, Diagnostic)

@@ -26,8 +26,8 @@ def connected(master: Master, url: str, options: Mapping[str, str]) -> SparkSess
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - likewise
     except (PySparkImportError, ModuleNotFoundError) as error:
         raise UsageError(
-            f"Spark Connect ({master.shown}) needs more packages here: pip install 'gitops-connect[spark-connect]' "
-            f"({error})"
+            f"Spark Connect ({master.shown}) needs more packages on this machine:"
+            f" pip install 'gitops-connect[spark-connect]' ({error})"
         ) from error
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows says it in our words
     builder = SparkSession.builder.remote(url)

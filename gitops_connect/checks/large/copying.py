@@ -46,7 +46,7 @@ def copy(session: Session, uri: str, takes: Callable[[str], bool], folder: str) 
     A folder stands for all that is in it and below, but for what begins with `_` or `.`. A `Copy`, once the session is
     bound. Raises SparkFailed, or SparkUnusable.
     """
-    with session.working(f"{uri} could not be copied, as Spark failed"):
+    with session.working(f"{uri} could not be copied because Spark failed"):
         spark = session.spark
         wanted = {path: found for found in _listed(spark, uri) if takes(path := _path(found))}
         with _batched(spark):
@@ -91,8 +91,8 @@ def _copied(spark: SparkSession, suffix: str, wanted: dict[str, str], folder: st
     )
     for row in lines.mapInArrow(partial(_write, folder), _COPIED).collect():
         if not Path(row.file).is_file():
-            what = f"{row.path} was copied to {row.file} by an executor, and is not there for this process"
-            raise SparkFailed(f"{what}: [spark] directory has to be one that both share")
+            what = f"an executor copied {row.path} to {row.file}, but this process does not see that file"
+            raise SparkFailed(f"{what}; set [spark] directory to a directory that both share")
         yield CopiedFile(_path(row.path), row.file, row.sha256)
 
 
@@ -165,7 +165,7 @@ class _Copy:
         if lacks in (len(_MARK), len(_MARK) + 1):
             self._mark()
         elif lacks not in (0, 1):
-            raise ValueError(f"{self.path} has {self._size} bytes, and {self._written} were read: it has changed")
+            raise ValueError(f"{self.path} has {self._size} bytes, but {self._written} were read: the file has changed")
         return self.path, str(self._file), self._digest.hexdigest()
 
     def _put(self, content: bytes) -> None:

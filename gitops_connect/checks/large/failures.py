@@ -10,24 +10,26 @@ from gitops_connect.errors import SparkFailed, SparkUnusable
 PACKAGES = ("numpy", "pandas", "pyarrow", "zstandard")
 """That executors import, beside the standard library and what is shipped to them."""
 
-_INSTALL = f"install {', '.join(PACKAGES[:-1])} and {PACKAGES[-1]} for the Python that they run"
-_CHOOSE = '[spark.options] "spark.pyspark.python", or PYSPARK_PYTHON of a Connect server, says which'
+_INSTALL = f"install {', '.join(PACKAGES[:-1])} and {PACKAGES[-1]} for their Python"
+_CHOOSE = 'choose it with "spark.pyspark.python" in [spark.options], or with PYSPARK_PYTHON of a Connect server'
 _LACKING: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (
         re.compile(r"different version: ([\d.]+) than that in driver:? ([\d.]+)"),
-        lambda found: f"they run Python {found[1]}, and this process {found[2]}: both must be the same; {_CHOOSE}",
+        lambda found: (
+            f"they run Python {found[1]}, but this process runs {found[2]}, and both must be the same; {_CHOOSE}"
+        ),
     ),
     (
         re.compile(r"No module named '([\w.]+)'"),
-        lambda found: f"their Python has no {found[1].split('.')[0]}: {_INSTALL} ({_CHOOSE})",
+        lambda found: f"their Python has no package {found[1].split('.')[0]}: {_INSTALL} ({_CHOOSE})",
     ),
     (
         re.compile(r"([A-Za-z]\w+) >= ([\d.]+) must be installed; however, (it was not found|your version is [\d.]+)"),
-        lambda found: f"their Python needs {found[1].lower()} {found[2]} or newer, and {found[3]}: {_INSTALL}",
+        lambda found: f"their Python needs {found[1].lower()} {found[2]} or newer, but {found[3]}: {_INSTALL}",
     ),
     (
         re.compile(r'Cannot run program "([^"]+)"'),
-        lambda found: f"they have no program {found[1]}, which is to be their Python; {_CHOOSE}",
+        lambda found: f"they have no program {found[1]} to run as their Python; {_CHOOSE}",
     ),
 )
 _PY4J = "An error occurred while calling "
@@ -40,7 +42,7 @@ def failed(task: str, error: BaseException, because: str | None = None) -> Spark
     if because is None:
         for pattern, words in _LACKING:
             if found := pattern.search(text):
-                return SparkUnusable(f"{task}: executors cannot do it: {words(found)}")
+                return SparkUnusable(f"{task}: the executors cannot run it: {words(found)}")
     return SparkFailed(f"{task}: {because or reason(error)}")
 
 

@@ -138,10 +138,23 @@ def _session(gateway: Any) -> SparkSession:
     from pyspark import SparkContext  # noqa: PLC0415 - nothing of Spark is imported before it is used
     from pyspark.sql import SparkSession  # noqa: PLC0415 - likewise
 
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a JVM that is gone is told in our own words
+    silence_py4j()
     context = SparkContext(gateway=gateway)
     _keep_quiet(context)
     return SparkSession(context)
+
+
+def silence_py4j() -> None:
+    """Drop what py4j logs about a JVM that is gone: the error is reported once, with its cause.
+
+    py4j has loggers of its own, but `java_gateway.py` also logs to the root logger.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_from_py4j)
+
+
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
 
 
 def _keep_quiet(context: SparkContext) -> None:

@@ -90,6 +90,6 @@ def shared_folder(settings: SparkSettings, cache: Path) -> Path:
     if master.is_here:
         return cache / "spark"
     raise UsageError(
-        f"Spark runs elsewhere ({master.shown}), and reads manifests from a folder that it shares with this process: "
-        'write [spark] directory = "/…" into the settings, the same path on all machines'
+        f"Spark runs on other machines ({master.shown}) and reads manifests from a directory that it shares with this"
+        ' process: set [spark] directory = "/…", the same path on all machines'
     )

@@ -85,7 +85,7 @@ def _opened(path: str) -> Iterator[Any]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise Unfit(f"a Parquet file that cannot be read, write it again: {_short(error)}") from error
+        raise Unfit(f"a Parquet file that cannot be read; write it again: {_short(error)}") from error
 
 
 def _packed(metadata: Any) -> list[str]:
@@ -115,9 +115,7 @@ def _keys(schema: Any) -> list[tuple[Key | None, Any]]:
         half, _, name = column.name.partition(".")
         is_struct = column.name in HALVES and pa.types.is_struct(column.type)
         if half not in HALVES or not (name or is_struct):
-            raise Unfit(
-                f"a Parquet file with the column {column.name!r} ({_of(column.type)}); expected are {_EXPECTED}"
-            )
+            raise Unfit(f"a Parquet file with the column {column.name!r} ({_of(column.type)}); expected {_EXPECTED}")
         found.append((None if is_struct else (half, name), column))
         names += [(half, field.name) for field in column.type] if is_struct else [(half, name)]
         for key, kind in (
@@ -126,7 +124,7 @@ def _keys(schema: Any) -> list[tuple[Key | None, Any]]:
             _refuse_type(".".join(key), kind)
     for half in HALVES:
         if not any(key[0] == half for key in names):
-            raise Unfit(f"a Parquet file without the column {half}; expected are {_EXPECTED}")
+            raise Unfit(f"a Parquet file without the column {half}; expected {_EXPECTED}")
     twice = next((key for key, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise Unfit(f"a Parquet file with the column {'.'.join(twice)!r} twice")
@@ -138,8 +136,8 @@ def _refuse_type(name: str, kind: Any) -> None:
     tests = (pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
     if not any(test(of) for test in tests):
         raise Unfit(
-            f"a Parquet file whose column {name!r} is of the type {of}, which JSON does not have; "
-            "make it a whole number, a text or true and false, whichever the connector keeps there"
+            f"a Parquet file with the column {name!r} of the type {of}, which JSON does not have; "
+            "convert it to whole numbers, strings or booleans, as the connector stores them"
         )
 
 
@@ -186,14 +184,12 @@ def _fault(table: Table, longest: int) -> LineFault | None:
         if array.nbytes > longest and (lengths := pc.binary_length(array).fill_null(0).to_pylist()):
             at = next((number for number, length in enumerate(lengths) if length > longest), None)
             if at is not None:
-                found = f"a text of more than {longest // 1024**2} MiB in {half}.{name}"
+                found = f"a string of more than {longest // 1024**2} MiB in {half}.{name}"
                 return LineFault(TOO_LARGE, found, _row(column, at) + 1)
         try:
             array.validate(full=True)
         except pa.ArrowInvalid:
-            return LineFault(
-                ENCODING, f"what stands in {half}.{name} is no UTF-8", _row(column, _first_broken(array)) + 1
-            )
+            return LineFault(ENCODING, f"{half}.{name} is not UTF-8", _row(column, _first_broken(array)) + 1)
     return None
 
 

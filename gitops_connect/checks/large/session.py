@@ -46,7 +46,7 @@ class Session:
     shipped: TemporaryDirectory[str] | None = None
 
     @contextmanager
-    def working(self, task: str = "large manifests could not be checked, as Spark failed") -> Iterator[None]:
+    def working(self, task: str = "large manifests could not be checked because Spark failed") -> Iterator[None]:
         """Name what goes wrong on Spark. Raises SparkFailed, or SparkUnusable where waiting does not mend it."""
         try:
             with self.watch.on() if self.watch is not None else contextlib.nullcontext():
@@ -77,7 +77,7 @@ class Session:
             words = self.jvm.last_words()
             return f"its Java process has ended{f': {words}' if words else ''}"
         if self.master.kind is Kind.CONNECT and not answers(self.master):
-            return f"the server {self.master.shown} does not answer any more"
+            return f"the server {self.master.shown} no longer answers"
         return None
 
     def leave(self) -> None:
@@ -137,14 +137,14 @@ def start_at(settings: SparkSettings, environment: Mapping[str, str], say: Say, 
         raise SparkUnusable(f"{task}: {error}") from error
     except _errors() as error:
         raise failed(task, error) from error
-    say("Spark is up")
+    say("Spark has started")
     return session
 
 
 def _started(where: Master, settings: SparkSettings, environment: Mapping[str, str], cache: Path | None) -> Session:
     options = {name: value.read() for name, value in settings.options.items()}
     if not answers(where):
-        raise SparkFailed(f"Spark could not be started ({where.shown}): nobody answers there")
+        raise SparkFailed(f"Spark could not be started ({where.shown}): it does not answer")
     if where.kind is Kind.CONNECT:
         return _looked_at(Session(connected(where, settings.master, options), _FIRST, where), settings.directory)
     java = find_java(environment).path

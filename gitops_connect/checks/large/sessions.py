@@ -29,7 +29,7 @@ def _start(settings: SparkSettings, environment: Mapping[str, str], say: Say, ca
 
         return session.start_at(settings, environment, say, cache)
     except ModuleNotFoundError as error:
-        raise UsageError(f"Spark needs {error.name} here: pip install 'gitops-connect[spark]'") from error
+        raise UsageError(f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'") from error
 
 
 @dataclass(slots=True)

@@ -68,7 +68,7 @@ def _write(file: Path, token: str) -> None:
         file.write_text(token)
     except OSError as error:
         raise SparkUnusable(
-            f"cannot write into the folder that Spark shares, {file.parent}: {error.strerror}"
+            f"cannot write to the directory that Spark shares, {file.parent}: {error.strerror}"
         ) from error
 
 
@@ -76,12 +76,12 @@ def _judge(found: dict[str, Any], file: Path | None, token: str) -> None:
     where = f"the executor on {found['host']}"
     if found["lacks"]:
         lacks = ", ".join(found["lacks"])
-        raise SparkUnusable(f"{where} lacks {lacks}: install them for its Python, {found['python']}")
+        raise SparkUnusable(f"{where} does not have {lacks}: install what is missing for its Python, {found['python']}")
     if file is not None and found["token"] != token:
         raise SparkUnusable(
-            f"{where} does not see the folder {file.parent}, or sees another under that name "
-            f"({found['why'] or 'the file is another one'}): [spark] directory has to be on a file system that this "
-            "process and all executors share, under the same path"
+            f"{where} does not see the directory {file.parent}, or sees a different one under that path "
+            f"({found['why'] or 'a file in it differs'}); set [spark] directory to one on a file system that this "
+            "process and all executors share under the same path"
         )
 
 

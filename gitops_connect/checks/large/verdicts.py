@@ -86,7 +86,7 @@ class Result:
         self.is_unsure = self.is_unsure or (self.manifest.is_judged and tally.odd > 0)
         if tally.counts and self.manifest.live is not None:
             finding = next(iter(tally.shown.values()))[0].finding
-            raise SparkFailed(f"the offsets that stand, in {self.manifest.live.name}, cannot be read: {finding}")
+            raise SparkFailed(f"the current offsets in {self.manifest.live.name} cannot be read: {finding}")
 
     def add_bucket(self, tally: Tally, moves: Moves, chosen: Iterable[str]) -> None:
         """What was found where partitions met."""
@@ -127,7 +127,7 @@ class Result:
                 finding = Finding(rule, "", {"found": found})
                 said.append(diagnose(finding, Location(file.name, line, column), context.connector))
         if not said and not self.tally.entries and not self.tally.counts:
-            nothing = Finding("manifest/empty", "", {"found": "no entries"})
+            nothing = Finding("manifest/empty", "", {"found": "it has no entries"})
             said.append(diagnose(nothing, self.manifest.location, context.connector))
         return said
 

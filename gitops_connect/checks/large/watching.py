@@ -57,11 +57,11 @@ class Watch:
             if _is_attended(self.spark):
                 attended = time.monotonic()
             if missed >= _TRIES:
-                self.lost = f"the master {self.master.shown} does not answer any more"
+                self.lost = f"the master {self.master.shown} no longer answers"
             elif time.monotonic() - attended > UNATTENDED:
                 self.lost = (
                     f"no executor of {self.master.shown} took a task for {UNATTENDED:.0f} s: "
-                    "look whether it has workers, and cores and memory that are free"
+                    "check that it has workers with free cores and memory"
                 )
             if self.lost is not None:
                 self.end()

@@ -92,8 +92,8 @@ def patch_of(manifest: int, difference: Difference, left: Sequence[Sequence[int]
     expected = sum(difference.counts.values()) - same
     if entries != expected:
         raise SparkFailed(
-            f"a manifest was another one when it was read once more: {entries:,} entries are left to be sent of it,"
-            f" expected {expected:,}; do not change its files meanwhile, and try again"
+            f"a manifest changed while it was read: {entries:,} of its entries remain to be sent,"
+            f" expected {expected:,}; do not change its files during an apply, and run it again"
         )
     files = tuple(str(job.folders.in_ready(_patch_name(row[0]))) for row in own)
     return LargePatch(files, entries, sum(row[2] for row in own))

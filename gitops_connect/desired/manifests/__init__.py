@@ -20,7 +20,7 @@ __all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
 _Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
 
 MAX_ENTRIES = 200_000
-"""From about there on Spark is quicker, its start included; and so many take 250 MB here (docs/performance.md)."""
+"""From about there on Spark is quicker, its start included; so many take 250 MB (docs/contributing/performance.md)."""
 
 
 def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
@@ -74,16 +74,16 @@ class _Parser:
 
     def manifest(self) -> Manifest:
         if self._location is None:
-            raise AssertionError("a manifest is in one file at least")
+            raise AssertionError("a manifest has at least one file")
         if not self._entries and not self._faults.count:
             self._faults.path = self._location.file
-            self._faults.add(EMPTY, "no entries")
+            self._faults.add(EMPTY, "it has no entries")
         return Manifest(self._location, tuple(self._entries), self._faults.listed())
 
     def _add(self, blob: Blob) -> None:
         form, compression = format_of(blob.path)
         if form is Format.PARQUET:
-            raise Unreadable(TOO_LARGE, "Parquet, which is read on Spark and not in this process")
+            raise Unreadable(TOO_LARGE, "Parquet is read on Spark, not in this process")
         text, size = text_of(blob.content, compression, self._left)
         self._left -= size
         places = JsonPlaces(text) if form is Format.JSON else None

@@ -63,7 +63,7 @@ def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[
         plain += piece
         if len(plain) > at_most:
             _refuse_nul(plain)
-            raise _too_large("the file has, decompressed,", at_most)
+            raise _too_large("the decompressed file has", at_most)
     return decode(bytes(plain)), max(len(plain), len(content))
 
 
@@ -117,7 +117,7 @@ def _no_utf8(refused: Refused) -> Unreadable:
 def unpack(content: Content, compression: str) -> Iterator[bytes]:
     """What is in a file, piece by piece; each has a few MiB at most. Raises Unreadable."""
     if content[: len(_LFS)] == _LFS:
-        raise Unreadable(FORMAT, "a pointer of Git LFS in place of the file, whose content is not in the repository")
+        raise Unreadable(FORMAT, "it is a Git LFS pointer, and the content of the file is not in the repository")
     if not compression:
         refuse_compressed(content)
         yield content[:_STEP]
@@ -125,7 +125,7 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
             yield content[at : at + _STEP]
         return
     if not _begins(content, 0, compression):
-        found = "nothing" if not len(content) else f"bytes that do not begin as a {compression} file does"
+        found = "it is empty" if not len(content) else f"it does not begin like a {compression} file"
         raise Unreadable(COMPRESSION, found)
     done = 0
     try:
@@ -133,14 +133,14 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
             done += len(piece)
             yield piece
     except (zlib.error, zstandard.ZstdError) as error:
-        raise Unreadable(COMPRESSION, f"damage after {done} bytes of content ({error})") from error
+        raise Unreadable(COMPRESSION, f"it is damaged after {done} bytes of content ({error})") from error
 
 
 def refuse_compressed(content: Content) -> None:
     """Raise Unreadable where a file that has no such name begins as a compressed one."""
     for suffix in _MAGIC:
         if _begins(content, 0, suffix):
-            raise Unreadable(COMPRESSION, f"compressed content, though the file's name does not end in {suffix}")
+            raise Unreadable(COMPRESSION, f"its content is compressed, but its name does not end in {suffix}")
 
 
 def _begins(content: Content, at: int, compression: str) -> bool:
@@ -153,15 +153,15 @@ def _pieces(content: Content, compression: str) -> Iterator[bytes]:
     while at < len(content):
         if member.eof:
             if not _begins(content, at, compression):
-                raise Unreadable(COMPRESSION, "something else behind the compressed content")
+                raise Unreadable(COMPRESSION, "other data follows the compressed content")
             if members == _MAX_MEMBERS:
-                raise Unreadable(COMPRESSION, f"more than {_MAX_MEMBERS} compressed files one behind the other")
+                raise Unreadable(COMPRESSION, f"it has more than {_MAX_MEMBERS} compressed members")
             member, members = start(), members + 1
         piece = content[at : at + _PIECE]
         yield member.decompress(piece)
         at += len(piece) - len(member.unused_data)
     if not member.eof:
-        raise Unreadable(COMPRESSION, "the end of the file in the midst of compressed content: it is cut off")
+        raise Unreadable(COMPRESSION, "the file ends in the middle of the compressed content")
 
 
 def _start_gzip() -> _Decompressor:
@@ -173,5 +173,5 @@ def _start_zstd() -> _Decompressor:
 
 
 def _too_large(what: str, at_most: int) -> Unreadable:
-    found = what if at_most == MAX_SIZE else "the files have, together,"
+    found = what if at_most == MAX_SIZE else "the files together have"
     return Unreadable(TOO_LARGE, f"{found} more than {MAX_SIZE // 1024**2} MiB")

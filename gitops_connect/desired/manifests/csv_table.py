@@ -42,7 +42,7 @@ def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Plac
     values = JsonValues()
     for cells, at in rows:
         if len(cells) != len(columns):
-            faults.add(SYNTAX, f"{len(cells)} cells, where the header has {len(columns)}", at)
+            faults.add(SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
             continue
         entry, doubts = _entry(columns, cells, values)
         for doubt in doubts:
@@ -61,7 +61,7 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place]]:
                 yield cells, Place(row.line)
             row.begin(reader.line_num + 1)
     except csv.Error as error:
-        raise Unreadable(SYNTAX, f"no CSV: {error}", (row.line, 1)) from error
+        raise Unreadable(SYNTAX, f"invalid CSV: {error}", (row.line, 1)) from error
 
 
 class _Row:
@@ -88,24 +88,24 @@ def _columns(header: Sequence[str], place: Place) -> list[Column]:
     columns = [_column(name.strip(_BLANK), place) for name in header]
     twice = next((column for column, count in Counter(columns).items() if count > 1), None)
     if twice is not None:
-        raise Unreadable(DUPLICATE_KEY, f"the column {shown('.'.join(twice))} twice", place)
+        raise Unreadable(DUPLICATE_KEY, f"the column {shown('.'.join(twice))} appears twice", place)
     for part in _PARTS:
         if not any(column[0] == part for column in columns):
-            raise Unreadable(FORMAT, f"no column {part}.FIELD{_other_separator(header)}", place)
+            raise Unreadable(FORMAT, f"it has no column {part}.FIELD{_other_separator(header)}", place)
     return columns
 
 
 def _column(name: str, place: Place) -> Column:
     part, _, field = name.partition(".")
     if part not in _PARTS or not field:
-        found = f"the column {shown(name)}; columns are partition.FIELD and offset.FIELD, in the first line"
+        found = f"unknown column {shown(name)}; name the columns partition.FIELD and offset.FIELD in the first line"
         raise Unreadable(FORMAT, found, place)
     return part, field
 
 
 def _other_separator(header: Sequence[str]) -> str:
     other = next((mark for mark in ";\t|" if any(mark in name for name in header)), None)
-    return f"; is {shown(other)} meant to separate the columns? Commas do" if other is not None else ""
+    return f"; separate the columns with commas, not with {shown(other)}" if other is not None else ""
 
 
 def _entry(

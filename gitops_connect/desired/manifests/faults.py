@@ -25,7 +25,7 @@ class Faults:
         """Remember a fault. Raises Unreadable where there are too many to go on."""
         if self.count == MAX_COUNTED:
             self.given_up = True
-            raise Unreadable(FORMAT, f"{MAX_COUNTED} places of it cannot be read, and the rest was not read", place)
+            raise Unreadable(FORMAT, f"{MAX_COUNTED} places in it cannot be read, and the rest was skipped", place)
         self.add_last(rule, found, place)
 
     def add_last(self, rule: str, found: str, place: tuple[int, int]) -> None:

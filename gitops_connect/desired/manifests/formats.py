@@ -38,11 +38,11 @@ def format_of(path: str) -> tuple[Format, str]:
     plain = name.removesuffix(compression)
     suffix = plain[plain.rfind(".") :] if "." in plain else ""
     if suffix not in _BY_SUFFIX:
-        found = f"the suffix {shown(suffix)}" if suffix else "a name without a suffix"
+        found = f"the suffix of its name is {shown(suffix)}" if suffix else "its name has no suffix"
         known = ", ".join(SUFFIXES)
-        raise Unreadable(FORMAT, f"{found}; known are {known}, each also with {' or '.join(_COMPRESSIONS)} after it")
+        raise Unreadable(FORMAT, f"{found}, expected one of {known}, each also with {' or '.join(_COMPRESSIONS)}")
     if _BY_SUFFIX[suffix] is Format.PARQUET and compression:
-        raise Unreadable(FORMAT, f"Parquet in {compression}; Parquet is compressed inside, and is read as it is")
+        raise Unreadable(FORMAT, f"it is Parquet in {compression}; use plain Parquet, which has compression of its own")
     return _BY_SUFFIX[suffix], compression
 
 

@@ -28,7 +28,7 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
         rest = content[end:].lstrip(_BLANK)
         if rest:
             column = place.column + len(content) - len(rest)
-            faults.add(SYNTAX, f"{shown(rest)} behind the entry", (place.line, column))
+            faults.add(SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
             continue
         for doubt in doubts:
             faults.add(doubt.rule, doubt.found, place)

@@ -94,11 +94,9 @@ class JsonValues:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             twice = _first_repeated(name for name, _ in pairs)
-            self.doubts.append(Doubt(DUPLICATE_KEY, f"the field {shown(twice)} twice in one object"))
+            self.doubts.append(Doubt(DUPLICATE_KEY, f"the field {shown(twice)} appears twice in one object"))
         if len(fields) > MAX_FIELDS:
-            found = (
-                f"an object with {len(fields):,} fields, of which a partition or an offset has {MAX_FIELDS:,} at most"
-            )
+            found = f"an object with {len(fields):,} fields, expected at most {MAX_FIELDS:,}"
             self.doubts.append(Doubt(FORMAT, found))
         return fields
 
@@ -111,14 +109,16 @@ class JsonValues:
     def _float(self, digits: str) -> float:
         number = float(digits)
         if math.isinf(number):
-            self.doubts.append(Doubt(NUMBER, f"the number {digits[:20]}, which is too large for any reader"))
+            self.doubts.append(Doubt(NUMBER, f"the number {digits[:20]}, which is too large"))
         return number
 
     def _constant(self, word: str) -> None:
-        self.doubts.append(Doubt(NUMBER, f"{word}, which is no number in JSON"))
+        self.doubts.append(Doubt(NUMBER, f"{word}, which is not a number in JSON"))
 
     def _refuse_surrogates(self, value: Any) -> None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            self.doubts.append(Doubt(ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is no character"))
+            self.doubts.append(
+                Doubt(ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
+            )

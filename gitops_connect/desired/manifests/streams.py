@@ -19,7 +19,7 @@ from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
 
 Line = tuple[str, Place]
 """The text of an entry, in one line without its end; where the entry begins in the file."""
-_ADVICE = "write it as JSON Lines, which may have any size"
+_ADVICE = "use JSON Lines, which has no size limit"
 
 
 class AllFaults(Faults):

@@ -42,12 +42,12 @@ _RULES = {
 def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entries of the only YAML document. Raises Unreadable."""
     if text.count("\n---") > _MAX_DOCUMENTS:
-        raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, where one is expected")
+        raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, expected one")
     try:
         refuse_control_characters(text)
         roots = [root for root in compose(text, 1) if not _is_empty(root)]
         if len(roots) > 1:
-            raise Unreadable(FORMAT, f"{len(roots)} YAML documents, where one is expected", roots[1].place)
+            raise Unreadable(FORMAT, f"{len(roots)} YAML documents, expected one", roots[1].place)
         if not roots:
             return
         reading = read_node(roots[0])

@@ -70,4 +70,4 @@ def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
     (verdict,) = carry_out([manifest], first, InProcess(2))
     expected = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind)
     assert verdict.counts == dict(expected.counts)
-    assert verdict.counts["manifest/live-type"] == 1
+    assert verdict.counts["manifest/current-type"] == 1

@@ -92,7 +92,7 @@ def test_only_what_is_wanted_is_copied(spark: Any, folder: Path, tmp_path: Path)
 
 
 def test_what_spark_cannot_read_is_named(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(SparkFailed, match=r"nowhere://x/y could not be copied, as Spark failed: .*nowhere"):
+    with pytest.raises(SparkFailed, match=r"nowhere://x/y could not be copied because Spark failed: .*nowhere"):
         copy(spark, "nowhere://x/y", everything, str(tmp_path))
 
 

@@ -176,5 +176,5 @@ def test_many_faults_of_a_rewritten_file_are_counted(tmp_path: Path) -> None:
     (verdict,) = in_process([manifest], offenders=tmp_path / "offenders")
     assert verdict.counts == {"manifest/syntax": 50}
     assert len(verdict.diagnostics) == SHOWN + 1
-    assert "30 more of this rule, 50 in all" in {one.summary for one in verdict.diagnostics}
+    assert "30 more of this rule, 50 in total" in {one.summary for one in verdict.diagnostics}
     assert len(told(tmp_path / "offenders")) == 50

@@ -107,5 +107,5 @@ def test_a_spark_that_is_lost_is_a_named_error(tmp_path: Path) -> None:
     where = {"cwd": Path(__file__).parents[2], "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", LOST, str(tmp_path)], check=False, **where)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("large manifests could not be checked, as Spark failed")
+    assert done.stdout.startswith("large manifests could not be checked because Spark failed")
     assert done.stderr.startswith("killed\n"), "while all is well, nothing"

@@ -196,7 +196,7 @@ def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -
             return super().write(writing)
 
     job = replace(prepare([manifest], READER, 2), folders=folders_in(tmp_path / "ready", None))
-    with pytest.raises(SparkFailed, match="49 entries are left to be sent of it, expected 50"):
+    with pytest.raises(SparkFailed, match="49 of its entries remain to be sent, expected 50"):
         carry_out([manifest], job, Hasty())
 
 

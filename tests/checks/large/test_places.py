@@ -148,7 +148,7 @@ def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_i
         with asked.at_work():
             place.kill()
         said = asked.answer()
-        assert said.startswith("SparkFailed: large manifests could not be checked, as Spark failed: "), said
+        assert said.startswith("SparkFailed: large manifests could not be checked because Spark failed: "), said
         assert "127.0.0.1" in said
         place.start()
         assert asked.verdicts() == found
@@ -160,32 +160,37 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
         with program(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared") as asked:
             said = asked.ask("where from")
-        assert re.match("SparkUnusable: the executor on .* does not see the folder /proc/self/cwd/shared, .*", said), (
-            said
-        )
+        assert re.match(
+            "SparkUnusable: the executor on .* does not see the directory /proc/self/cwd/shared, .*", said
+        ), said
         options = {**place.options, "spark.pyspark.python": str(lacking)}
         with program(place.master, options, tmp_path / "b") as asked:
             said = asked.ask("where from")
-        assert re.match("SparkUnusable: the executor on .* lacks zstandard: install them for its Python, /", said), said
+        assert re.match(
+            "SparkUnusable: the executor on .* does not have zstandard: install what is missing for its Python, /", said
+        ), said
         place.kill()
         with program(place.master, options, tmp_path / "c") as asked:
             said = asked.ask("where from")
-        assert said == f"SparkFailed: Spark could not be started ({place.master}): nobody answers there"
+        assert said == f"SparkFailed: Spark could not be started ({place.master}): it does not answer"
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         ({"without": "pyarrow"}, "their Python has no pyarrow: install numpy, pandas, pyarrow and zstandard for "),
-        ({"version": "3, 12"}, f"they run Python 3.12, and this process 3.{sys.version_info.minor}: both must be "),
-        (None, "they have no program /nowhere/python, which is to be their Python; "),
+        (
+            {"version": "3, 12"},
+            f"they run Python 3.12, but this process runs 3.{sys.version_info.minor}: both must be ",
+        ),
+        (None, "they have no program /nowhere/python to run as their Python; "),
     ],
 )
 def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | None, says: str, tmp_path: Path) -> None:
     python = "/nowhere/python" if more is None else str(executors_python(tmp_path / "python", **more))
     with program("local[1]", {"spark.pyspark.python": python}, tmp_path / "p") as asked:
         said = asked.ask("where from")
-    start = "SparkUnusable: large manifests could not be checked, as Spark failed: executors cannot do it: "
+    start = "SparkUnusable: large manifests could not be checked because Spark failed: the executors cannot run it: "
     assert said.startswith(start + says), said
 
 
@@ -223,7 +228,7 @@ def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_p
         done = subprocess.run([sys.executable, client, master], check=False, **where)
     said = done.stderr.splitlines()[-1]
     shown = master.partition("/;")[0]
-    assert f"UsageError: Spark Connect ({shown}) needs more packages here: " in said
+    assert f"UsageError: Spark Connect ({shown}) needs more packages on this machine: " in said
     assert "pip install 'gitops-connect[spark-connect]'" in said
     assert "grpc" in said
     assert "secret" not in said
@@ -257,6 +262,6 @@ def test_a_java_that_is_killed_is_named_and_another_one_started(on_this_machine:
         with asked.at_work():
             asked.java().kill()
         said = asked.answer()
-        assert said.endswith("as Spark failed: its Java process has ended"), said
+        assert said.endswith("because Spark failed: its Java process has ended"), said
         assert asked.verdicts() == on_this_machine
-        assert asked.errors == "starting Spark (local[2])\nSpark is up\n" * 2
+        assert asked.errors == "starting Spark (local[2])\nSpark has started\n" * 2

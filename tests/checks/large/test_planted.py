@@ -31,7 +31,7 @@ from gitops_connect.model.families import SINK
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shapes import shape_of
 
-OF_THE_REST = re.compile(r"[0-9,]+ more of this rule, [0-9,]+ in all")
+OF_THE_REST = re.compile(r"[0-9,]+ more of this rule, [0-9,]+ in total")
 pytestmark = pytest.mark.slow
 
 _THOROUGH = pytest.mark.thorough

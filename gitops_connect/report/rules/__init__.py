@@ -1,0 +1,18 @@
+"""Every rule by its id: what triggers it, how severe it is, how to fix the problem, and an example.
+
+Code-scanning views show these explanations beside a diagnostic, and docs/reference/rules.md lists them.
+"""
+
+from __future__ import annotations
+
+from gitops_connect.report.rules.connectors import CONNECTORS
+from gitops_connect.report.rules.documents import DOCUMENTS
+from gitops_connect.report.rules.explanation import RuleExplanation
+from gitops_connect.report.rules.manifests import MANIFESTS
+from gitops_connect.report.rules.offsets import OFFSETS
+from gitops_connect.report.rules.schema import SCHEMA
+
+__all__ = ["RULE_EXPLANATIONS", "RuleExplanation"]
+
+RULE_EXPLANATIONS = {**DOCUMENTS, **SCHEMA, **CONNECTORS, **OFFSETS, **MANIFESTS}
+"""The explanation of each rule by the id of the rule."""

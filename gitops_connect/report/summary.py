@@ -1,0 +1,85 @@
+"""The last line of a plan: what it changes, what it does not change and why, and what to do about that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gitops_connect.model.plans import Plan
+from gitops_connect.report import offsets, words
+from gitops_connect.report.health import unhealthy_sentence
+
+IN_SYNC = "No changes. Your connectors match the configuration."
+NOT_PLANNED = "No plan could be made."
+NOTHING_NOW = "No changes can be applied now."
+
+
+def summarise(plans: Iterable[Plan]) -> dict[str, int]:
+    """How many connectors are created, changed and deleted, in how many steps; how many offset changes are carried out,
+    and how many are blocked; how many connectors are unhealthy.
+    """
+    counts = {"create": 0, "change": 0, "delete": 0, "steps": 0, "offset_changes": 0, "offset_changes_blocked": 0}
+    counts["unhealthy"] = 0
+    for plan in plans:
+        counts["unhealthy"] += len(plan.unhealthy)
+        counts["offset_changes"] += len(offsets.to_apply(plan))
+        counts["offset_changes_blocked"] += len(offsets.waiting(plan))
+        for connector in plan.connectors:
+            if connector.applicable and connector.steps:
+                counts["steps"] += len(connector.steps)
+                if (what := words.kind(connector)) in counts:
+                    counts[what] += 1
+    return counts
+
+
+def summary_line(plans: Sequence[Plan], errors: int) -> str:
+    """Terraform's last line. `errors` is how many errors the documents have; other counts are left out if they are 0.
+
+    Only if nothing is left to do, it says that the connectors match the configuration.
+    """
+    if not plans:
+        return NOT_PLANNED
+    counts = summarise(plans)
+    return " ".join([*_changes(plans, counts, errors), *unhealthy_sentence(counts["unhealthy"])])
+
+
+def _changes(plans: Sequence[Plan], counts: Mapping[str, int], errors: int) -> Iterator[str]:
+    more = [*_offset_changes(counts, errors), *_left_out(plans, errors), *_errors(errors)]
+    if any(not plan.is_empty for plan in plans):
+        yield f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
+    elif more := more or list(_warnings(plans)):
+        yield NOTHING_NOW
+    else:
+        yield IN_SYNC
+    yield from more
+
+
+def _offset_changes(counts: Mapping[str, int], errors: int) -> Iterator[str]:
+    due, blocked = counts["offset_changes"], counts["offset_changes_blocked"]
+    parts = [f"{due} to apply"] if due else []
+    parts += [f"{blocked} blocked"] if blocked else []
+    if parts:
+        reasons = " (the plan gives the reasons)" if blocked and not errors else ""
+        yield f"Offset changes: {', '.join(parts)}{reasons}."
+
+
+def _left_out(plans: Sequence[Plan], errors: int) -> Iterator[str]:
+    """What else the plan does not change, although it may differ from the documents."""
+    connectors = [one for plan in plans for one in plan.connectors]
+    if count := sum(len(plan.unread) for plan in plans):
+        yield f"The state of {words.plural(count, 'connector')} could not be read."
+    elif not errors and not all(plan.complete for plan in plans):
+        yield "The plan is not complete."
+    if count := sum(bool(one.steps) and not one.applicable for one in connectors):
+        yield f"The steps of {words.plural(count, 'connector')} are shown but not applied."
+    if count := sum(one.out_of_sync for one in connectors):
+        yield f"{words.plural(count, 'connector')} out of sync: the notes in the plan give the reason."
+
+
+def _errors(errors: int) -> Iterator[str]:
+    if errors:
+        yield f"{words.plural(errors, 'error')}: fix {'it' if errors == 1 else 'them'}, then plan again."
+
+
+def _warnings(plans: Sequence[Plan]) -> Iterator[str]:
+    if count := sum(len(plan.warnings) for plan in plans):
+        yield f"{words.plural(count, 'warning')} in the plan."

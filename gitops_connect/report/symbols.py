@@ -1,0 +1,51 @@
+"""The symbols of a plan: each has one meaning, which the legend above the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan
+from gitops_connect.report import offsets, words
+
+MEANINGS = {
+    "+": "create",
+    "~": "change in place",
+    "-": "delete",
+    "#": "stop",
+    "|": "pause",
+    "^": "resume",
+    "<": "rewind",
+    ">": "skip",
+    "?": "direction unknown",
+    "=": "no change",
+}
+"""What happens to a connector, a config key, or the offset of a partition."""
+
+
+def used(plans: Sequence[Plan], moves: int | None) -> frozenset[str]:
+    """The symbols of all lines of these plans. `moves`: as many of the moves of each offset change are shown."""
+    return frozenset(symbol for plan in plans for symbol in _of_plan(plan, moves))
+
+
+def legend(symbols: Collection[str]) -> str:
+    """One line, as in `Symbols: + create  - delete`; empty if there are no symbols."""
+    known = [f"{symbol} {meaning}" for symbol, meaning in MEANINGS.items() if symbol in symbols]
+    return f"Symbols: {'  '.join(known)}" if known else ""
+
+
+def _of_plan(plan: Plan, moves: int | None) -> Iterator[str]:
+    for connector in plan.connectors:
+        yield words.symbol(connector)
+        yield from _of_steps(connector)
+    for operation in plan.operations:
+        if operation.difference is not None:
+            yield from (offsets.SYMBOLS[one.direction] for one in offsets.shown_moves(operation.difference, moves))
+    if offsets.waiting(plan):
+        yield offsets.BLOCKED
+
+
+def _of_steps(connector: ConnectorPlan) -> Iterator[str]:
+    for step in connector.steps:
+        yield step.action.symbol
+        if step.action is not Action.CREATE:
+            yield from (words.change_symbol(change) for change in step.changes)

@@ -1,0 +1,84 @@
+"""`offsets check` of an offset manifest that costs memory or time, or whose names drive a terminal, in every format."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from standin.connect import StandIn
+
+from hostile.packed import gzip_of_zeros
+from hostile.place import BOUNDS, graded
+from hostile.test_connect_answers import place_of
+
+GIB = 1024**3
+ESCAPES = "\\u001b[31mred\\u0007\\u009b2J\\u202e"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A file and its content, a part of what is said of it, and the exit code."""
+
+    id: str
+    name: str
+    write: Callable[[Path], object]
+    says: str
+    code: int = 4
+
+
+def text(content: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(content)
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(gzip_of_zeros(10 * GIB))
+
+
+def sparse(path: Path, begin: bytes = b"") -> None:
+    path.write_bytes(begin)
+    os.truncate(path, 200 * GIB)
+
+
+def field(name: str) -> str:
+    return f'[{{"partition": {{"{name}": "/tmp/in.txt"}}, "offset": {{"{name}": 1}}}}]'
+
+
+SPARSE = "the file is sparse"
+TEXTS = [
+    Row("deep lists", "a.json", text("[" * 1_000_000), "nested"),
+    Row("deep objects in a line", "a.jsonl", text('{"a":' * 100_000), "nested"),
+    Row("deep YAML", "a.yaml", text("- " * 100_000), "nested"),
+    Row("half a surrogate pair in a field", "a.json", text(field("a\\ud800")), "surrogate"),
+    Row("control characters in a field", "a.json", text(field(ESCAPES)), "red"),
+    Row("control characters in a field of YAML", "a.yaml", text(field(ESCAPES)), "red"),
+    Row("control characters in a field of CSV", "a.csv", text("partition.\x1b[31mred,offset.b\n1,2\n"), "red"),
+]
+
+SIZES = [
+    Row("10 GiB of zeros, gzip", "a.json.gz", zeros, "a NUL character"),
+    Row("10 GiB of zeros in lines, gzip", "a.jsonl.gz", zeros, "a NUL character"),
+    Row("200 GiB of zeros", "a.json", sparse, SPARSE, 64),
+    Row("200 GiB of zeros behind an entry", "a.jsonl", partial(sparse, begin=field("a").encode()), SPARSE, 64),
+    Row("200 GiB of zeros, gzip", "a.json.gz", sparse, SPARSE, 64),
+    Row("200 GiB of Parquet", "a.parquet", partial(sparse, begin=b"PAR1"), SPARSE, 64),
+    Row("200 GiB of YAML", "a.yaml", partial(sparse, begin=b"- 1\n"), SPARSE, 64),
+]
+
+
+@pytest.mark.parametrize("output", ["text", "json", "sarif"])
+@pytest.mark.parametrize("row", [*graded(TEXTS), *graded(SIZES)])
+def test_a_manifest(row: Row, output: str, tmp_path: Path) -> None:
+    with StandIn() as hostile, StandIn() as fine:
+        place = place_of(tmp_path, hostile, fine)
+        row.write(tmp_path / row.name)
+        arguments = ("--connector", "orders", "--cluster", "hostile", "-o", output)
+        ran = place.run("offsets", "check", row.name, *arguments, bounds=BOUNDS)
+    assert row.says in ran.said
+    assert ran.code == row.code
+    if output != "text" and ran.out:
+        json.loads(ran.out)

@@ -1,0 +1,87 @@
+"""10,000 new connectors for a cluster that validates slowly: `validate_timeout` ends it, and the plan is made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
+from standin.faults import Parts
+from standin.raw_answers import ALWAYS, drops, endless, head, whole
+from terminal import Terminal
+
+from hostile.place import Bounds, Place, document, graded
+from hostile.test_connect_answers import VALIDATE
+from hostile.test_connect_values import verdict
+
+COUNT = 10_000
+SETTINGS = """[clusters.hostile]
+url = "{hostile}"
+timeout = "1h"
+validate_timeout = "3s"
+max_answer = "1g"
+[clusters.fine]
+url = "{fine}"
+"""
+"""A request that is not ended by `validate_timeout` is longer under way than any bound here."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What answers each validation, with so many seconds before each part, and the command."""
+
+    id: str
+    parts: Parts
+    pause: float = 0.0
+    command: tuple[str, ...] = ("plan", "repository")
+
+
+BOUNDS = Bounds(256, 100)
+NEVER = partial(drops, b"")
+SLOW = whole(json.dumps(verdict()).encode())
+
+ROWS = [
+    Row("an answer in a second", SLOW, pause=0.5),
+    Row("an answer in a second, validate", SLOW, pause=0.5, command=("validate", "repository")),
+    Row("no answer", NEVER, pause=3600),
+    Row("no answer, validate -o json", NEVER, pause=3600, command=("validate", "repository", "-o", "json")),
+    Row("no answer, plan -o json", NEVER, pause=3600, command=("plan", "repository", "-o", "json")),
+    Row("a byte now and then", partial(drops, head(200, "Content-Length: 100000")), pause=0.5),
+    Row("64 KiB now and then", endless, pause=0.1),
+]
+
+
+def documents(count: int) -> str:
+    return "---\n".join(document(f"c{number:05}") for number in range(count))
+
+
+@pytest.mark.parametrize("row", graded(ROWS))
+def test_many_new_connectors(row: Row, tmp_path: Path) -> None:
+    with StandIn() as hostile, StandIn() as fine:
+        place = Place(tmp_path)
+        place.settings(SETTINGS.format(hostile=hostile.url, fine=fine.url))
+        place.write("clusters/hostile/a.yaml", documents(COUNT))
+        place.write("clusters/fine/a.yaml", document())
+        hostile.stream("PUT", VALIDATE, row.parts, times=ALWAYS, pause=row.pause)
+        ran = place.run(*row.command, bounds=BOUNDS)
+        assert fine.count("PUT", VALIDATE) == 1, "the other cluster is asked"
+    assert ran.code == 0
+    assert "Connect did not check this and 9,9" in ran.said
+    assert "validate_timeout in [clusters.hostile] is 3s" in ran.said
+    assert "c09999" in ran.out or "validate" in row.command
+
+
+@pytest.mark.slow
+def test_the_validation_of_many_connectors_is_shown_on_a_terminal(tmp_path: Path) -> None:
+    with StandIn() as standin:
+        at = Workplace(tmp_path, (standin.url,))
+        at.settings('validate_timeout = "10s"')
+        (at.repository / "a.yaml").write_text(documents(200))
+        standin.stream("PUT", VALIDATE, SLOW, times=ALWAYS, pause=0.5)
+        with Terminal(at, ["plan", str(at.repository)]) as terminal:
+            terminal.wait("asking Connect about configs: ")
+            assert terminal.code() == 0

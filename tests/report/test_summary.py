@@ -1,0 +1,101 @@
+"""The symbols above a plan and the last line below it: both say what is in the plan, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from situations import NOW, change, seen, situation, stands, wanted
+
+from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import OffsetSituation
+from gitops_connect.report import markdown, offsets, symbols
+from gitops_connect.report.text import TextReport
+
+ORDERS = ConnectorName("orders")
+
+
+def text(made: Plan, errors: int = 0) -> str:
+    return TextReport(coloured=False).plans([made], errors)
+
+
+def last_line(made: Plan, errors: int = 0) -> str:
+    return text(made, errors).splitlines()[-1]
+
+
+def rewound(**more: Any) -> Plan:
+    """A plan with one change that rewinds, which its document does not acknowledge."""
+    one = change("back", "orders", **more)
+    about = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, live={ORDERS: stands(a=9)})
+    return plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[one], offsets=about))
+
+
+def test_every_symbol_has_a_meaning_and_is_in_the_legend_only_if_the_plan_has_it() -> None:
+    assert {action.symbol for action in Action} | set(offsets.SYMBOLS.values()) <= symbols.MEANINGS.keys()
+    assert len(set(symbols.MEANINGS.values())) == len(symbols.MEANINGS)
+    created = plan(situation([wanted("orders", config={"topic": "t"})]))
+    assert text(created).startswith("Symbols: + create\n\nconnect cluster: ")
+    assert "\n\nSymbols: `+` create\n\n" in markdown.render([created])
+    moved = rewound(acknowledge=["rewind"])
+    assert text(moved).startswith("Symbols: ~ change in place  # stop  ^ resume  ? direction unknown\n\n")
+    assert text(moved).count("Symbols") == 1
+
+
+def test_a_plan_without_changes_has_no_legend() -> None:
+    made = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"]))
+    assert "Symbols" not in text(made) + markdown.render([made])
+    assert last_line(made) == "No changes. Your connectors match the configuration."
+
+
+def test_a_connector_that_is_stopped_and_reset_and_deleted_is_marked_as_deleted() -> None:
+    gone = replace(wanted("orders", "absent"), on_delete=OnDelete.RESET)
+    made = plan(situation([gone], [seen("orders")], owned=["orders"]))
+    assert [step.action for step in made.steps] == [Action.STOP, Action.RESET, Action.DELETE]
+    assert "\n  - orders  " in text(made)
+
+
+def test_an_error_that_was_printed_before_is_not_repeated_in_the_plan() -> None:
+    made = rewound()
+    (error,) = made.diagnostics.errors
+    (blocked,) = made.operations
+    assert blocked.message in error.summary
+    shown = text(made, 1)
+    assert blocked.message not in shown
+    assert "= offset change back (alter) is blocked: see the error above [offsets/unacknowledged]\n" in shown
+    assert last_line(made, 1) == (
+        "No changes can be applied now. Offset changes: 1 blocked. 1 error: fix it, then plan again."
+    )
+    assert blocked.message in markdown.render([made]), "a document has no lines before it"
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            {"desired": [wanted("orders")], "observed": [seen("orders", "DESTROYED")]},
+            "No changes can be applied now. The state of 1 connector could not be read.",
+        ),
+        (
+            {"desired": [wanted("orders", "stopped", suspend=True)], "observed": [seen("orders")]},
+            "No changes can be applied now. The steps of 1 connector are shown but not applied.",
+        ),
+        (
+            {"desired": [wanted("orders", "absent")], "observed": [seen("orders")], "owned": []},
+            "No changes can be applied now. 1 connector out of sync: the notes in the plan give the reason.",
+        ),
+        (
+            {"desired": [wanted("orders", "stopped")], "observed": [seen("orders")], "version": "3.4.0"},
+            "No changes can be applied now. 1 connector out of sync: the notes in the plan give the reason.",
+        ),
+        (
+            {"desired": [], "observed": [seen("orders")]},
+            "No changes can be applied now. 1 warning in the plan.",
+        ),
+    ],
+)
+def test_a_match_is_claimed_of_nothing_that_differs(given: dict[str, Any], line: str) -> None:
+    assert last_line(plan(situation(**{"owned": ["orders"], **given}))) == line

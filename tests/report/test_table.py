@@ -1,0 +1,92 @@
+"""What `get`, `describe` and `status` print: no value of it drives a terminal or looks like another line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitops_connect.report.table import as_json, as_yaml, outline, table
+
+HOSTILE = [
+    "\x1b[2J",
+    "\x1b]0;title\x07",
+    "a\u202eb",
+    "\u2066x",
+    "\r\x7f",
+    "\x9b31m",
+    "a\u2028b\x85",
+    "\x00",
+    "\ud800",
+    "\u200f",
+]
+texts = st.sampled_from(HOSTILE) | st.text(max_size=20)
+"""Escape sequences, C1 controls, bidirectional marks, line separators, half a surrogate pair."""
+
+
+def is_safe(shown: str) -> bool:
+    return shown.replace("\n", "").isprintable()
+
+
+@given(texts, texts)
+def test_a_table_has_one_line_for_each_row_and_nothing_else(name: str, state: str) -> None:
+    shown = table(("NAME", "STATE"), [(name, f"x{state}"), ("orders", "RUNNING")])
+    assert is_safe(shown)
+    assert len(shown.splitlines()) == 3
+
+
+def test_a_table_shows_what_does_not_print_and_stays_aligned() -> None:
+    shown = table(("NAME", "STATE"), [("a\x1b[2J", "RUNNING"), ("\u202eb", "x\ny")])
+    assert shown.splitlines() == [
+        "NAME         STATE",
+        r"a\u001b[2J   RUNNING",
+        r"\u202eb      x\u000ay",
+    ]
+
+
+@given(texts, texts, texts)
+def test_an_outline_drives_no_terminal(key: str, value: str, item: str) -> None:
+    everything = {
+        "Name": value,
+        f"k{key}": value,
+        "Config": {f"k{key}": value},
+        "Tasks": [{"Id": 0, "Trace": value}, item],
+    }
+    shown = outline(everything)
+    assert is_safe(shown)
+    labels = [line for line in shown.split("\n") if line.startswith(("Name:", "Config:", "Tasks:"))]
+    assert len(labels) == 3
+
+
+def test_a_trace_keeps_its_lines_and_its_tabs_are_spaces() -> None:
+    shown = outline({"Trace": "Boom: \x1b[2Jno\n\tat a.B"})
+    assert shown == "Trace: Boom: \\u001b[2Jno\n        at a.B\n"
+
+
+@pytest.mark.parametrize("forged", ["x\nState: RUNNING", "x\n  State: RUNNING", "x\n    State: RUNNING"])
+def test_a_further_line_of_a_value_is_deeper_than_every_key_beside_it(forged: str) -> None:
+    """Otherwise a value could add a key of its own."""
+    shown = outline(
+        {
+            "Name": "orders",
+            "Config": {"topic": forged},
+            "Tasks": [{"Id": 0, "State": "FAILED", "Trace": forged}, forged],
+        }
+    )
+    lines = [line for line in shown.splitlines() if "State: RUNNING" in line]
+    assert len(lines) == 3
+    assert all(len(line) - len(line.lstrip()) > 4 for line in lines)
+
+
+@given(st.dictionaries(texts, texts | st.lists(texts, max_size=2), max_size=3))
+def test_formats_for_programs_drive_no_terminal_and_mean_the_same(value: dict[str, Any]) -> None:
+    shown = as_json(value)
+    assert is_safe(shown)
+    assert json.loads(shown) == value
+    whole = json.loads(json.dumps(value).replace("\\ud800", "?"))
+    assert is_safe(as_yaml(whole))
+    assert yaml.safe_load(as_yaml(whole)) == whole

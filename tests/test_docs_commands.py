@@ -1,0 +1,82 @@
+"""Every `gitops-connect …` in the README and the docs is a command of the program, with options that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs_pages import PAGES, ROOT, Code, code
+
+from gitops_connect.cli.main import command_line
+
+COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
+HISTORY = {"CHANGELOG.md"}
+"""Pages that also name what was there before."""
+
+
+def commands(block: Code) -> Iterator[list[str]]:
+    """The arguments of each command of a block, without comments."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if found := COMMAND.search(line.strip()):
+            yield shlex.split(found["rest"], comments=True)
+
+
+def problem(arguments: list[str], command: Any) -> str:
+    """What the command line does not know of it; empty if it knows all."""
+    path: list[str] = []
+    known = options(command)
+    words = iter(arguments)
+    for word in words:
+        path += [] if word.startswith("-") or not hasattr(command, "commands") else [word]
+        option = word.partition("=")[0]
+        if word.startswith("-"):
+            if option not in known:
+                return f"{' '.join(path)}: no option {option}"
+            if not known[option].is_flag and "=" not in word:
+                next(words, None)
+        elif hasattr(command, "commands"):
+            if word not in command.commands:
+                return f"no command {' '.join(path)}"
+            command = command.commands[word]
+            known |= options(command)
+    return ""
+
+
+def options(command: Any) -> dict[str, Any]:
+    """Of one command, every spelling of each option."""
+    every = [*command.params, command.get_help_option(command.context_class(command))]
+    return {name: one for one in every for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name not in HISTORY],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_every_command_and_option_exists(page: Path) -> None:
+    tree = command_line()
+    found = [
+        f"{block.page}:{block.line}: gitops-connect {' '.join(arguments)}: {wrong}"
+        for block in code(page)
+        for arguments in commands(block)
+        if arguments and (wrong := problem(arguments, tree))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_a_wrong_command_is_found() -> None:
+    tree = command_line()
+    assert problem(["plan", "--oout", "x"], tree) == "plan: no option --oout"
+    assert problem(["plans"], tree) == "no command plans"
+    assert problem(["offsets", "gett", "x"], tree) == "no command offsets gett"
+    assert not problem(["--config", "x", "offsets", "get", "orders", "--save=x"], tree)
+
+
+def test_the_docs_show_nearly_every_command() -> None:
+    """The search finds them in every form in which they are written."""
+    shown = {tuple(arguments[:1]) for page in PAGES for block in code(page) for arguments in commands(block)}
+    assert {(name,) for name in command_line().commands} <= shown  # type: ignore[attr-defined]  # a group
