@@ -1,0 +1,109 @@
+"""The words that users read are plain technical English. The test finds the words that readers had to decode."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "gitops_connect"
+
+BANNED: Mapping[str, str] = {
+    r"stands?|stood|standing": "is, exists, is stored; current offsets",
+    r"(come|comes|came|coming) again": "reprocessed",
+    r"(take|takes|taken|took) away": "remove",
+    r"(put|puts) back": "restore",
+    r"held up|holds? up": "blocked",
+    r"mend|mends|mended": "fix",
+    r"in hand": "in progress",
+    r"declared no more|is no more|are no more": "no longer",
+    r"so as (a|an|the|it|they|git)": "as",
+    r"see to it|seen to be so|see to the cause": "fix the cause",
+    r"likewise|amid|anew|unheard|thereof|whereof": "say it in full",
+    r"folders?": "directory",
+    r"not ours|of ours": "unmanaged, managed",
+    r"patience": "timeout",
+    r"blanks?": "whitespace",
+    r"(is|are|was|were|be) told(?! to)": "reported",
+    r"(nobody|nothing|none) (could|can) tell|cannot be told": "unknown",
+    r"where (nobody|nothing|none|no|somebody)": "if, when",
+    r"offenders?": "violations",
+    r"settled": "applied",
+    r"as it says|as they say": "in sync with",
+    r"history-unknown": "unknown",
+    r"in place of": "instead of",
+}
+"""Words and phrases as regular expressions, and what to write instead."""
+PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)
+NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|^\[[^]]*\]:.*?$", re.MULTILINE | re.DOTALL)
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md")])
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
+OLD_NAMES = re.compile(r"^### Renamed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+"""The part of the changelog that names what there was before."""
+
+
+def banned(text: str) -> list[str]:
+    return [f"{found[0]!r} in: {_around(text, found)}" for found in PATTERN.finditer(text)]
+
+
+def _around(text: str, found: re.Match[str]) -> str:
+    return " ".join(text[max(0, found.start() - 40) : found.end() + 40].split())
+
+
+def strings(module: Path) -> Iterator[str]:
+    """The string literals with more than one word, without docstrings."""
+    tree = ast.parse(module.read_text())
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        is_string = isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
+        if is_string and node not in docstrings:
+            yield node.value
+
+
+def descriptions(value: Any) -> Iterator[str]:
+    """The titles and descriptions anywhere in a schema."""
+    match value:
+        case dict():
+            for key, inner in value.items():
+                if key in ("title", "description", "$comment") and isinstance(inner, str):
+                    yield inner
+                yield from descriptions(inner)
+        case list():
+            for inner in value:
+                yield from descriptions(inner)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_is_in_plain_words(page: Path) -> None:
+    prose = NOT_PROSE.sub(" ", OLD_NAMES.sub("", page.read_text()))
+    assert not banned(prose), "\n".join(banned(prose))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.relative_to(ROOT).as_posix())
+def test_the_messages_of_a_module_are_in_plain_words(module: Path) -> None:
+    found = [problem for text in strings(module) for problem in banned(text)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_a_schema_is_described_in_plain_words(schema: Path) -> None:
+    found = [problem for text in descriptions(json.loads(schema.read_text())) for problem in banned(text)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("golden", sorted((ROOT / "tests" / "golden").iterdir()), ids=lambda golden: golden.name)
+def test_a_report_is_in_plain_words(golden: Path) -> None:
+    found = banned(golden.read_text())
+    assert not found, "\n".join(found)
+
+
+def test_banned_words_are_found() -> None:
+    assert banned("what stands there comes again")
+    assert not banned("an understanding of standalone workers")
