@@ -27,10 +27,11 @@ demo: setup      ## a real Kafka and Connect, planned and applied to, in a few m
 test: setup      ## all checks, and all tests but those that only a release needs
 	$(MAKE) --no-print-directory check
 	$(MAKE) --no-print-directory databases
-	$(BIN)/pytest -m '(slow or e2e) and not thorough' --durations=10
+	$(BIN)/pytest -n 2 --dist loadfile -m '(slow or e2e) and not thorough' --durations=10
+	@echo "make test-thorough runs the tests that only a release needs"
 
 test-thorough: test ## test, and what only a release needs: connectors over real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -m thorough --durations=10
+	$(BIN)/pytest -n 2 --dist loadfile -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 
 databases:

@@ -103,16 +103,6 @@ def _has_live_tests(session: pytest.Session) -> bool:
     return any(Path(__file__).with_name("live") in item.path.parents for item in session.items)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line which tests were left out, and which command runs them."""
-    left_out = terminalreporter.stats.get("deselected", [])
-    thorough = sum(item.get_closest_marker("thorough") is not None for item in left_out)
-    if thorough:
-        terminalreporter.write_line(
-            f"not run: {thorough} tests that only a release needs; make test-thorough runs them"
-        )
-
-
 @pytest.fixture(scope="session")
 def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     """The one real broker and worker that all e2e tests share; it goes when pytest goes, even by `kill -9`.

@@ -282,7 +282,7 @@ def test_check_without_repository_and_cluster_checks_what_holds_for_all(at: Work
     (at.folder / "gitops-connect.toml").write_text("")
     good = check(at, manifest(at, {"/a": 1}), "--offline")
     assert good.code == 0
-    assert "only what holds for every connector is checked" in good.out
+    assert "only the rules for every connector are checked" in good.out
     twice = at.folder / "twice.json"
     twice.write_text(json.dumps(entries({"/a": 1}) + entries({"/a": 2})))
     assert check(at, twice, "--offline").code == 4
@@ -433,7 +433,7 @@ def test_what_connect_warns_of_is_in_every_report(at: Workplace) -> None:
     assert "1 warning." in applied.out
     planned = at.run("plan", "-o", "json")
     (change,) = json.loads(planned.out)["clusters"][0]["offset_changes"]
-    assert (change["standing"], warning in change["message"]) == ("applied", False)
+    assert (change["status"], warning in change["message"]) == ("applied", False)
     at.commit("two.yaml", change_document(at, "two", "alter", {"b": 1}, "skip"))
     ran = at.run("run", "--once")
     lines = [json.loads(line) for line in ran.err.splitlines()]
@@ -477,7 +477,7 @@ def test_undo_puts_back_exactly_what_stood(
     assert at.run("validate").code == 0
     at.apply()
     assert standing(at) == before
-    assert "undo-one" in at.run("plan").out
+    assert "undo-one" in at.run("plan", "-v").out
 
 
 @pytest.mark.e2e
@@ -587,7 +587,7 @@ def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> Non
     at.rest("PATCH", path, {"offsets": [{**text, "offset": {"seq": 5}}]})
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 0
-    assert "note: the document will be blocked: offset.seq is the text" in ran.err
+    assert "note: the document will be blocked: offset.seq is the string" in ran.err
     assert "[manifest/current-type]" in ran.err
 
 
