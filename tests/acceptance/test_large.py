@@ -252,7 +252,7 @@ def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, s
     at.commit("small.yaml", at.change("large", FROM.format("offsets/large.jsonl")))
     ran = at.apart("apply", "--yes", environment=no_java)
     assert ran.code != 0
-    assert "Java 17 or newer is needed" in ran.err
+    assert "Java 17 or newer is required" in ran.err
     assert (at.folder / "asked").exists()
     assert at.states() == {"many": "RUNNING"}
     assert at.stands() == small

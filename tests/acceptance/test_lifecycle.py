@@ -135,7 +135,7 @@ def test_observe_and_suspend_show_and_change_nothing(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders", "mode: observe"), at.source("more", "suspend: true"))
     planned = at.run("plan", "--detailed-exitcode")
     assert planned.code == 0
-    assert planned.out.count("shown, not applied") == 2
+    assert planned.out.count(": the steps are shown but not applied") == 2
     at.apply()
     assert at.states() == {}
 

@@ -112,7 +112,7 @@ def test_an_emptied_repository_prunes_nothing(at: Workplace) -> None:
     at.apply()
     at.commit("orders.yaml")
     applied = at.apply()
-    assert "kept because the repository declares nothing at all" in applied.out
+    assert "kept because the repository declares nothing for this cluster" in applied.out
     assert at.states() == {"orders": "RUNNING"}
 
 

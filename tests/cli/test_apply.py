@@ -174,7 +174,7 @@ def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workp
         assert terminal.code() == -signal.SIGINT
     said = [line for line in terminal.seen.splitlines() if "is still stopped" in line]
     assert [line.split()[1] for line in said] == [at.name("late"), at.name("orders")]
-    assert "`gitops-connect apply` finishes its steps" in said[0]
+    assert "run `gitops-connect apply` to finish its steps" in said[0]
     assert said[1].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
     assert at.states()["orders"] == "STOPPED"
     at.apply()

@@ -115,7 +115,7 @@ def test_what_stands_is_compared_without_being_held_and_reported(standing: Workp
     assert found["acknowledge"] == ["rewind", "skip", "tombstone"]
     assert offenders(report) == []
     page = (report / "index.html").read_text()
-    assert "How far back" in page
+    assert "Distances of rewinds" in page
     assert "59,995 records" in page
     assert "229,993" in page
     again = apart(at, "check", str(file), "--connector", at.name("lines"), "--report", str(report))

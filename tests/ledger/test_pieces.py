@@ -341,7 +341,7 @@ class TestExport:
             (lambda pieces: pieces[0].update(cluster="c"), "the earlier offsets of skip on local are not those"),
             (
                 lambda pieces: pieces.append({**pieces[0], "cluster": "c"}),
-                "there are before offsets of skip on c, and no",
+                "it contains before offsets of skip on c, but no",
             ),
             (lambda pieces: pieces[1].update(entries=1), "piece 0 does not have 1 entries"),
             (lambda pieces: pieces[0].update(part="after"), "expected one of declared, before, found 'after'"),

@@ -146,7 +146,7 @@ def test_workers_come_and_go(own: Sandbox, again: Callable[..., Sandbox]) -> Non
 def test_one_that_cannot_start_says_why_and_leaves_nothing(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     before = pids(own)
     with pytest.raises(
-        SandboxFailed, match=r"worker-\d ended while it was starting; the last lines of .*worker-\d\.log"
+        SandboxFailed, match=r"worker-\d of the sandbox ended while it started; last lines of .*worker-\d\.log"
     ) as e:
         start_with_broken_heap(own)
     assert "heap" in str(e.value), "Java's own words"

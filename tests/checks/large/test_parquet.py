@@ -176,10 +176,13 @@ def test_the_short_way_is_taken(tmp_path: Path) -> None:
 
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 UNFIT = {
-    "a timestamp": (pa.table({"partition.a": [1], "offset.at": [DAY]}), "'offset.at' is of the type timestamp"),
-    "a decimal": (pa.table({"partition.a": [decimal.Decimal(1)], "offset.b": [1]}), "'partition.a' is of the type dec"),
-    "bytes": (pa.table({"partition.a": [b"a"], "offset.b": [1]}), "'partition.a' is of the type binary"),
-    "a list": (pa.table({"partition": [{"a": [1]}], "offset.b": [1]}), "'partition.a' is of the type list"),
+    "a timestamp": (pa.table({"partition.a": [1], "offset.at": [DAY]}), "the column 'offset.at' of the type timestamp"),
+    "a decimal": (
+        pa.table({"partition.a": [decimal.Decimal(1)], "offset.b": [1]}),
+        "the column 'partition.a' of the type dec",
+    ),
+    "bytes": (pa.table({"partition.a": [b"a"], "offset.b": [1]}), "the column 'partition.a' of the type binary"),
+    "a list": (pa.table({"partition": [{"a": [1]}], "offset.b": [1]}), "the column 'partition.a' of the type list"),
     "another column": (pa.table({"partition": [{"a": 1}], "offset.b": [1], "note": ["x"]}), "the column 'note'"),
     "no offset": (pa.table({"partition": [{"a": 1}]}), "without the column offset"),
     "a text for a struct": (pa.table({"partition": ["{}"], "offset.b": [1]}), "the column 'partition' (string)"),

@@ -178,10 +178,13 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"without": "pyarrow"}, "their Python has no pyarrow: install numpy, pandas, pyarrow and zstandard for "),
+        (
+            {"without": "pyarrow"},
+            "their Python has no package pyarrow: install numpy, pandas, pyarrow and zstandard for ",
+        ),
         (
             {"version": "3, 12"},
-            f"they run Python 3.12, but this process runs 3.{sys.version_info.minor}: both must be ",
+            f"they run Python 3.12, but this process runs 3.{sys.version_info.minor}, and both must be ",
         ),
         (None, "they have no program /nowhere/python to run as their Python; "),
     ],
@@ -235,7 +238,7 @@ def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_p
 
 
 def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
-    with pytest.raises(SparkUnusable, match=r"Spark could not be started \(local\[1\]\): Java 17 or newer is needed"):
+    with pytest.raises(SparkUnusable, match=r"Spark could not be started \(local\[1\]\): Java 17 or newer is required"):
         start_at(SparkSettings("local[1]"), {"JAVA_HOME": str(tmp_path)}, lambda _: None, None)
 
 
