@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gitops_connect"
@@ -44,6 +42,7 @@ PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in
 NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|^\[[^]]*\]:.*?$", re.MULTILINE | re.DOTALL)
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md")])
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+GOLDEN = sorted((ROOT / "tests" / "golden").iterdir())
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
 OLD_NAMES = re.compile(r"^### Renamed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 """The part of the changelog that names what there was before."""
@@ -80,28 +79,24 @@ def descriptions(value: Any) -> Iterator[str]:
                 yield from descriptions(inner)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_page_is_in_plain_words(page: Path) -> None:
-    prose = NOT_PROSE.sub(" ", OLD_NAMES.sub("", page.read_text()))
-    assert not banned(prose), "\n".join(banned(prose))
+def problems(texts: Iterable[tuple[Path, str]]) -> list[str]:
+    return [f"{path.relative_to(ROOT)}: {problem}" for path, text in texts for problem in banned(text)]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.relative_to(ROOT).as_posix())
-def test_the_messages_of_a_module_are_in_plain_words(module: Path) -> None:
-    found = [problem for text in strings(module) for problem in banned(text)]
-    assert not found, "\n".join(found)
+def test_the_pages_are_in_plain_words() -> None:
+    assert problems((page, NOT_PROSE.sub(" ", OLD_NAMES.sub("", page.read_text()))) for page in PAGES) == []
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
-def test_a_schema_is_described_in_plain_words(schema: Path) -> None:
-    found = [problem for text in descriptions(json.loads(schema.read_text())) for problem in banned(text)]
-    assert not found, "\n".join(found)
+def test_the_messages_are_in_plain_words() -> None:
+    assert problems((module, text) for module in MODULES for text in strings(module)) == []
 
 
-@pytest.mark.parametrize("golden", sorted((ROOT / "tests" / "golden").iterdir()), ids=lambda golden: golden.name)
-def test_a_report_is_in_plain_words(golden: Path) -> None:
-    found = banned(golden.read_text())
-    assert not found, "\n".join(found)
+def test_the_schemas_are_described_in_plain_words() -> None:
+    assert problems((file, text) for file in SCHEMAS for text in descriptions(json.loads(file.read_text()))) == []
+
+
+def test_the_reports_are_in_plain_words() -> None:
+    assert problems((golden, golden.read_text()) for golden in GOLDEN) == []
 
 
 def test_banned_words_are_found() -> None:
