@@ -133,7 +133,10 @@ class Daemon:
         self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
 
     def _counted(self, work: Callable[[], None]) -> None:
+        """Run a job, unless `run` has begun to end: APScheduler may have queued it just before it was shut down."""
         with self._work:
+            if self._interrupted.is_set():
+                return
             self._running += 1
         try:
             work()

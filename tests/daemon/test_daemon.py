@@ -287,6 +287,17 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
         at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
 
 
+def test_a_job_that_was_queued_before_the_end_does_not_begin_after_it(at: Workplace) -> None:
+    """It would read a repository that is closed, and log a bug after the log has ended."""
+    began: list[str] = []
+    with InThread(at) as daemon:
+        daemon.wait("daemon_started")
+        daemon.daemon._counted(lambda: began.append("before"))
+        daemon.stop()
+        daemon.daemon._counted(lambda: began.append("after"))
+    assert began == ["before"]
+
+
 @dataclass
 class Ahead(SystemClock):
     """A clock that can be put ahead."""
