@@ -78,8 +78,8 @@ class Daemon:
         self._once = once
         self._turns = {cluster: Turn() for cluster in world.settings.clusters}
         self._declared: Declared | None = None
-        self._scheduling = threading.Lock()  # of `_declared`, and of which job runs when
-        self._work = threading.Condition()  # of `_acting` and `_running`, and of `_interrupted` being set
+        self._scheduling = threading.Lock()  # of `_declared`, which job runs when, and `_interrupted` being set
+        self._work = threading.Condition()  # of `_acting` and `_running`, and `_interrupted` being set
         self._acting: set[ClusterName] = set()
         self._running = 0
         self._interrupted = threading.Event()
@@ -119,16 +119,30 @@ class Daemon:
             self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._scheduler.start()
         self.told_to_stop = self._over.get() is _Over.TOLD
-        with self._work:
+        with self._scheduling, self._work:
             self._interrupted.set()
             if self.told_to_stop:
                 events.stopping(self._acting)
-            self._scheduler.shutdown(wait=False)
+        self._end_scheduler()
+        with self._work:
             self._work.wait_for(lambda: not self._acting)
             self._work.wait_for(lambda: not self._running, GRACE)
         events.stopped()
 
+    def _end_scheduler(self) -> None:
+        """Begin no other job.
+
+        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
+        jobs first, and `remove_all_jobs` waits for the job that is being started.
+        """
+        self._scheduler.pause()
+        self._scheduler.remove_all_jobs()
+        self._scheduler.shutdown(wait=False)
+
     def _schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
+        """Run a job after `wait` seconds, unless `run` has begun to end. A job that calls it holds `_scheduling`."""
+        if self._interrupted.is_set():
+            return
         when = self._world.clock.now() + timedelta(seconds=wait)
         self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
 
@@ -176,7 +190,7 @@ class Daemon:
     def _give_back(self) -> None:
         """End the Spark session once it is idle."""
         self._world.spark.give_back_if_idle(self._world.clock.monotonic())
-        if not self._interrupted.is_set():
+        with self._scheduling:
             self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
 
     def _turn_of(self, cluster: ClusterName) -> Callable[[], None]:
@@ -197,7 +211,7 @@ class Daemon:
             if self._once:
                 if all(turn.ended for turn in self._turns.values()):
                     self._over.put(_Over.DONE)
-            elif not self._interrupted.is_set():
+            else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
                 self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
