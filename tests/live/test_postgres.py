@@ -66,7 +66,7 @@ def test_initial_offsets_without_a_slot_are_reported_as_failed(orders: PostgresS
     assert refused.code == 4
     assert "external" in refused.err
     orders.declare(f"initialOffsets: {{{offsets}, acknowledge: [external]}}")
-    assert "the replication slot decides too" in orders.place.run("plan").out
+    assert "the replication slot also decides" in orders.place.run("plan").out
     failed = orders.place.run("apply", "--yes")
     assert failed.code == 1
     assert "no longer available on the server" in failed.out + failed.err
