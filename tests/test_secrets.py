@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
+from quoted_secrets import quoting
 from situations import wanted
 from standin.cluster import Cluster
 from standin.connect import StandIn
@@ -263,14 +264,6 @@ def test_a_missing_secret_holds_up_its_own_connector_only(
 def test_what_was_read_is_known_to_whoever_writes_something_down() -> None:
     reading(env("ORDERS_PASSWORD"), SecretsSettings(env=("*",)), {"ORDERS_PASSWORD": "read-a-moment-ago"})
     assert "read-a-moment-ago" in secrets.values_read()
-
-
-TRACE = "org.apache.kafka.connect.errors.ConnectException: login with {0} refused\n\tat x\nCaused by: y: {1}"
-
-
-def quoting(value: str) -> str:
-    """A stack trace that quotes a secret, plain and as it is sent for Basic authentication."""
-    return TRACE.format(value, base64.b64encode(f"user:{value}".encode()).decode())
 
 
 @pytest.fixture

@@ -9,19 +9,14 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
+from quoted_secrets import quoting
 from standin.cluster import Cluster
 from standin.connect import StandIn
 
 VALUE = "correct-horse-battery"
 PIN = "org.example.fixtures.PinSource"
-TRACE = "org.apache.kafka.connect.errors.ConnectException: login with {0} refused\n\tat x\nCaused by: y: {1}"
 VALIDATE = "/connector-plugins/.*/config/validate"
 ALWAYS = 1000
-
-
-def quoting(value: str) -> str:
-    """A stack trace that quotes a secret, plain and as it is sent for Basic authentication."""
-    return TRACE.format(value, base64.b64encode(f"user:{value}".encode()).decode())
 
 
 @pytest.fixture
