@@ -1,4 +1,4 @@
-"""`gitops-connect sandbox up | status | down`: a real Kafka and Connect on this machine."""
+"""`gitops-connect sandbox up | status | produce | consume | down`: a real Kafka and Connect on this machine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from gitops_connect.cli import sandbox_records
 
 if TYPE_CHECKING:
     from gitops_connect.cli.progress import Update
@@ -57,7 +59,7 @@ def up(
 ) -> None:
     """Start Kafka and Connect, and wait until they are ready.
 
-    Processes that run already are kept. The first start downloads Kafka (55 MB).
+    Processes that run already are kept. The first start downloads Kafka (57 MB).
     """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -91,6 +93,10 @@ def status(
     typer.echo(_table(parts) if output is Output.TABLE else _json(parts))
     if not all(part.answers for part in parts):
         raise typer.Exit(1)
+
+
+app.command()(sandbox_records.produce)
+app.command()(sandbox_records.consume)
 
 
 @app.command()

@@ -36,7 +36,7 @@ _MOVES = 3
 _PORT_TAKEN = "Address already in use"
 # The C1 compiler, the small collector: measured in docs/contributing/sandbox.md. A worker without memory ends, and does
 # not stay up and answer nothing (connect-facts: every thread of it dies, the process does not).
-_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 # Nothing else of our environment reaches the workers, where `${env:…}` in a connector could read it.
 _VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
 
@@ -113,7 +113,9 @@ class Launch:
             text = configs.worker(self.state.release, *ports, plugins, exactly_once=exactly_once)
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
-        process = processes.start((*command, str(self._config(part))), log_file(self.folder, part), self._variables())
+        process = processes.start(
+            (*command, str(self._config(part))), log_file(self.folder, part), java_environment(self._tools.environment)
+        )
         self._begun.add(index)
         self._save(dataclasses.replace(part, process=process))
 
@@ -137,7 +139,7 @@ class Launch:
             [*command, *arguments],
             capture_output=True,
             text=True,
-            env=self._variables(),
+            env=java_environment(self._tools.environment),
             timeout=READY_TIMEOUT,
             check=False,
         )
@@ -149,10 +151,7 @@ class Launch:
     def _java(self, release: str, heap: int, main: str) -> tuple[str, ...]:
         # Loggers look for their configuration on the class path, where no character of a path can mislead them.
         path = f"{self.folder / 'conf'}:{self._tools.jars[release]}/*"
-        return (str(self._tools.java.path), f"-Xmx{heap}m", *_JAVA_OPTIONS, marker(self.state), "-cp", path, main)
-
-    def _variables(self) -> dict[str, str]:
-        return {name: value for name, value in self._tools.environment.items() if name in _VARIABLES}
+        return (str(self._tools.java.path), f"-Xmx{heap}m", *JAVA_OPTIONS, marker(self.state), "-cp", path, main)
 
     def _config(self, part: Part) -> Path:
         return self.folder / "conf" / f"{part.name}.properties"
@@ -190,6 +189,11 @@ class Launch:
 def marker(state: State) -> str:
     """The argument that every Java of this sandbox carries."""
     return f"-Dgitops.connect.sandbox={state.id}"
+
+
+def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a Java of the sandbox gets."""
+    return {name: value for name, value in environment.items() if name in _VARIABLES}
 
 
 def log_file(folder: Path, part: Part) -> Path:

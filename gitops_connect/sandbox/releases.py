@@ -26,7 +26,7 @@ def parse(release: str) -> tuple[int, ...]:
 
 
 def dependencies(release: str) -> tuple[tuple[str, str, str], ...]:
-    """What to ask Maven for: (group, artifact, version).
+    """What to ask Maven for: (group, artifact, version). The broker's release also has Kafka's console tools.
 
     Kafka's modules bind no logger (the distribution adds one): without a binding the log files would stay empty.
     """
@@ -35,7 +35,8 @@ def dependencies(release: str) -> tuple[tuple[str, str, str], ...]:
         if parse(release) >= (4, 0, 0)
         else ("org.slf4j", "slf4j-reload4j", "1.7.36")
     )
-    return (*(("org.apache.kafka", module, release) for module in _MODULES), binding)
+    modules = (*_MODULES, "kafka-tools") if release == BROKER_RELEASE else _MODULES
+    return (*(("org.apache.kafka", module, release) for module in modules), binding)
 
 
 def plugin_discovery(release: str) -> str:

@@ -1,0 +1,84 @@
+"""`sandbox produce` and `sandbox consume` as processes, most of them against the real broker."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.sandbox.cluster import Sandbox
+
+PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main", "sandbox")
+ALL = ("--from-beginning", "--timeout-ms", "10000", "--max-messages")
+
+
+def run(folder: Path, *arguments: str, given: str = "") -> tuple[int, str, str]:
+    command = [*PROGRAM, *arguments, "--dir", str(folder)]
+    ended = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("command", ["produce", "consume"])
+def test_without_a_sandbox_there_are_no_topics(tmp_path: Path, command: str) -> None:
+    code, out, err = run(tmp_path, command, "orders")
+    assert (code, out) == (1, "")
+    assert f"error: there is no sandbox in {tmp_path}; run `gitops-connect sandbox up` to create one" in err
+
+
+def test_a_separator_has_a_character(tmp_path: Path) -> None:
+    assert run(tmp_path, "produce", "orders", "--key-separator", "")[0] == 64
+
+
+@pytest.mark.e2e
+def test_records_with_keys_and_tombstones_come_back_with_their_offsets(sandbox: Sandbox) -> None:
+    given = "a:1\nb:<null>\n<null>:x:y\n"
+    sent = run(sandbox.folder, "produce", "round-trip", "--key-separator", ":", given=given)
+    assert sent == (0, "", "3 records sent to round-trip.\n")
+    assert run(sandbox.folder, "consume", "round-trip", *ALL, "2") == (0, "1\n<null>\n", "")
+    code, out, _ = run(sandbox.folder, "consume", "round-trip", "--offsets", "--keys", *ALL, "3")
+    assert code == 0
+    assert [line.split("\t") for line in out.splitlines()] == [
+        ["Partition:0", "Offset:0", "a", "1"],
+        ["Partition:0", "Offset:1", "b", "<null>"],
+        ["Partition:0", "Offset:2", "<null>", "x:y"],
+    ]
+
+
+@pytest.mark.e2e
+def test_a_topic_that_does_not_exist_is_not_created_by_reading_it(sandbox: Sandbox) -> None:
+    for _ in range(2):
+        code, out, err = run(sandbox.folder, "consume", "nowhere")
+        assert (code, out) == (1, "")
+        assert "error: the topic nowhere does not exist in the sandbox; existing topics: " in err
+        assert "connect-configs" in err
+
+
+@pytest.mark.e2e
+def test_a_line_without_separator_ends_the_input(sandbox: Sandbox) -> None:
+    code, _, err = run(sandbox.folder, "produce", "half", "--key-separator", ":", given="a:1\nb\nc:3\n")
+    assert code == 64
+    assert "line 2 of the input does not contain the key separator ':'; 1 record sent before it" in err
+    assert run(sandbox.folder, "consume", "half", *ALL, "1") == (0, "1\n", "")
+
+
+@pytest.mark.e2e
+def test_a_record_that_kafka_rejects_is_an_error(sandbox: Sandbox) -> None:
+    code, out, err = run(sandbox.folder, "produce", "large", given="x" * 2_000_000)
+    assert (code, out) == (1, "")
+    assert "error: Kafka's console producer failed for topic large: " in err
+    assert "RecordTooLargeException" in err
+
+
+@pytest.mark.e2e
+def test_ctrl_c_ends_a_consumer_quietly(sandbox: Sandbox) -> None:
+    run(sandbox.folder, "produce", "followed", given="1\n")
+    command = [*PROGRAM, "consume", "followed", "--from-beginning", "--dir", str(sandbox.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as consumer:
+        assert consumer.stdout is not None
+        assert consumer.stdout.readline() == "1\n"
+        run(sandbox.folder, "produce", "followed", given="2\n")
+        assert consumer.stdout.readline() == "2\n"
+        consumer.send_signal(signal.SIGINT)
+        assert consumer.communicate() == ("", "")
+    assert consumer.returncode == 130

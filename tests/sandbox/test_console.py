@@ -1,0 +1,89 @@
+"""The command lines of Kafka's console tools, and the meaning of what they log. They run in tests/cli."""
+
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.console import (
+    ConsumeOptions,
+    check_result,
+    check_topic,
+    consume_arguments,
+    java_command,
+    produce_arguments,
+)
+from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.state import Part, State
+
+STATE = State("id", "4.3.1", 512, broker=Part(0, 9092))
+
+
+def test_a_producer_sends_at_once_and_reads_null() -> None:
+    assert produce_arguments(STATE, "--orders", None) == (
+        *("org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", "127.0.0.1:9092", "--topic=--orders"),
+        *("--timeout", "0", "--reader-property", "null.marker=<null>"),
+    )
+
+
+def test_a_producer_parses_keys_if_there_is_a_separator() -> None:
+    arguments = produce_arguments(STATE, "orders", "=")
+    assert arguments[-4:] == ("--reader-property", "parse.key=true", "--reader-property", "key.separator==")
+
+
+def test_a_consumer_names_no_group_and_prints_values() -> None:
+    assert consume_arguments(STATE, "orders", ConsumeOptions()) == (
+        *("org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", "127.0.0.1:9092", "--topic=orders"),
+        *("--formatter-property", "null.literal=<null>"),
+    )
+
+
+def test_a_consumer_has_limits_and_prints_more() -> None:
+    options = ConsumeOptions(from_beginning=True, max_messages=3, timeout_ms=2000, offsets=True, keys=True)
+    given = consume_arguments(STATE, "orders", options)
+    assert given[4:9] == ("--from-beginning", "--max-messages", "3", "--timeout-ms", "2000")
+    assert [name.removesuffix("=true") for name in given[10::2]] == [
+        "null.literal=<null>",
+        "print.partition",
+        "print.offset",
+        "print.key",
+    ]
+
+
+def test_a_broker_that_does_not_answer_is_an_error_before_java_is_looked_for(tmp_path: Path) -> None:
+    state = State("id", "4.3.1", 512, broker=Part(0, choose_port((), ())))
+    with pytest.raises(SandboxFailed, match=f"broker of the sandbox in {tmp_path} does not answer; start it with"):
+        java_command(tmp_path, state, {}, lambda *_: None)
+
+
+def test_a_topic_that_does_not_exist_is_an_error_with_those_that_do(tmp_path: Path) -> None:
+    for name in ("__consumer_offsets-0", "orders-0", "orders-1", "a-b-0", "gone-0.5f3-delete"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    check_topic(tmp_path, "orders")
+    check_topic(tmp_path, "a-b")
+    with pytest.raises(SandboxFailed, match="the topic gone does not exist in the sandbox; existing topics: a-b, ord"):
+        check_topic(tmp_path, "gone")
+    with pytest.raises(SandboxFailed, match="existing topics: none"):
+        check_topic(tmp_path / "empty", "orders")
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr", "reason"),
+    [
+        (0, "hint\nERROR Not sent:org.apache.TooLarge: 1\nERROR Not sent either\n", "Not sent:org.apache.TooLarge: 1"),
+        (1, "java.lang.IllegalStateException: why\n\tat Main.main(Main.java:1)\n", "IllegalStateException: why"),
+        (1, "", "exit code 1"),
+    ],
+)
+def test_an_error_is_found_in_the_log_or_in_the_stack_trace(code: int, stderr: str, reason: str) -> None:
+    with pytest.raises(SandboxFailed, match=f"Kafka's console producer failed for topic orders: .*{reason}$"):
+        check_result("producer", "orders", code, stderr)
+
+
+def test_hints_and_the_end_of_an_idle_consumer_are_no_errors() -> None:
+    idle = (
+        "ERROR Error processing message, terminating consumer process: org.apache.kafka.common.errors.TimeoutException"
+    )
+    check_result(
+        "consumer", "orders", 0, f"The consumer rebalance protocol …\n{idle}\nProcessed a total of 0 messages\n"
+    )
