@@ -25,6 +25,8 @@ class Code:
     line: int
     language: str
     text: str
+    comment: str = ""
+    """The HTML comment before it, which readers do not see."""
 
 
 @cache
@@ -59,11 +61,15 @@ def anchors(page: Path) -> frozenset[str]:
 def code(page: Path) -> Iterator[Code]:
     """Everything on a page that is shown as code."""
     name = page.relative_to(ROOT).as_posix()
+    comment = ""
     for token in tokens(page):
         line = token.map[0] + 1 if token.map else 0
         if token.type in ("fence", "code_block"):
             language = token.info.split()[0] if token.info.split() else ""
-            yield Code(name, line, language, token.content)
+            yield Code(name, line, language, token.content, comment)
+            comment = ""
+        if token.type == "html_block":
+            comment = token.content.strip()
         for child in token.children or ():
             if child.type == "code_inline":
                 yield Code(name, line, "inline", child.content)

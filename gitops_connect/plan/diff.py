@@ -14,6 +14,9 @@ from gitops_connect.model.plans import Change
 from gitops_connect.model.sensitivity import is_mask
 from gitops_connect.plan.situation import Situation
 
+_DEFAULTS = {"tasks.max": "1"}
+"""A config without it means this (`ConnectorConfig.TASKS_MAX_DEFAULT`): a connector that is adopted is not restarted."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigDiff:
@@ -37,7 +40,7 @@ def secret_digest(situation: Situation, connector: DesiredConnector, key: str) -
 
 def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConnector | None) -> ConfigDiff:
     """Compare key by key. Without an observed connector every key is new."""
-    before = observed.config if observed else {}
+    before = {**_DEFAULTS, **observed.config} if observed else {}
     after = _keep_ignored(desired, observed)
     changes, uncompared = [], []
     for key in sorted({*before, *after}):

@@ -93,3 +93,11 @@ def test_a_secret_of_one_connector_does_not_look_like_the_same_of_another() -> N
     one = keyed_digest(KEY, ["orders", "password", "same"])
     other = keyed_digest(KEY, ["invoices", "password", "same"])
     assert one != other
+
+
+def test_a_connector_without_tasks_max_has_one_task() -> None:
+    observed = seen("orders")
+    without = replace(observed, config={key: value for key, value in observed.config.items() if key != "tasks.max"})
+    assert diff(situation(), wanted("orders"), without).changes == ()
+    four = wanted("orders", config={"tasks.max": "4"})
+    assert diff(situation(), four, without).changes == (Change("tasks.max", "1", "4"),)

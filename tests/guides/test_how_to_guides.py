@@ -1,0 +1,53 @@
+"""Every how-to guide, command by command, on a real cluster: each command prints what the page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from docs_pages import DOCS, code
+
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from guides.reader import Reader
+from guides.situations import EVENTS, SITUATIONS, Place
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+LONG = ("check-a-very-large-manifest", "try-a-connector-in-the-sandbox")
+"""Spark for 240,000 offsets; a sandbox of its own, with a plugin from Maven Central."""
+GUIDES = [
+    pytest.param(page.stem, marks=pytest.mark.thorough if page.stem in LONG else ())
+    for page in sorted((DOCS / "how-to").glob("*.md"))
+]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, _no_machine_around: None) -> Iterator[Sandbox]:
+    """A cluster that no other test uses: what a plan prints depends on every connector that is there."""
+    options = SandboxOptions(folder=tmp_path_factory.mktemp("guides") / "sandbox", heap=1024, tied=True)
+    with Sandbox.up(options) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def place(own: Sandbox, tmp_path: Path) -> Iterator[Place]:
+    with ExitStack() as others:
+
+        def another_cluster() -> str:
+            options = SandboxOptions(folder=tmp_path / "another" / "sandbox", heap=512, tied=True)
+            return others.enter_context(Sandbox.up(options)).worker_urls[0]
+
+        reader = Reader(tmp_path, own.worker_urls[0], own.bootstrap, lambda event: EVENTS[event](at))
+        at = Place(reader, own, another_cluster)
+        yield at
+        at.clean()
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_command_of_the_guide_prints_what_it_shows(guide: str, place: Place) -> None:
+    SITUATIONS[guide](place)
+    for block in code(DOCS / "how-to" / f"{guide}.md"):
+        place.reader.follow(block)
+    place.reader.finish()
