@@ -44,7 +44,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 GOLDEN = sorted((ROOT / "tests" / "golden").iterdir())
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
-OLD_NAMES = re.compile(r"^### Renamed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+OLD_NAMES = re.compile(r"^### Changed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 """The part of the changelog that names what there was before."""
 
 
