@@ -36,6 +36,13 @@ BANNED: Mapping[str, str] = {
     r"as it says|as they say": "in sync with",
     r"history-unknown": "unknown",
     r"in place of": "instead of",
+    r"beforehand|thereby|thereafter": "before the first request, so, then",
+    r"held (to|against)": "checked with, compared with",
+    r"(go|goes|going|gone|went) on with": "continue",
+    r"(can|could|may|to) be had": "is available",
+    r"(where|if|when) need be": "if necessary",
+    r"(write|writes|written) down": "record",
+    r"in good order": "an orderly shutdown",
 }
 """Words and phrases as regular expressions, and what to write instead."""
 PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)
