@@ -1,31 +1,32 @@
-# The image of the reconciling daemon. docs/reference/container-image.md says how it is built, configured and stopped.
+# The image of the daemon, `gitops-connect run`. To build, configure and stop it: docs/reference/container-image.md
 
-# Any Debian with Python 3.11 or newer and its venv module will do; both stages need the same one.
+# A Debian image with Python 3.11 or newer and its venv module. Both stages use the same base image.
 ARG BASE=python:3.13-slim-bookworm
 
 
 FROM ${BASE} AS build
 
-# pip stays in an environment of its own, and so out of the final image.
+# pip has its own environment, so that the final image does not contain it.
 RUN python3 -m venv /opt/pip
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# Extras of pyproject.toml, with blanks between them: spark where large manifests are checked, spark-connect on a server.
+# Extras of pyproject.toml, separated by spaces: `spark` to check large offset manifests, `spark spark-connect` to check
+# them on a Spark Connect server.
 ARG EXTRAS=""
 
-# The dependencies first and by themselves: they are nearly the whole image, and change least often.
+# The dependencies are installed first: they are the largest part of the image, and they change least often.
 RUN python3 -m venv --without-pip /opt/gitops-connect
 WORKDIR /src
 COPY pyproject.toml requirements.txt ./
 RUN EXTRAS="${EXTRAS}" python3 -c 'import os, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
         print(*project["dependencies"], sep="\n"); \
-        [print(*project["optional-dependencies"][one], sep="\n") for one in os.environ["EXTRAS"].split()]' \
+        [print(*project["optional-dependencies"][extra], sep="\n") for extra in os.environ["EXTRAS"].split()]' \
         > dependencies.txt \
     && /opt/pip/bin/pip --python /opt/gitops-connect/bin/python install \
         --constraint requirements.txt --requirement dependencies.txt
 
-# The project goes into a folder of its own, so that the final image can have it in a small layer of its own.
+# The project is installed into a separate directory, so that it becomes a small layer of the final image.
 COPY README.md LICENSE ./
 COPY schemas/ schemas/
 COPY gitops_connect/ gitops_connect/
@@ -35,11 +36,11 @@ RUN /opt/pip/bin/pip wheel --no-deps --wheel-dir /dist . \
 
 FROM ${BASE}
 
-# The name of a Debian package with a Java runtime, as in default-jre-headless; Spark needs one, but on a Connect server.
+# A Debian package with a Java runtime, such as default-jre-headless: for Spark without a Spark Connect server.
 ARG JAVA=""
 
-# Versions are not pinned: Debian removes those that had a security hole, and a build should get the mended ones.
-# Java's package fails where the folder for its man page is missing, which slim images have not.
+# Versions are not pinned: Debian removes versions with security holes, and a build should get the fixed versions.
+# Slim images have no directory for manual pages, and Java's package cannot be installed without it.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && mkdir -p /usr/share/man/man1 \
@@ -52,8 +53,8 @@ RUN apt-get update \
 COPY --from=build /opt/gitops-connect/ /opt/gitops-connect/
 COPY --from=build /opt/project/ /opt/gitops-connect/
 
-# HOME is in /etc/passwd too, where ssh looks. No setting is given here: one from the environment would silently win
-# over the settings file.
+# ssh reads the home directory from /etc/passwd, not from HOME; both are the same. Do not set a setting here: it would
+# override the settings file without a message.
 ENV PATH=/opt/gitops-connect/bin:${PATH} \
     HOME=/var/lib/gitops-connect \
     GITOPS_CONNECT_CACHE=/var/lib/gitops-connect/cache \
@@ -70,13 +71,13 @@ LABEL org.opencontainers.image.title="gitops-connect" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="${BASE}"
 
-# The ledger, its key and the clone. The settings file is looked for here, too, and the ledger is put beside it.
+# The ledger, its key and the clone. The settings file is here by default, and the ledger is created next to that file.
 VOLUME /var/lib/gitops-connect
 WORKDIR /var/lib/gitops-connect
 USER 10001:10001
 
-# Process 1 is tini, because process 1 is special: the kernel drops a SIGTERM that it has no handler for yet, and it
-# inherits what a git that had to be ended leaves behind, which Python would never reap.
+# Process 1 is tini, for two reasons. The kernel drops a SIGTERM to process 1 until it has a handler. If a Git process
+# is ended, process 1 inherits its child processes, which Python would never reap.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["tini", "--", "gitops-connect"]
 CMD ["run"]

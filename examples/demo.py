@@ -1,6 +1,6 @@
-"""`make demo`: a real Kafka and Connect on this machine, and one repository planned, applied, changed.
+"""`make demo`: starts a real Kafka and Connect on this machine, then plans, applies and changes an example repository.
 
-Everything happens in a temporary folder, and nothing of it is left at the end but the downloaded Kafka.
+All files are in a temporary directory, which is removed at the end. Only the downloaded Kafka is kept.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import time
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent / "repo"
-DATA_OF_EXAMPLES = "/tmp/gitops-connect-demo"  # noqa: S108 - the folder that the example's documents name
+DATA_OF_EXAMPLES = "/tmp/gitops-connect-demo"  # noqa: S108 - the directory in the documents of the example
 COMMAND = Path(sys.executable).with_name("gitops-connect")
 ORDERS = "order 1: two books\norder 2: a lamp\norder 3: nine screws\n"
-CHANGE_OF_OFFSETS = Path(__file__).resolve().parent / "changes" / "orders-again.yaml"
-AN_ORDER_SOURCE = "clusters/local/orders.yaml"
+OFFSET_CHANGE = Path(__file__).resolve().parent / "changes" / "orders-again.yaml"
+ORDERS_DOCUMENT = "clusters/local/orders.yaml"
 
 
 def main() -> int:
-    """Run the demo; the sandbox is taken down whatever happens."""
-    with tempfile.TemporaryDirectory(prefix="gitops-connect-demo-") as folder:
-        work = Path(folder)
+    """Run the demo. The sandbox is stopped in any case."""
+    with tempfile.TemporaryDirectory(prefix="gitops-connect-demo-") as directory:
+        work = Path(directory)
         sandbox = work / "sandbox"
         try:
             demo(work, sandbox)
@@ -32,63 +32,81 @@ def main() -> int:
             print(f"\nthe demo failed: {error}", file=sys.stderr)
             return 1
         finally:
-            title("Stop everything")
-            show("sandbox", "down", "--dir", str(sandbox), "--purge", cwd=work)
+            title("Stop Kafka and Connect, and remove the data")
+            run("sandbox", "down", "--dir", str(sandbox), "--purge", cwd=work)
     return 0
 
 
 def demo(work: Path, sandbox: Path) -> None:
-    """All acts."""
-    title("A real one-node Kafka and Connect (the first start downloads them)")
+    """All steps."""
     data = work / "data"
     data.mkdir()
     (data / "orders.txt").write_text(ORDERS)
-    show("sandbox", "up", "--dir", str(sandbox), cwd=work)
-    settings(work, sandbox)
-    repository = commit_examples(work, data)
-
-    title("Validate and plan a repository of connectors")
-    show("validate", cwd=work)
-    show("plan", cwd=work)
-    title("Apply the plan")
-    show("apply", "--yes", cwd=work)
-    show("status", cwd=work)
-    title("The result: the connectors copied the lines of a file through Kafka to another file")
-    print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines())))
-
-    title("Change a document, commit, and plan again")
-    document = repository / AN_ORDER_SOURCE
-    document.write_text(document.read_text().replace("batch.size: 100", "batch.size: 500"))
-    git(repository, "diff", "--unified=1")
-    git(repository, "commit", "--quiet", "--all", "--message", "orders: read larger batches")
-    show("plan", "--out", "plan.json", cwd=work)
-    title("Apply the saved plan that was reviewed")
-    show("apply", "plan.json", cwd=work)
-    title("Plan again: the cluster is in sync")
-    show("plan", "--detailed-exitcode", cwd=work)
+    repository = start(work, sandbox, data)
+    create_connectors(work, data)
+    change_config(work, repository)
     change_offsets(work, data, repository)
 
 
+def start(work: Path, sandbox: Path, data: Path) -> Path:
+    """Start the sandbox, and create the settings and the repository."""
+    title("Start a real one-node Kafka with Connect. The first start downloads Kafka.")
+    run("sandbox", "up", "--dir", str(sandbox), cwd=work)
+    title("Write the settings: the repository, and the address of the Connect cluster `local`")
+    settings(work, sandbox)
+    title("Create a Git repository that declares four connectors (a copy of examples/repo)")
+    return commit_examples(work, data)
+
+
+def create_connectors(work: Path, data: Path) -> None:
+    """Validate, plan and apply."""
+    title("Validate the documents, and plan. Neither command changes the cluster.")
+    run("validate", cwd=work)
+    run("plan", cwd=work)
+    title("Apply the plan. Each step succeeds only once the change is observed on the cluster.")
+    run("apply", "--yes", cwd=work)
+    run("status", cwd=work)
+    title("Result: the connectors copied each line of orders.txt through a Kafka topic to orders-copy.txt")
+    print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines())))
+
+
+def change_config(work: Path, repository: Path) -> None:
+    """Change one config key in Git, and apply a saved plan."""
+    title("Change a config in Git, and save the plan for review")
+    document = repository / ORDERS_DOCUMENT
+    document.write_text(document.read_text().replace("batch.size: 100", "batch.size: 500"))
+    git(repository, "diff", "--unified=1")
+    git(repository, "commit", "--quiet", "--all", "--message", "orders: read larger batches")
+    run("plan", "--out", "plan.json", cwd=work)
+    title("Apply the saved plan: exactly the steps that were reviewed")
+    run("apply", "plan.json", cwd=work)
+    title("Plan again: the cluster is in sync, so the exit code is 0")
+    run("plan", "--detailed-exitcode", cwd=work)
+
+
 def change_offsets(work: Path, data: Path, repository: Path) -> None:
-    """The acts with offsets."""
-    title("Change offsets: the source reads two of its lines again, once")
-    show("offsets", "get", "orders-source", cwd=work)
-    change = repository / CHANGE_OF_OFFSETS.name
-    change.write_text(CHANGE_OF_OFFSETS.read_text().replace(DATA_OF_EXAMPLES, str(data)))
+    """Rewind the source once."""
+    title("Declare an offset change in Git: the source reads the last two orders again")
+    run("offsets", "get", "orders-source", cwd=work)
+    change = repository / OFFSET_CHANGE.name
+    change.write_text(OFFSET_CHANGE.read_text().replace(DATA_OF_EXAMPLES, str(data)))
     print(f"\n$ cat {change.name}\n{change.read_text()}")
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message", "orders: read the last two again")
-    show("plan", cwd=work)
-    show("apply", "--yes", cwd=work)
+    title("Plan and apply the offset change: stop the connector, change its offsets, resume it")
+    run("plan", cwd=work)
+    run("apply", "--yes", cwd=work)
+    title("Result: orders 2 and 3 are in orders-copy.txt twice")
     print(wait_for_lines(data / "orders-copy.txt", len(ORDERS.splitlines()) + 2))
-    title("The change was applied once and is not planned again. Another change can undo it")
-    show("plan", "--detailed-exitcode", cwd=work)
-    show("offsets", "history", "orders-source", cwd=work)
-    show("offsets", "undo", "2026-11-21-orders-again", cwd=work)
+    title("Plan again: the offset change was applied, and is not applied a second time")
+    run("plan", "--detailed-exitcode", cwd=work)
+    run("offsets", "history", "orders-source", cwd=work)
+    title("Undo: print an offset change that restores the earlier offsets. To apply it, commit it.")
+    run("offsets", "undo", "2026-11-21-orders-again", cwd=work)
 
 
 def settings(work: Path, sandbox: Path) -> None:
-    """Write `gitops-connect.toml`, with the address that the sandbox was given."""
+    """Write `gitops-connect.toml` with the address of the sandbox."""
     status = subprocess.run(
         [COMMAND, "sandbox", "status", "--dir", str(sandbox), "-o", "json"],
         capture_output=True,
@@ -102,7 +120,7 @@ def settings(work: Path, sandbox: Path) -> None:
 
 
 def commit_examples(work: Path, data: Path) -> Path:
-    """A git repository with a copy of examples/repo in it, whose connectors read and write in `data`."""
+    """Create a Git repository with a copy of examples/repo. Its connectors read and write files in `data`."""
     repository = work / "connectors"
     shutil.copytree(EXAMPLES, repository)
     for document in repository.rglob("*.yaml"):
@@ -114,27 +132,27 @@ def commit_examples(work: Path, data: Path) -> Path:
 
 
 def git(repository: Path, *arguments: str) -> None:
-    """Run git with a name and no configuration of the user's, and show what was typed."""
+    """Print a Git command and run it, with the name of the demo as its author."""
     print(f"\n$ git {' '.join(arguments)}", flush=True)
     identity = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", "--no-pager", "-C", repository, *identity, *arguments], check=True)
 
 
-def show(*arguments: str, cwd: Path) -> None:
-    """Show the command and run it."""
+def run(*arguments: str, cwd: Path) -> None:
+    """Print a command of gitops-connect and run it."""
     print(f"\n$ gitops-connect {' '.join(arguments)}", flush=True)
-    # The downloaded Kafka is kept for the next time, and the clone of a repository that will be gone is not.
+    # Keep the downloaded Kafka for the next demo, but not the clone of a repository that will be removed.
     cache = {} if arguments[0] == "sandbox" else {"GITOPS_CONNECT_CACHE": str(cwd / "cache")}
     subprocess.run([COMMAND, *arguments], cwd=cwd, check=True, env=os.environ | cache)
 
 
 def title(text: str) -> None:
-    """A heading between the acts."""
+    """Print a heading."""
     print(f"\n{'=' * 100}\n{text}\n{'=' * 100}", flush=True)
 
 
 def wait_for_lines(file: Path, count: int) -> str:
-    """The file's text, once it has so many lines."""
+    """Wait until the file has `count` lines, and return its text."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if file.exists() and len(file.read_text().splitlines()) >= count:

@@ -102,12 +102,13 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert text.index("make demo") < text.index("make test") < text.index("## ")
 
 
-def test_the_first_example_works_with_the_settings_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = {block.language: block.text for block in code(README) if block.language in ("yaml", "toml")}
-    document = tmp_path / blocks["yaml"].splitlines()[0].removeprefix("# ")
-    document.parent.mkdir(parents=True)
-    document.write_text(blocks["yaml"])
-    (tmp_path / "gitops-connect.toml").write_text(blocks["toml"])
+def test_the_quick_start_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [block.text for block in code(README) if block.language in ("yaml", "toml")]
+    assert len(files) == 3
+    for text in files:
+        file = tmp_path / text.splitlines()[0].removeprefix("# ")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ORDERS_DB_PASSWORD", "hunter2")
     assert run_command(["validate", "connectors", "--offline"]) == ExitCode.DONE

@@ -36,6 +36,13 @@ BANNED: Mapping[str, str] = {
     r"as it says|as they say": "in sync with",
     r"history-unknown": "unknown",
     r"in place of": "instead of",
+    r"beforehand|thereby|thereafter": "before the first request, so, then",
+    r"held (to|against)": "checked with, compared with",
+    r"(go|goes|going|gone|went) on with": "continue",
+    r"(can|could|may|to) be had": "is available",
+    r"(where|if|when) need be": "if necessary",
+    r"(write|writes|written) down": "record",
+    r"in good order": "an orderly shutdown",
 }
 """Words and phrases as regular expressions, and what to write instead."""
 PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)
@@ -44,7 +51,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 GOLDEN = sorted((ROOT / "tests" / "golden").iterdir())
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
-OLD_NAMES = re.compile(r"^### Renamed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+OLD_NAMES = re.compile(r"^### Changed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 """The part of the changelog that names what there was before."""
 
 
