@@ -36,6 +36,12 @@ BANNED: Mapping[str, str] = {
     r"as it says|as they say": "in sync with",
     r"history-unknown": "unknown",
     r"in place of": "instead of",
+    r"perhaps": "sometimes; or the condition",
+    r"beside": "next to, in addition to",
+    r"of no use": "does not help",
+    r"such a one|such ones": "name the thing",
+    r"where there (is|are|was|were)": "if there is",
+    r"for ever": "always, without end",
 }
 """Words and phrases as regular expressions, and what to write instead."""
 PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)
