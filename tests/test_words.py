@@ -43,6 +43,12 @@ BANNED: Mapping[str, str] = {
     r"(where|if|when) need be": "if necessary",
     r"(write|writes|written) down": "record",
     r"in good order": "an orderly shutdown",
+    r"perhaps": "sometimes; or the condition",
+    r"beside": "next to, in addition to",
+    r"of no use": "does not help",
+    r"such a one|such ones": "name the thing",
+    r"where there (is|are|was|were)": "if there is",
+    r"for ever": "always, without end",
 }
 """Words and phrases as regular expressions, and what to write instead."""
 PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)

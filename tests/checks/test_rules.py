@@ -31,6 +31,8 @@ from gitops_connect.model.operations import OperationKind
 from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "manifest-rules.md"
+ROW = re.compile(r"^\| \[`(manifest/[a-z-]+)`\]", re.MULTILINE)
+"""The rule that a row of a table on that page documents."""
 
 MYSQL = {"connector.class": "io.debezium.connector.mysql.MySqlConnector", "topic.prefix": "shop"}
 POSTGRES = {"connector.class": "PostgresConnector", "database.server.name": "shop"}
@@ -606,11 +608,11 @@ def test_a_hint_names_what_was_probably_meant(config: Mapping[str, str], value: 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_is_explained_and_documented(rule: str) -> None:
     assert rule in RULE_EXPLANATIONS
-    assert f"### `{rule}`" in PAGE.read_text()
+    assert f"| [`{rule}`](rules.md#{rule.replace('/', '')}) |" in PAGE.read_text()
 
 
 def test_the_page_documents_no_other_rule() -> None:
-    assert set(re.findall(r"^### `(.*)`$", PAGE.read_text(), re.MULTILINE)) == set(RULES)
+    assert set(ROW.findall(PAGE.read_text())) == set(RULES)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -627,7 +629,7 @@ def test_which_rules_depend_on_the_connector_is_data() -> None:
 
 def test_what_is_wrong_with_the_manifest_alone_depends_on_nothing_else() -> None:
     page = PAGE.read_text()
-    of_the_file = set(re.findall(r"^### `(manifest/.*)`$", page.split("## The file")[1].split("## An entry")[0], re.M))
+    of_the_file = set(ROW.findall(page.split("## The file")[1].split("## An entry")[0]))
     named = set(
         re.findall(
             r"`(manifest/[a-z-]+)`",
