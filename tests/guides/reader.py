@@ -82,7 +82,7 @@ class Reader:
             case "sh":
                 self.run(self._here(block.text), until=text if kind == "until" else None)
             case "yaml" | "toml" | "json" | "ini":
-                self._write(block, text if kind == "file" else block.text.partition("\n")[0].removeprefix("# "))
+                self._write(block)
             case "text":
                 self.failed = ""
                 assert_printed(block, self._here(block.text), self.output)
@@ -93,9 +93,8 @@ class Reader:
             text = text.replace(there, str(self.home / here))
         return BROKER.sub(self.bootstrap, ADDRESS.sub(self.address, text))
 
-    def _write(self, block: Code, name: str) -> None:
-        assert FILE_NAME.fullmatch(name), f"{block.page}:{block.line}: name the file, or say why it is not run"
-        file = self.directory / name
+    def _write(self, block: Code) -> None:
+        file = self.directory / file_name(block)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self._here(block.text))
 
@@ -131,6 +130,12 @@ def comment(block: Code) -> tuple[str, str]:
     """The kind and the text of the comment before a block."""
     found = COMMENT.match(block.comment)
     return (found["kind"], found["text"]) if found else ("", "")
+
+
+def file_name(block: Code) -> str:
+    """Where the block is written to: what its comment says, or its first line."""
+    kind, text = comment(block)
+    return text if kind == "file" else block.text.partition("\n")[0].removeprefix("# ")
 
 
 def _read(shell: subprocess.Popen[str], until: str | None) -> Iterator[str]:
