@@ -53,7 +53,7 @@ def show(
 
 
 def _row(cluster: ClusterName, record: OperationRecord) -> list[str]:
-    from gitops_connect.report.words import short
+    from gitops_connect.model.revisions import short
 
     since, message = f"{record.since:%Y-%m-%dT%H:%M:%SZ}", record.message or record.warning
     what = [cluster, record.name, record.connector, record.kind.value, record.state.value]

@@ -244,10 +244,11 @@ def document_for(
 
 def _document(name: OperationName, record: OperationRecord, subject: Subject, kind: OperationKind) -> ChangeDocument:
     """Without its offsets."""
+    from gitops_connect.model.revisions import origin
     from gitops_connect.report.change_document import ChangeDocument
 
     when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
-    reason = f"restores the offsets from before {record.name} ({when}, commit {record.revision[:7]})"
+    reason = f"restores the offsets from before {record.name} ({when}, {origin(record.revision)})"
     return ChangeDocument(name, _cluster_of(subject), record.connector, kind, reason)
 
 
