@@ -2,7 +2,7 @@
 
 cli.md        every command and option, from the command line itself
 settings.md   every setting, from the docstrings of its field
-errors.md     every error, from its class
+errors.md     every error by situation, from the docstring of its class (error_page.py)
 connectors.md what decides where each known connector class resumes, from the rules of the plan
 rules.md      every rule: trigger, severity, fix and example
 ../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
@@ -23,11 +23,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from error_page import error_page
 from generated_tables import NOTICE, cell
 from picture import PICTURE, picture
 from resume_page import connectors
 
-from gitops_connect import errors
 from gitops_connect.cli.main import command_line
 from gitops_connect.model.worker_heap import size_text
 from gitops_connect.report.rules import RULE_EXPLANATIONS
@@ -240,21 +240,6 @@ def _field_default(field: Any) -> str:
             return f"`{value:g}s`"
         return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
     return "" if field.default_factory is not dataclasses.MISSING else "required"
-
-
-def error_page() -> str:
-    """The tree of errors."""
-    lines = ["# Errors", "", NOTICE, "```text", _tree(), "```", ""]
-    for name, cls in vars(errors).items():
-        if isinstance(cls, type) and issubclass(cls, errors.GitopsConnectError):
-            lines += [f"- **{name}**: {cell(inspect.getdoc(cls) or '')}"]
-    return "\n".join(lines) + "\n"
-
-
-def _tree() -> str:
-    text = inspect.getdoc(errors) or ""
-    start = text.index("    GitopsConnectError")
-    return textwrap.dedent(text[start:].split("\n\n")[0])
 
 
 RULES_INTRODUCTION = """\
