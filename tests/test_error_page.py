@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 
 import error_page
 import pytest
@@ -25,6 +26,7 @@ SHORTEST_FRAGMENT = 15
 """Characters of a string literal that identify a message."""
 
 
+@cache
 def fragments() -> set[str]:
     """The constant parts of all string literals of the package."""
     trees = (ast.parse(module.read_text()) for module in MODULES if module.name != "errors.py")

@@ -154,15 +154,18 @@ def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
 def resolve(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Offset changes; `ledger show` lists all.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Names of offset changes; `ledger show` lists them.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All offset changes that are unknown or cannot be finished.")
+        bool, typer.Option("--all", help="Mark all offset changes whose state is unknown or that cannot be finished.")
     ] = False,
     cluster: Clusters = None,
     applied: Annotated[
         bool | None,
-        typer.Option("--applied/--not-applied", help="They were applied; or they were not, and are planned again."),
+        typer.Option(
+            "--applied/--not-applied",
+            help="Whether the offset changes were applied. Changes that were not are planned again.",
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,
 ) -> int:
