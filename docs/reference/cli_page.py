@@ -30,7 +30,10 @@ def _command(command: Any, name: str) -> Iterator[str]:
     yield ""
     yield inspect.cleandoc(command.help or "")
     yield ""
-    yield from ("```text", _usage(command, name), "```", "")
+    yield from (
+        _commands(command, name) if getattr(command, "commands", {}) else ("```text", _usage(command, name), "```")
+    )
+    yield ""
     every = name == "gitops-connect"  # the global options are listed once
     parameters = [one for one in command.params if one.name != "help" and (every or one.expose_value)]
     if parameters:
@@ -46,10 +49,17 @@ def _command(command: Any, name: str) -> Iterator[str]:
             yield from _command(below, f"{name} {child}")
 
 
+def _commands(command: Any, name: str) -> Iterator[str]:
+    """The commands of a group, each with the first line of its help."""
+    yield from ("| command | meaning |", "| --- | --- |")
+    for child, below in sorted(command.commands.items()):
+        if not below.hidden:
+            anchor = f"{name} {child}".replace(" ", "-")
+            yield f"| [`{name} {child}`](#{anchor}) | {cell((below.help or '').partition(chr(10))[0])} |"
+
+
 def _usage(command: Any, name: str) -> str:
     """The required options and the arguments; an argument in brackets may be left out."""
-    if getattr(command, "commands", {}):
-        return f"{name} [OPTIONS] COMMAND"
     options = [one for one in command.params if one.param_type_name == "option"]
     required = [f"{one.opts[0]} {one.metavar}" for one in options if one.required]
     pieces = []
