@@ -20,6 +20,7 @@ The class of an error tells the daemon whether to retry soon:
         StalePlan                   the reviewed plan no longer matches the repository or the cluster
         LedgerUnusable              the ledger cannot be read or written
         OperationSettled            an offset change was applied, or may have been applied: it is never applied again
+        UndoImpossible              an offset change cannot be undone
         ConnectRefused              a worker answered and rejected the request
           Unauthorized              401 or 403
           NotFound                  404
@@ -191,6 +192,15 @@ class OperationSettled(Stalled):
     Retry: No. The next plan shows the recorded state.
     Fix: Run `gitops-connect ledger show NAME`. To make the change again, declare it under a new name. If its state
     is unknown, run `gitops-connect ledger resolve NAME`.
+    """
+
+
+class UndoImpossible(Stalled):
+    """`offsets undo` cannot write a document: the offset change is unknown, changed nothing, is in progress, or its
+    earlier offsets were not saved or cannot be compared.
+
+    Retry: No.
+    Fix: Follow the message. If the earlier offsets are known from another source, write an OffsetChange with them.
     """
 
 

@@ -209,7 +209,7 @@ def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
 
     of = f" of {', '.join(clusters)}"
     if declared is None:
-        return f"the ledger{of} (other offset changes are planned, or recorded as unknown by the next apply)"
+        return f"the ledger{of} (the next apply applies all other offset changes, or records them as unknown)"
     errors = plural(len(declared.diagnostics.errors), "error")
     broken = f" ({errors} in the documents; run `gitops-connect validate`)" if declared.diagnostics.errors else ""
     return f"the ledger or the repository{of}{broken}"

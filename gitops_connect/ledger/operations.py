@@ -180,7 +180,8 @@ class Operations:
             if row is None or rows.state(row) is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
                 raise LedgerUnusable(
                     f"{cluster} accepted {entries:,} entries of {name}, but the ledger {self._database.place}"
-                    f" has no open change of that size; check if it was replaced: gitops-connect ledger show {name}"
+                    " has no offset change of that size in progress; check if it was replaced: gitops-connect ledger"
+                    f" show {name}"
                 )
             rows.put(connection, cluster, name, {"sent": max(entries, row.sent)})
 

@@ -71,7 +71,7 @@ WRONG: list[Case] = [
         "shape",
         MIRROR,
         entry({"cluster": "source", "topc": "a", "partition": 0}, {"offset": 1}),
-        'the partition has a field "topc" where "topic" is expected',
+        'the partition has the field "topc", expected "topic"',
     ),
     ("shape", MIRROR, entry(mirrored()["partition"], {}), "the offset has no field offset"),
     ("shape", FILE_SOURCE, entry({"filename": "/data/orders.txt"}, {"positon": 4}), '"positon" where "position"'),

@@ -65,7 +65,7 @@ _YAML: Mapping[str, RuleExplanation] = {
     ),
     "yaml/duplicate-key": RuleExplanation(
         "A key appears twice in one mapping, so it is unknown which value is meant.",
-        "Keep only the one that is meant.",
+        "Keep only the correct value.",
         "metadata:\n  name: orders\n  name: orders-source",
     ),
     "yaml/key": RuleExplanation(

@@ -28,7 +28,7 @@ _FILES: Mapping[str, RuleExplanation] = {
     ),
     "manifest/duplicate-key": RuleExplanation(
         "A key appears twice in one mapping. Connect would silently use the last one.",
-        "Keep only the one that is meant.",
+        "Keep only the correct value.",
         '{"partition": {"filename": "/a"}, "offset": {"position": 5, "position": 50}}',
     ),
     "manifest/number": RuleExplanation(
