@@ -28,7 +28,7 @@ OFFSETS: Mapping[str, RuleExplanation] = {
     "offsets/sha256": RuleExplanation(
         "The content at a URI does not have the SHA-256 of the document: it is not the content that was reviewed.",
         "Review the new content and set its SHA-256, or restore the reviewed content.",
-        "error: the SHA-256 of the file at the URI is 9f86…, expected the reviewed SHA-256 60303…",
+        "error: the SHA-256 of the file at the URI is 9f86…, expected 60303… (reviewed)",
     ),
     "offsets/spark": RuleExplanation(
         "An offset manifest needs Spark, and Spark cannot check it.",
