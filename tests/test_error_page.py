@@ -1,8 +1,9 @@
-"""docs/reference/errors.md explains every error, and shows messages that the program prints."""
+"""The pages of errors and rules explain every error, and show messages that the program prints."""
 
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 
 import error_page
@@ -10,6 +11,7 @@ import pytest
 from test_words import MODULES
 
 from gitops_connect import errors
+from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 RAISED = sorted(
     (
@@ -22,16 +24,19 @@ RAISED = sorted(
     key=lambda one: one.__name__,
 )
 SECTIONS = [section for sections in error_page.situations().values() for section in sections]
-SHORTEST_FRAGMENT = 15
+PLACEHOLDER = re.compile(r"\{\w*\}")
+EXPLANATIONS = {"errors.py", "rules"}
+"""Modules and packages that explain messages and do not print them."""
+SHORTEST_FRAGMENT = 8
 """Characters of a string literal that identify a message."""
 
 
 @cache
 def fragments() -> set[str]:
     """The constant parts of all string literals of the package."""
-    trees = (ast.parse(module.read_text()) for module in MODULES if module.name != "errors.py")
+    trees = (ast.parse(module.read_text()) for module in MODULES if not EXPLANATIONS & set(module.parts))
     found = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    texts = {one.strip() for one in found if isinstance(one, str)}
+    texts = {part.strip() for one in found if isinstance(one, str) for part in PLACEHOLDER.split(one)}
     return {one for one in texts if len(one) >= SHORTEST_FRAGMENT and " " in one}
 
 
@@ -58,3 +63,14 @@ def test_the_examples_are_messages_of_the_program(section: error_page.ErrorSecti
     known = fragments()
     for message in section.examples.splitlines():
         assert any(fragment in message for fragment in known), message
+
+
+QUOTED = {"connect/invalid-config", "manifest/own-schema"}
+"""Rules whose messages are those of a plugin or of a JSON Schema."""
+
+
+@pytest.mark.parametrize("rule", sorted(RULE_EXPLANATIONS.keys() - QUOTED))
+def test_the_message_in_the_example_of_a_rule_is_one_of_the_program(rule: str) -> None:
+    example = RULE_EXPLANATIONS[rule].example
+    if example.startswith(("error: ", "warning: ")):
+        assert any(fragment in example for fragment in fragments()), example

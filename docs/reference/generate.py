@@ -39,17 +39,17 @@ def pages() -> dict[str, str]:
 
 
 RULES_INTRODUCTION = """\
-Each message of `validate` and `plan` ends with the id of its rule in brackets:
+Each problem that `validate`, `plan` or `offsets check` reports ends with the id of its rule in brackets:
 `orders.yaml:7:3: error: metadata.name is missing [schema/required]`.
 
 | severity | effect |
 | --- | --- |
-| error | the connector or the offset change is blocked until the error is fixed |
-| warning | the message is shown, and nothing is blocked |
-| note | the message is shown; whether it is a problem depends on something unknown, such as what was applied before |
+| error | The connector or the offset change is blocked until you fix the error. |
+| warning | Nothing is blocked. |
+| note | Nothing is blocked. It is unknown whether this is a problem, for example because the ledger cannot be read. |
 
-If `validate` cannot read a ledger, it reports rules that compare an offset manifest with its connector as notes: the
-offset change may have been applied before.
+If `validate` cannot read a ledger, the offset changes may have been applied before. The rules that compare an offset
+manifest with its connector are then notes.
 """
 
 
