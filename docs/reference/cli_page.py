@@ -11,8 +11,8 @@ from generated_tables import NOTICE, cell
 from gitops_connect.cli.main import command_line
 
 CLI_INTRODUCTION = """\
-The options in the table of `gitops-connect` are accepted by every command, before and after its name. Every command
-also has `-h` and `--help`.
+Every command accepts `--config`, `--chdir`, `--verbose`, `--debug` and `--no-color`, before and after its name. Every
+command also has `-h` and `--help`.
 
 An option without a value is a flag: it is off unless it is given. [Exit codes](exit-codes.md) are the same for all
 commands.

@@ -154,7 +154,8 @@ def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
 def resolve(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Names of offset changes; `ledger show` lists them.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Names of offset changes, or --all; `ledger show` lists the names."),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Mark all offset changes whose state is unknown or that cannot be finished.")
@@ -164,7 +165,7 @@ def resolve(
         bool | None,
         typer.Option(
             "--applied/--not-applied",
-            help="Whether the offset changes were applied. Changes that were not are planned again.",
+            help="Whether the offset changes were applied; give one of the two. Changes that were not applied are planned again.",
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,

@@ -101,7 +101,7 @@ _YAML: Mapping[str, RuleExplanation] = {
     "yaml/nodes": RuleExplanation(
         "A document has more values than the limit, counted with its aliases resolved.",
         "Split the document. Move long lists of offsets to an offset manifest.",
-        "error: with its aliases resolved, the document has more than 100000 values",
+        "error: with its aliases resolved, the document has more than 100,000 values",
     ),
     "yaml/root": RuleExplanation(
         "A document is a list or a single value instead of a mapping.",

@@ -49,7 +49,7 @@ _FILES: Mapping[str, RuleExplanation] = {
     "manifest/too-large": RuleExplanation(
         "The offset manifest is larger than the limit of its format.",
         "Use JSON Lines or Parquet, or split the manifest into several offset changes.",
-        "error: the offset manifest is too large: more than 200000 entries",
+        "error: the offset manifest is too large: more than 200,000 entries",
     ),
     "manifest/schema-broken": RuleExplanation(
         "A file in `offset-schemas/` is not a JSON Schema, or refers to another file. It is ignored.",

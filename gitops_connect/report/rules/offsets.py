@@ -78,7 +78,7 @@ OFFSETS: Mapping[str, RuleExplanation] = {
         " changes: …",
     ),
     "offsets/unfinished": RuleExplanation(
-        "An offset change was interrupted. It is unknown whether the change took effect, or its offsets changed since then.",
+        "An offset change was interrupted. It is unknown whether it took effect, or its offsets changed since then.",
         "Compare the current offsets with the change, and record the outcome with `gitops-connect ledger"
         " resolve NAME`.",
         "error: offset change skip-19: the change was started but did not finish, and its connector has run since: it is"
