@@ -74,7 +74,7 @@ WRONG: list[Case] = [
         'the partition has the field "topc", expected "topic"',
     ),
     ("shape", MIRROR, entry(mirrored()["partition"], {}), "the offset has no field offset"),
-    ("shape", FILE_SOURCE, entry({"filename": "/data/orders.txt"}, {"positon": 4}), '"positon" where "position"'),
+    ("shape", FILE_SOURCE, entry({"filename": "/data/orders.txt"}, {"positon": 4}), '"positon", expected "position"'),
     ("shape", SINK, entry({"kafka_topic": "orders"}, {"kafka_offset": 1}), "has no field kafka_partition"),
     ("shape", MYSQL, entry(SHOP, {"file": "a.1"}), "the offset has no field pos"),
     (
@@ -84,7 +84,7 @@ WRONG: list[Case] = [
         'a field "databse" that the connector does not look up',
     ),
     ("shape", JDBC, entry({"table": "a"}, {"timestamp_nanos": 1}), "has no field incrementing or timestamp"),
-    ("shape", JDBC, entry({"tabel": "a"}, {"incrementing": 1}), '"tabel" where "table"'),
+    ("shape", JDBC, entry({"tabel": "a"}, {"incrementing": 1}), '"tabel", expected "table"'),
     ("shape", CHECKPOINT, entry({"cluster": "source", "topic": "a", "partition": 0}, {"offset": 0}), ""),
     ("type", MIRROR, mirrored("zero"), 'partition.partition is the string "zero", expected a whole number from 0 to'),
     ("type", MIRROR, mirrored(True), "partition.partition is true, expected"),
