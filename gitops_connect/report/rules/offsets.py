@@ -81,8 +81,8 @@ OFFSETS: Mapping[str, RuleExplanation] = {
         "An offset change was interrupted. It is unknown whether it took effect, or its offsets changed since then.",
         "Compare the current offsets with the change, and record the outcome with `gitops-connect ledger"
         " resolve NAME`.",
-        "error: offset change skip-19: the change was started but did not finish, and its connector has run since: it is"
-        " unknown whether the change was applied; run `gitops-connect ledger resolve skip-19` with --applied or"
+        "error: offset change skip-19: the change was started but did not finish, and its connector has run since: it"
+        " is unknown whether the change was applied; run `gitops-connect ledger resolve skip-19` with --applied or"
         " --not-applied",
     ),
 }
