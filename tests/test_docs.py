@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 import generate
 import picture
 import pytest
+import settings_page
 import yaml
 from docs_pages import DOCS, PAGES, ROOT, anchors, code, links
 from document_files import read
@@ -122,6 +124,19 @@ def test_documents_in_the_docs_are_what_the_schema_says(page: Path) -> None:
             found = [*documents.diagnostics.items, *schema.check(documents, SchemaCache()).items]
             assert documents.documents, block
             assert not found, (block, found)
+
+
+def test_the_example_settings_have_every_setting_and_load_with_each_alternative(tmp_path: Path) -> None:
+    text = settings_page.EXAMPLE.read_text()
+    alternatives = re.findall(r"^# \w+ = .*$", text, re.MULTILINE)
+    assert len(alternatives) == 3
+    for line in ["", *alternatives]:
+        file = tmp_path / "gitops-connect.toml"
+        file.write_text(text.replace(line, line.removeprefix("# ")) if line else text)
+        load_settings(file, {})
+    for cls, table in settings_page.TABLES.items():
+        documented = {field.name for field in dataclasses.fields(cls)} - {"name"}
+        assert documented <= settings_page.examples_of(table).keys(), table
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -49,6 +49,15 @@ BANNED: Mapping[str, str] = {
     r"such a one|such ones": "name the thing",
     r"where there (is|are|was|were)": "if there is",
     r"for ever": "always, without end",
+    r"(one|ones|which|value|values|entry|entries|key|keys) (that )?(is|are) meant": "the correct one, named",
+    r"for the moment|whichever|wherein|whereby|thereby|hitherto|albeit|thrice|hence": "now, any, then, so",
+    r"in no case|comes? into question|amounts? to|by halves": "never, is possible, is, partly",
+    r"(is|are) there twice": "appears twice",
+    r"moved since": "changed since",
+    r"where (it|they|this|that) (cannot|is not|are not|does not|do not|has no|have no|has not|have not)": "if",
+    r"(do|does) the same again": "repeat",
+    r"read through again|look again": "read again",
+    r"not exact": "incomplete, approximate",
 }
 """Words and phrases as regular expressions, and what to write instead."""
 PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)
@@ -72,10 +81,14 @@ def _around(text: str, found: re.Match[str]) -> str:
 def strings(module: Path) -> Iterator[str]:
     """The string literals with more than one word, without docstrings."""
     tree = ast.parse(module.read_text())
-    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    apart = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+            apart.update(node.values)
     for node in ast.walk(tree):
         is_string = isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
-        if is_string and node not in docstrings:
+        if is_string and node not in apart:
             yield node.value
 
 

@@ -64,7 +64,7 @@ def may_run(operation: Operation) -> bool:
 def hold(operation: Operation, terms: Terms, review: Review, *, begun: bool) -> Ending:
     """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
     told = "; ".join(refusal.message for refusal in review.refusals)
-    failed = Failed(f"blocked, because its offsets have moved since the plan was made: {told}", certain=not begun)
+    failed = Failed(f"blocked, because the current offsets changed after the plan was made: {told}", certain=not begun)
     return replace(write_down(operation, terms, failed), harmless=may_run(operation))
 
 

@@ -85,7 +85,7 @@ def judge_working(step: Step, seen: ObservedConnector | None, watched: Watched, 
 def _judge_failed_before(step: Step, failed: FailedParts) -> Verdict:
     if step.action is Action.RESUME:
         # `WorkerTask.transitionTo` and `WorkerConnector.doStart` leave what has failed as it is.
-        found = f"{_words(failed)}; this failed before the change, and a resume does not restart it"
+        found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
         return Verdict(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
     return Verdict(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
 

@@ -73,7 +73,7 @@ def _hint(connector: DesiredConnector, verdict: ConfigVerdict, message: str) -> 
         return ""
     spare = _spare(connector, verdict, missing["key"])
     return (
-        f"rename {spare!r} to {missing['key']!r} if that key is meant"
+        f"rename {spare!r} to {missing['key']!r} if the key is misspelt"
         if spare
         else f"add {missing['key']!r} to spec.config"
     )

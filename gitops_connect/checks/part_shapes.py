@@ -142,7 +142,7 @@ class PartShape:
             meant = closest(name, missing)
             if meant is not None:
                 missing.remove(meant)
-                yield self._incomplete(f"has a field {show(name)} where {show(meant)} is expected", name)
+                yield self._incomplete(f"has the field {show(name)}, expected {show(meant)}", name)
             else:
                 yield self._unknown(fields, name)
         for name in missing:

@@ -80,14 +80,14 @@ VALUE, KNOWN = "value", "known"
 """Words of a finding for its hint alone: the value that was found; those that are possible, a line each."""
 
 _FORM = 'write {{"partition": {{...}}, "offset": {{...}}}}'
-_NEVER_READ = "correct it: Connect would accept this offset, but the connector would never read it"
+_NEVER_READ = "correct the partition: Connect would accept this offset, but the connector would never read it"
 _TO_ACKNOWLEDGE = f"if this is intended, add `acknowledge: [{Acknowledgement.UNREAD.value}]`"
 
 _UNREADABLE = (
     _error("encoding", "the offset manifest is not UTF-8: {found}", "save it as UTF-8"),
     _error("compression", "the offset manifest cannot be decompressed: {found}", "compress it again with gzip or zstd"),
     _error("syntax", "the offset manifest cannot be read: {found}"),
-    _error("duplicate-key", "duplicate key: {found}", "keep only the one that is meant"),
+    _error("duplicate-key", "duplicate key: {found}", "keep only the correct value"),
     _error(
         "number", "this number cannot be stored exactly: {found}", "write a whole number without fraction and exponent"
     ),
@@ -122,7 +122,7 @@ _ENTRIES = (
     _error(
         "conflict",
         "lines {first} and {second} have the same partition, with the offsets {found} and {other}",
-        "keep only the one that is meant; Connect would silently use the last one",
+        "keep only the correct entry; Connect would silently use the last entry",
     ),
     _error("alias", "{field} is {found}, but the connector's {key} is {expected}", _NEVER_READ),
     _error("file", "{field} is {found}, but the connector's {key} is {expected}", _NEVER_READ),

@@ -117,7 +117,7 @@ def _refuse_holes(path: Path, size: int) -> None:
     with path.open("rb") as stream:
         begin = os.lseek(stream.fileno(), 0, os.SEEK_HOLE)
     if begin < size:
-        text = f"the file is sparse: its {size:,} bytes have a hole at byte {begin:,}, and a manifest has none"
+        text = f"the file is sparse: {size:,} bytes with a hole at byte {begin:,}; an offset manifest has no holes"
         raise UsageError(f"cannot read the manifest {path}: {text}")
 
 

@@ -83,7 +83,14 @@ def _declared(
         ),
     ] = None,
     _more: Annotated[
-        bool, typer.Option("-v", "--verbose", callback=_verbose, expose_value=False, help="Show more details.")
+        bool,
+        typer.Option(
+            "-v",
+            "--verbose",
+            callback=_verbose,
+            expose_value=False,
+            help="Show more details: ignored files (validate), and offset changes that were applied before (plan).",
+        ),
     ] = False,
     _requests: Annotated[
         bool,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli.console import tell
-from gitops_connect.errors import Stalled
+from gitops_connect.errors import UndoImpossible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,11 +24,11 @@ _PLAIN = 1024 * 1024
 
 
 def require_finished(record: OperationRecord) -> None:
-    """Raises Stalled for one that is open: what will stand once it is finished nobody can hold."""
+    """Raises UndoImpossible for a change in progress, whose offsets at its end are unknown."""
     from gitops_connect.model.operations import OperationState
 
     if record.state is OperationState.OPEN:
-        raise Stalled(
+        raise UndoImpossible(
             f"offset change {record.name} is in progress; run `gitops-connect apply` to finish it, then undo it"
         )
 

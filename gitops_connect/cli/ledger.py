@@ -53,7 +53,7 @@ def show(
 
 
 def _row(cluster: ClusterName, record: OperationRecord) -> list[str]:
-    from gitops_connect.report.words import short
+    from gitops_connect.model.revisions import short
 
     since, message = f"{record.since:%Y-%m-%dT%H:%M:%SZ}", record.message or record.warning
     what = [cluster, record.name, record.connector, record.kind.value, record.state.value]
@@ -150,20 +150,28 @@ def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
     return [*(f"{partition} -> {offset or 'null'}" for partition, offset in first), *more]
 
 
+Applied = Annotated[
+    bool | None,
+    typer.Option(
+        "--applied/--not-applied",
+        help="Whether the offset changes were applied: one of the two is required. Changes that were not applied are"
+        " planned again.",
+    ),
+]
+
+
 @app.command()
 def resolve(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Offset changes; `ledger show` lists all.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Names of offset changes, or --all; `ledger show` lists the names."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All offset changes that are unknown or cannot be finished.")
+        bool, typer.Option("--all", help="Mark all offset changes whose state is unknown or that cannot be finished.")
     ] = False,
     cluster: Clusters = None,
-    applied: Annotated[
-        bool | None,
-        typer.Option("--applied/--not-applied", help="They were applied; or they were not, and are planned again."),
-    ] = None,
+    applied: Applied = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,
 ) -> int:
     """Mark offset changes as applied or not applied."""
@@ -206,7 +214,7 @@ def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
 
     of = f" of {', '.join(clusters)}"
     if declared is None:
-        return f"the ledger{of} (other offset changes are planned, or recorded as unknown by the next apply)"
+        return f"the ledger{of} (the next apply applies all other offset changes, or records them as unknown)"
     errors = plural(len(declared.diagnostics.errors), "error")
     broken = f" ({errors} in the documents; run `gitops-connect validate`)" if declared.diagnostics.errors else ""
     return f"the ledger or the repository{of}{broken}"

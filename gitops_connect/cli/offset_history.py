@@ -28,8 +28,8 @@ class HistoryEntry:
 
     def row(self) -> list[str]:
         """A line of the table."""
+        from gitops_connect.model.revisions import short
         from gitops_connect.report.printable import one_line
-        from gitops_connect.report.words import short
 
         record = self.record
         warning = f"warning: {record.warning}" if record.warning else ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Show, compare, check and restore offsets.", no_args_is_help=True, rich_markup_mode=None)
 
-Connector = Annotated[str, typer.Argument(help="The connector's name.")]
+Connector = Annotated[str, typer.Argument(metavar="CONNECTOR", help="The connector's name.")]
 Manifest = Annotated[
     Path,
     typer.Argument(
@@ -41,15 +41,14 @@ Manifest = Annotated[
 ]
 Replace = Annotated[
     bool,
-    typer.Option(
-        "--replace", help="Check as `operation: replace`: offsets that the manifest does not list are removed."
-    ),
+    typer.Option("--replace", help="Use `operation: replace`: offsets that the manifest does not list are removed."),
 ]
 Acknowledge = Annotated[
     list[Acknowledgement] | None,
     typer.Option(
-        help="Acknowledge a risk, as `acknowledge` in a document; may be repeated. Only `unread` makes more manifests"
-        " valid."
+        metavar="|".join(one.value for one in Acknowledgement),
+        help="Acknowledge an effect, as `acknowledge` does in a document; may be repeated. Only `unread` changes which"
+        " entries are valid.",
     ),
 ]
 
@@ -139,7 +138,9 @@ def _moves(checked: CheckedManifest, *, all_offsets: bool) -> str:
 def check(
     context: typer.Context,
     file: Manifest,
-    connector: Annotated[str, typer.Option("--connector", metavar="NAME", help="The connector of the manifest.")],
+    connector: Annotated[
+        str, typer.Option("--connector", metavar="NAME", help="The connector that the manifest is for.")
+    ],
     cluster: Cluster = None,
     replace: Replace = False,
     acknowledge: Acknowledge = None,
@@ -147,7 +148,9 @@ def check(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="DIR", help="Write an HTML page and all violations (Parquet) to a new directory."
+            "--report",
+            metavar="DIR",
+            help="Write a report to a new directory: an HTML page, and all violations as Parquet.",
         ),
     ] = None,
     force: Force = False,
@@ -219,7 +222,7 @@ def history(
 @app.command()
 def undo(
     context: typer.Context,
-    change: Annotated[str, typer.Argument(help="The name of the offset change; `ledger show` lists all.")],
+    change: Annotated[str, typer.Argument(help="The name of the offset change; `ledger show` lists the names.")],
     cluster: Cluster = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The file to write. [default: stdout]")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="sandbox", help="Run a local one-node Kafka with Connect workers.", no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Option("--dir", help="The directory for data, logs and state.")]
+Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="The directory for data, logs and state.")]
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
@@ -40,26 +40,32 @@ class Output(StrEnum):
 @app.command()
 def up(
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of Connect workers. [default: as before, or 1]")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of Connect workers. [default: as before, or 1]"),
     ] = None,
     kafka_version: Annotated[
-        str | None, typer.Option(help="Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]")
+        str | None,
+        typer.Option(
+            metavar="VERSION", help="Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]"
+        ),
     ] = None,
     folder: Folder = Path(".sandbox"),
     heap: Annotated[
-        int | None, typer.Option(min=256, help="Heap of each worker in MiB. [default: as before, or 2048]")
+        int | None,
+        typer.Option(min=256, metavar="MIB", help="Heap of each worker in MiB. [default: as before, or 2048]"),
     ] = None,
     plugin: Plugins = None,
     exactly_once: Annotated[
         bool | None,
         typer.Option(
-            "--exactly-once/--at-least-once", help="Support of exactly-once sources. [default: as before, or on]"
+            "--exactly-once/--at-least-once",
+            help="Whether the workers support exactly-once sources. [default: as before, or on]",
         ),
     ] = None,
 ) -> None:
     """Start Kafka and Connect, and wait until they are ready.
 
-    Processes that run already are kept. The first start downloads Kafka (57 MB).
+    Processes that already run are left running. The first start downloads Kafka (57 MB).
     """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions

@@ -73,7 +73,7 @@ def consume(
     keys: Annotated[bool, typer.Option("--keys", help="Print the key and a tab before each value.")] = False,
     folder: Directory = Path(".sandbox"),
 ) -> None:
-    """Print the records of a topic of the sandbox, a value per line, until Ctrl-C.
+    """Print the values of the records of a topic until Ctrl-C.
 
     A null key or value is printed as `<null>`. No offsets are committed.
     """

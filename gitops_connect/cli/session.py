@@ -97,7 +97,8 @@ def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], 
             done.append(work(cluster))
         except GitopsConnectError as error:
             told = str(error).removeprefix("connect ").removeprefix(f"cluster {cluster}: ")
-            tell(f"error: cluster {cluster}: {told}")
+            names_cluster = told.startswith(f"cluster {cluster} ")
+            tell(f"error: {told}" if names_cluster else f"error: cluster {cluster}: {told}")
             failures.append(error)
     return done, failures
 

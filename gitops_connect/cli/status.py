@@ -14,6 +14,7 @@ from gitops_connect.cli.options import Clusters, Folder, ListOutput, TableOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.health import UnhealthyConnector
@@ -52,7 +53,7 @@ def status(
             for proposal, found in zip(made, unhealthy_ones, strict=True)
             for status in _statuses(proposal, found, documents, folder)
         ]
-        lines = [_revisions(world, proposal) for proposal in made]
+        lines = [_revisions(world, proposal, path) for proposal in made]
     lost = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
     emit(listing(HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
     errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
@@ -75,12 +76,13 @@ def _statuses(
     return connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
 
 
-def _revisions(world: World, proposal: Proposal) -> str:
-    from gitops_connect.report.words import short
+def _revisions(world: World, proposal: Proposal, path: Path | None) -> str:
+    from gitops_connect.report.printable import escaped
+    from gitops_connect.report.status import revisions_line
 
-    revisions = world.ledger.revisions(proposal.plan.cluster)
-    applied = short(revisions.applied.revision) if revisions.applied else "never"
-    return f"{proposal.plan.cluster}: desired {short(proposal.plan.revision)}, last applied {applied}"
+    cluster, applied = proposal.plan.cluster, world.ledger.revisions(proposal.plan.cluster).applied
+    directory = escaped(path.as_posix()) if path else ""
+    return revisions_line(cluster, proposal.plan.revision, applied.revision if applied else None, directory)
 
 
 def _problems(errors: int, only_planned: int) -> list[str]:

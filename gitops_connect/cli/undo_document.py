@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gitops_connect.cli.console import emit, tell
 from gitops_connect.cli.files import refuse_old, write_new
 from gitops_connect.cli.subject import look, repository_of
-from gitops_connect.errors import Stalled, UsageError
+from gitops_connect.errors import UndoImpossible, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.cli.large_checks import SparkDesk
@@ -57,7 +57,7 @@ def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Tar
         client = {cluster: world.clients[cluster]}
         subject = look(client, [cluster], record.connector, declared, desk.folder)
         if subject.standing is None and not subject.absent:
-            raise Stalled(f"cannot find out what the document must acknowledge: {subject.unread}")
+            raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
             tell(
                 f"note: {subject.unread}; the plan that creates the connector lists what the document must acknowledge"
@@ -146,7 +146,7 @@ def what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
 
 
 def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
-    """The change of that name. Raises Stalled where there is none, UsageError where several clusters have it."""
+    """The change of that name. Raises UndoImpossible where there is none, UsageError where several clusters have it."""
     from gitops_connect.model.suggestions import did_you_mean
 
     known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
@@ -158,30 +158,32 @@ def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tup
     if not found:
         meant = did_you_mean(name, {record.name for _, record in known})
         hint = "" if meant else "; run `gitops-connect ledger show` to list all"
-        raise Stalled(f"the ledger has no offset change {name!r}{meant}{hint}")
+        raise UndoImpossible(f"the ledger has no offset change {name!r}{meant}{hint}")
     return found[0]
 
 
 def require_effect(record: OperationRecord) -> None:
-    """Raises Stalled where there is nothing to undo."""
+    """Raises UndoImpossible where there is nothing to undo."""
     from gitops_connect.model.operations import NOTHING_SENT, OperationState
 
     if record.state in (OperationState.INTENDED, OperationState.FAILED):
         why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
-        raise Stalled(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
+        raise UndoImpossible(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
     if record.before is None and record.message == NOTHING_SENT:
-        raise Stalled(f"offset change {record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo")
+        raise UndoImpossible(
+            f"offset change {record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo"
+        )
     if record.before is None:
-        raise Stalled(
+        raise UndoImpossible(
             f"the offsets before {record.name} are unknown: it was not applied with this ledger, so they were not saved"
         )
 
 
 def stood_before(world: World, cluster: ClusterName, record: OperationRecord) -> Offsets:
-    """The offsets that the change found. Raises Stalled where they were not saved."""
+    """The offsets that the change found. Raises UndoImpossible where they were not saved."""
     snapshot = world.ledger.operations.snapshot(cluster, record.name)
     if snapshot is None:
-        raise Stalled(f"the offsets before {record.name} are unknown: the ledger has not saved them")
+        raise UndoImpossible(f"the offsets before {record.name} are unknown: the ledger has not saved them")
     return snapshot
 
 
@@ -244,10 +246,11 @@ def document_for(
 
 def _document(name: OperationName, record: OperationRecord, subject: Subject, kind: OperationKind) -> ChangeDocument:
     """Without its offsets."""
+    from gitops_connect.model.revisions import origin
     from gitops_connect.report.change_document import ChangeDocument
 
     when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
-    reason = f"restores the offsets from before {record.name} ({when}, commit {record.revision[:7]})"
+    reason = f"restores the offsets from before {record.name} ({when}, {origin(record.revision)})"
     return ChangeDocument(name, _cluster_of(subject), record.connector, kind, reason)
 
 

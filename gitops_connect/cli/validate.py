@@ -37,8 +37,8 @@ def validate(
     """Check documents, offset manifests and connector configs.
 
     Each cluster that can be reached validates the configs of its connectors. Offset changes that were applied are not
-    checked again. If the ledger cannot tell whether an offset change was applied, its errors are reported as notes.
-    With --verbose, the YAML files in `clusters/` that are ignored are listed.
+    checked again. If the ledger does not know whether an offset change was applied, the errors of the change are
+    reported as notes. With --verbose, the YAML files in `clusters/` that are ignored are listed.
     """
     from gitops_connect.reconcile import Memory
 

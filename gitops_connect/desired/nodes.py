@@ -123,4 +123,4 @@ def too_deep(place: tuple[int, int]) -> Refused:
 
 def too_many(place: tuple[int, int]) -> Refused:
     """The refusal of a document with too many values."""
-    return Refused("yaml/nodes", f"with its aliases resolved, the document has more than {MAX_NODES} values", place)
+    return Refused("yaml/nodes", f"with its aliases resolved, the document has more than {MAX_NODES:,} values", place)

@@ -104,7 +104,7 @@ class _Reader:
             key = self._key(key_node)
             if key in fields:
                 summary = f"the key {key!r} appears twice in one mapping, first in line {fields[key][0][0]}"
-                self._refuse("yaml/duplicate-key", summary, key_node.place, "keep only the one that is meant")
+                self._refuse("yaml/duplicate-key", summary, key_node.place, "keep only the correct value")
             elif key is not None:
                 fields[key] = (key_node.place, value)
         for mapping in self._merged(merged, depth + 1):

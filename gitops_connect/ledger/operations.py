@@ -180,7 +180,7 @@ class Operations:
             if row is None or rows.state(row) is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
                 raise LedgerUnusable(
                     f"{cluster} accepted {entries:,} entries of {name}, but the ledger {self._database.place}"
-                    f" has no open change of that size; check if it was replaced: gitops-connect ledger show {name}"
+                    f" has no change of that size in progress; was it replaced? Run gitops-connect ledger show {name}"
                 )
             rows.put(connection, cluster, name, {"sent": max(entries, row.sent)})
 

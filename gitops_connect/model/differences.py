@@ -54,7 +54,7 @@ _ORDER = {
 class ResumeAspect(Enum):
     """Which question about resuming a line answers, in the order in which lines are shown."""
 
-    DECIDES = "this class"
+    DECIDES = "resume position"
     NEEDS = "needs"
     RISK = "risk"
     EFFECT = "effect"

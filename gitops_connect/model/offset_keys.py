@@ -16,7 +16,7 @@ from gitops_connect.model.shapes import class_names, shape_of
 
 _RESET = "to start without offsets, remove them with an OffsetChange (operation: reset) in the same commit"
 _SEED = (
-    "to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE`, replace {before} by"
+    "to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE`, replace {before} with"
     " {after} in FILE, and set these offsets with an OffsetChange in the same commit"
 )
 SEED_ADDED = "to start at other offsets, set them with an OffsetChange in the same commit"

@@ -25,16 +25,16 @@ _SNAPSHOT = "`snapshot.mode: when_needed` takes a new snapshot of all tables ins
 
 def _again(ways: str, *when: Condition, only_if: str = "") -> tuple[ResumeRule, ...]:
     """How to read rows again. `only_if`: the condition under which the earlier offset alone does not do it."""
-    without_data = f"{only_if}an ad hoc incremental snapshot; a reset reads nothing again with this `snapshot.mode`"
+    without_data = f"{only_if}run an ad hoc incremental snapshot; with this `snapshot.mode`, a reset reads no row again"
     return (
         ResumeRule(_AGAIN, _REWIND, f"{only_if}{ways}", when=(*when, ~_NO_DATA)),
         ResumeRule(_AGAIN, _REWIND, without_data, when=(*when, _NO_DATA)),
     )
 
 
-_RESET = "reset the offsets, and the next start takes a new snapshot; or an ad hoc incremental snapshot"
-_ANY_SNAPSHOT = f"`snapshot.mode: when_needed`; or {_RESET}"
-_AFTER_DELETION = "if the server has deleted that part of its log: "
+_RESET = "reset the offsets (the next start takes a new snapshot), or run an ad hoc incremental snapshot"
+_ANY_SNAPSHOT = f"set `snapshot.mode: when_needed`, or {_RESET}"
+_AFTER_DELETION = "if the server has deleted that part of its log, "
 _REMOVED_SNAPSHOT = ResumeRule(
     _EFFECT, _REMOVED, "the next start takes a new snapshot, as `snapshot.mode` specifies", when=(~_NO_DATA,)
 )
@@ -44,7 +44,7 @@ def _log(needs: str, *, is_checked: bool = True) -> tuple[ResumeRule, ...]:
     """An offset in a log of which the server deletes the oldest part. `is_checked`: Debezium looks before it starts."""
     if not is_checked:
         missing = (
-            "Debezium does not check whether the log has them: changes that were deleted are missing without an error"
+            "Debezium does not check whether the log still has these changes: deleted changes are missing silently"
         )
         return (ResumeRule(_NEEDS, _REWIND | _NEW, needs), ResumeRule(_RISK, _REWIND | _NEW, missing))
     return (
@@ -72,25 +72,25 @@ _HISTORY = (
     ResumeRule(
         _NEEDS,
         _NEW,
-        "no table was changed since this position: `snapshot.mode: recovery` rebuilds the schema history from the"
-        " tables as they are now",
+        "no table definition may have changed since this position, because `snapshot.mode: recovery` rebuilds the"
+        " schema history from the current tables",
         when=(_RECOVERY,),
     ),
-    ResumeRule(_NEEDS, _REWIND, "a schema history topic that reaches back to that position"),
-    ResumeRule(_RISK, _FORWARD, "table changes that are skipped are missing in the schema history"),
+    ResumeRule(_NEEDS, _REWIND, "the schema history topic must reach back to that position"),
+    ResumeRule(_RISK, _FORWARD, "the schema history does not contain the table changes (DDL) that are skipped"),
     _REMOVED_SNAPSHOT,
     _STREAM_ONLY,
 )
 """`BaseSourceTask.validateSchemaHistory`, `HistorizedRelationalDatabaseSchema.recover`, `RecoverySnapshotter`."""
 
 _SILENT = (
-    "otherwise, and if the offset has only `lsn` or an unchanged `lsn_commit`, nothing is read again, without an error"
+    "otherwise, or if the offset has only `lsn` or an unchanged `lsn_commit`, no row is read again, without an error"
 )
 """Seen with 3.3, which compares `lsn_commit` with restart_lsn, and nothing if `lsn` is alone."""
 _MANUAL_FLUSH = Condition((("lsn.flush.mode", frozenset({"manual"})), ("flush.lsn.source", frozenset({"false"}))))
 _TRUSTS_SLOT = one_of("offset.mismatch.strategy", "trust_slot", "trust_greater_lsn")
 POSTGRES = ResumeRules(
-    "the replication slot: PostgreSQL sends nothing before its `confirmed_flush_lsn`, which follows what was read",
+    "the replication slot: PostgreSQL sends nothing before its `confirmed_flush_lsn`, which advances as rows are read",
     (
         ResumeRule(
             _DECIDES,
@@ -102,7 +102,8 @@ POSTGRES = ResumeRules(
         ResumeRule(
             _NEEDS,
             _REWIND,
-            "WAL that the slot still retains: with this config the connector does not move its confirmed_flush_lsn",
+            "the slot must still retain that part of the WAL; with this config, the connector does not move the slot's"
+            " confirmed_flush_lsn",
             when=(_MANUAL_FLUSH,),
         ),
         ResumeRule(
@@ -120,19 +121,21 @@ POSTGRES = ResumeRules(
         ResumeRule(
             _RISK,
             _REWIND,
-            "nothing is read again: with this `offset.mismatch.strategy` the connector starts at the slot's position",
+            "no row is read again: with this `offset.mismatch.strategy`, the connector starts at the slot's position",
             when=(~_MANUAL_FLUSH, _TRUSTS_SLOT),
         ),
         *_again(_ANY_SNAPSHOT, ~_MANUAL_FLUSH),
-        *_again(_ANY_SNAPSHOT, _MANUAL_FLUSH, only_if="if the slot no longer retains that part of the WAL: "),
+        *_again(_ANY_SNAPSHOT, _MANUAL_FLUSH, only_if="if the slot no longer retains that part of the WAL, "),
         ResumeRule(
             _DECIDES,
             _FORWARD,
-            "the WAL also decides: only PostgreSQL knows where it ends (pg_current_wal_lsn())",
+            "the WAL also decides: only PostgreSQL knows the end of the WAL (pg_current_wal_lsn())",
             external=True,
         ),
         ResumeRule(
-            _RISK, _FORWARD, "past the end of the WAL, the connector stays RUNNING and does not deliver new rows"
+            _RISK,
+            _FORWARD,
+            "if the LSN is past the end of the WAL, the connector stays RUNNING and delivers no new rows",
         ),
         ResumeRule(
             _DECIDES,
@@ -146,16 +149,16 @@ POSTGRES = ResumeRules(
             f"without a slot, {_GONE}; with a slot that starts later, earlier changes are missing without an error",
             when=(~_WHEN_NEEDED, ~_TRUSTS_SLOT),
         ),
-        ResumeRule(_RISK, _NEW, f"otherwise {_SNAPSHOT}", when=(_WHEN_NEEDED, ~_TRUSTS_SLOT)),
+        ResumeRule(_RISK, _NEW, f"without such a slot, {_SNAPSHOT}", when=(_WHEN_NEEDED, ~_TRUSTS_SLOT)),
         ResumeRule(
-            _RISK, _NEW, "with this `offset.mismatch.strategy` an earlier LSN has no effect", when=(_TRUSTS_SLOT,)
+            _RISK, _NEW, "with this `offset.mismatch.strategy`, an earlier LSN has no effect", when=(_TRUSTS_SLOT,)
         ),
         _REMOVED_SNAPSHOT,
         ResumeRule(
             _DECIDES,
             _REMOVED,
             "the replication slot decides: without an offset and a snapshot, the connector continues from the slot's"
-            " confirmed_flush_lsn, and nothing is read again",
+            " confirmed_flush_lsn, and no row is read again",
             when=(_NO_DATA,),
             external=True,
         ),
@@ -170,7 +173,9 @@ LSN that is asked for and `confirmed_flush_lsn`."""
 BINLOG = ResumeRules(
     "the offset (its GTID set if it has one), if the server still has the binlogs; and the schema history topic",
     (
-        *_log("the binlogs from that position on (with GTIDs: no transaction after the set may be purged)"),
+        *_log(
+            "the server must still have the binlogs from that position on (with GTIDs: all transactions after the set)"
+        ),
         ResumeRule(
             _RISK,
             _FORWARD,
@@ -198,10 +203,10 @@ BINLOG = ResumeRules(
 documentation pages `mysql` and `mariadb`."""
 
 SQL_SERVER = ResumeRules(
-    "the offset, if the change tables still have it (CDC retention); and the schema history topic",
+    "the offset, if the change tables still contain it; and the schema history topic",
     (
-        *_log("change tables that reach back to that LSN (the retention of the CDC cleanup job)"),
-        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
+        *_log("the change tables must reach back to that LSN (the CDC cleanup job deletes older changes)"),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database reaches that LSN"),
         *_HISTORY,
         *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
     ),
@@ -209,10 +214,12 @@ SQL_SERVER = ResumeRules(
 """`SqlServerConnection.validateLogPosition` (the lowest LSN of all change tables); documentation page `sqlserver`."""
 
 DB2 = ResumeRules(
-    "the offset, if the change tables still have it (pruning by the capture agent); and the schema history topic",
+    "the offset, if the change tables still contain it; and the schema history topic",
     (
-        *_log("change tables that reach back to that LSN (pruning by the capture agent)", is_checked=False),
-        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
+        *_log(
+            "the change tables must reach back to that LSN (the capture agent prunes older changes)", is_checked=False
+        ),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database reaches that LSN"),
         *_HISTORY,
         *_again(_RESET, only_if=_AFTER_DELETION),
     ),
@@ -222,8 +229,8 @@ DB2 = ResumeRules(
 INFORMIX = ResumeRules(
     "the offset, if the server still has the logical logs; and the schema history topic",
     (
-        *_log("logical logs that reach back to that LSN (`begin_lsn` if there is one)"),
-        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that LSN"),
+        *_log("the logical logs must reach back to that LSN (to `begin_lsn`, if the offset has it)"),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database reaches that LSN"),
         *_HISTORY,
         *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
     ),
@@ -233,8 +240,8 @@ INFORMIX = ResumeRules(
 ORACLE = ResumeRules(
     "the offset, if the database still has the online and archive logs; and the schema history topic",
     (
-        *_log("redo and archive logs that reach back to that SCN"),
-        ResumeRule(_RISK, _FORWARD, "nothing is read until the database has reached that SCN"),
+        *_log("the redo and archive logs must reach back to that SCN"),
+        ResumeRule(_RISK, _FORWARD, "nothing is read until the database reaches that SCN"),
         *_HISTORY,
         *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
     ),
@@ -244,7 +251,7 @@ ORACLE = ResumeRules(
 MONGODB = ResumeRules(
     "the offset's `resume_token`, if the oplog still has it",
     (
-        *_log("an oplog that still contains the `resume_token`, which decides; `sec` and `ord` alone do not"),
+        *_log("the oplog must still contain the `resume_token`; `sec` and `ord` alone do not decide"),
         ResumeRule(_RISK, _FORWARD, f"with a `resume_token` that the server does not accept, {_GONE}"),
         *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
         _REMOVED_SNAPSHOT,
@@ -257,12 +264,14 @@ VITESS = ResumeRules(
     "the offset's VGTID, if each shard still has the binlogs",
     (
         ResumeRule(
-            _NEEDS, _REWIND | _NEW, "binlogs of every shard back to that VGTID; otherwise VStream ends with an error"
+            _NEEDS,
+            _REWIND | _NEW,
+            "the binlogs of every shard must reach back to that VGTID; otherwise VStream ends with an error",
         ),
         ResumeRule(
             _AGAIN,
             _REWIND,
-            f"{_AFTER_DELETION}reset the offsets, and the next start copies the tables again",
+            f"{_AFTER_DELETION}reset the offsets: the next start copies the tables again",
             when=(~_NO_DATA,),
         ),
         _REMOVED_SNAPSHOT,

@@ -17,16 +17,16 @@ _REMOVED = frozenset({Direction.REMOVED})
 
 _BULK = one_of("mode", "bulk")
 JDBC = ResumeRules(
-    "the offset alone (with `mode: bulk` none is used)",
+    "the offset alone; `mode: bulk` uses no offsets",
     (
         ResumeRule(
             ResumeAspect.DECIDES,
             ALL,
-            "`mode: bulk` reads whole tables at every poll: the offset has no effect",
+            "`mode: bulk` reads whole tables at every poll, so the offset has no effect",
             when=(_BULK,),
             external=True,
         ),
-        ResumeRule(_EFFECT, _REWIND, "rows that are still in the table are read again, as they are now"),
+        ResumeRule(_EFFECT, _REWIND, "rows that are still in the table are read again, with their current values"),
         ResumeRule(
             _RISK, _FORWARD, "rows that are added later with a smaller id or an earlier timestamp are never read"
         ),
@@ -45,7 +45,7 @@ FILE_SOURCE = ResumeRules(
         ResumeRule(
             _RISK,
             _FORWARD | _NEW,
-            "past the end of the file, nothing is read until the file has grown beyond the position",
+            "if the offset is past the end of the file, nothing is read until the file grows beyond the offset",
         ),
         ResumeRule(_EFFECT, _REMOVED, "the file is read from its beginning"),
     ),
@@ -63,20 +63,21 @@ MIRROR_SOURCE = ResumeRules(
         ResumeRule(
             _RISK,
             _FORWARD | _NEW,
-            "past the end of the partition, `auto.offset.reset` decides: by default all of it is copied again",
+            "if the offset is past the end of the partition, `auto.offset.reset` decides: by default, the whole"
+            " partition is copied again",
         ),
         ResumeRule(
             _EFFECT,
             _REMOVED,
-            "the partition is copied from where `auto.offset.reset` specifies, by default from its first record",
+            "`auto.offset.reset` decides where the partition is copied from: by default, from its first record",
         ),
     ),
 )
 """`MirrorSourceTask.initializeConsumer`, `MirrorConnectorConfig.sourceConsumerConfig` (`earliest`)."""
 
 MIRROR_STATELESS = ResumeRules(
-    "nothing: offsets of this class are 0 and are never read",
-    (ResumeRule(_EFFECT, ALL, "none: offsets of this class are 0 and are never read"),),
+    "nothing: the offsets of this class are always 0, and the class never reads them",
+    (ResumeRule(_EFFECT, ALL, "none: the offsets of this class are always 0, and the class never reads them"),),
 )
 """`MirrorCheckpointTask`, `MirrorHeartbeatTask`: neither asks for its offsets."""
 
@@ -85,12 +86,13 @@ _SINK_RULES = (
     ResumeRule(
         _RISK,
         _FORWARD | _NEW,
-        "past the end of the partition, `auto.offset.reset` decides: by default all of it is consumed again",
+        "if the offset is past the end of the partition, `auto.offset.reset` decides: by default, the whole"
+        " partition is consumed again",
     ),
     ResumeRule(
         _EFFECT,
         _REMOVED,
-        "the partition is consumed from where `auto.offset.reset` specifies, by default from its start",
+        "`auto.offset.reset` decides where the partition is consumed from: by default, from its first record",
     ),
 )
 SINK = ResumeRules(

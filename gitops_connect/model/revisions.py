@@ -1,4 +1,4 @@
-"""Which revision a cluster was last worked on with, and which one it last reached."""
+"""Revisions as people quote them, and those that a cluster was last reconciled with."""
 
 from __future__ import annotations
 
@@ -23,3 +23,18 @@ class Revisions:
 
     attempted: RevisionMark | None = None
     applied: RevisionMark | None = None
+
+
+def is_commit(revision: Revision) -> bool:
+    """False for a directory that was read without Git."""
+    return not revision.startswith("worktree-")
+
+
+def short(revision: Revision) -> str:
+    """The first seven digits of a commit; `no commit` for a directory."""
+    return revision[:7] if is_commit(revision) else "no commit"
+
+
+def origin(revision: Revision) -> str:
+    """`commit 1a2b3c4`, or `no commit (a directory)`."""
+    return f"commit {short(revision)}" if is_commit(revision) else "no commit (a directory)"

@@ -48,6 +48,6 @@ def _too_many(situation: Situation, count: int) -> list[str]:
     if count <= allowed:
         return []
     limit = f"[clusters.{situation.desired.cluster}] max_deletions = {situation.policy.max_deletions:g}"
-    figures = f"{count} of {ours} managed connectors would be deleted, but at most {allowed} may be ({limit})"
+    figures = f"{count} of {ours} managed connectors would be deleted, but at most {allowed} are allowed ({limit})"
     way_out = "check the branch and the directory, or raise the limit for this change"
     return [f"TooManyDeletions: {figures}; {way_out}"]

@@ -46,7 +46,7 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
 def moved_since(operation: Operation, count: int) -> Refusal:
     """Why what was begun is not finished: so many partitions are neither as before nor as they shall be."""
     return Refusal(
-        f"the change was started but did not finish, and {count:,} of the offsets have moved since: it is unknown"
+        f"the change was started but did not finish, and {count:,} of its offsets changed since then: it is unknown"
         f" whether the change was applied; run `gitops-connect ledger resolve {operation.name}` with --applied or"
         " --not-applied"
     )

@@ -15,6 +15,7 @@ from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.observed import ALTER_OFFSETS_SINCE, WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import Standing
+from gitops_connect.model.revisions import origin
 from gitops_connect.plan.situation import Situation
 
 FIRST_BACK_OFF = timedelta(minutes=1)
@@ -164,7 +165,7 @@ def _open(*, same: bool) -> Stand:
 
 
 def _settled(record: OperationRecord, *, same: bool) -> Stand:
-    when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, commit {record.revision[:7]}"
+    when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, {origin(record.revision)}"
     if same:
         return Stand(Standing.APPLIED, when)
     return Stand(Standing.WAITING, f"it was {when}, and its document was edited since", "offsets/rewritten")

@@ -145,7 +145,7 @@ def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], diff
 
 def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> str:
     count = difference.counts.get(way, 0)
-    some = f"the largest {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,}, all of them"
+    some = f"the largest {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,} in total"
     rows = [
         (
             code(offsets.partition_words(move.partition)),
@@ -175,7 +175,7 @@ def _problems(checked: CheckedManifest) -> Iterator[str]:
     yield "<h2>What is wrong</h2>"
     ranked = ranked_rules(checked)
     if not ranked:
-        yield "<p>Nothing: no entry violates a rule.</p>"
+        yield "<p>No entry violates a rule.</p>"
         return
     named = {
         rule: [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
@@ -201,7 +201,7 @@ def _offenders(rule: str, count: int, offenders: Sequence[Diagnostic], *, is_ope
         (f'<code class="place">{shown(str(one.location))}</code>', _message(one, has_hint=not hint))
         for one in offenders
     ]
-    some = f"the first {len(rows):,} of {count:,}" if len(rows) < count else f"{count:,}, all of them"
+    some = f"the first {len(rows):,} of {count:,}" if len(rows) < count else f"{count:,} in total"
     lines = table(f"{rule}: {some}", ("Place", "What is wrong"), rows)
     return f"<details{' open' if is_open else ''}><summary>{code(rule)}: {count:,}</summary>{hint}{lines}</details>"
 

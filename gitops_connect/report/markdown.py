@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from gitops_connect.model.plans import ConnectorPlan, Plan
+from gitops_connect.model.revisions import is_commit, short
 from gitops_connect.report import offsets, symbols, words
 from gitops_connect.report.markdown_blocks import Markdown, bold, bullets, folded_diff, paragraph
 from gitops_connect.report.offsets import Line
@@ -30,8 +31,7 @@ def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES, errors
 
 
 def _plan(plan: Plan, moves: int | None) -> Iterator[Markdown]:
-    version, commit = str(plan.connect_version), words.short(plan.revision)
-    yield paragraph(Sentence.of("Connect cluster {} (Kafka Connect {}) at commit {}", plan.cluster, version, commit))
+    yield paragraph(_heading(plan))
     if plan.connectors:
         body = [line for connector in plan.connectors for line in _connector(connector, moves)]
         yield folded_diff(words.plural(len(plan.steps), "step"), body)
@@ -39,6 +39,14 @@ def _plan(plan: Plan, moves: int | None) -> Iterator[Markdown]:
     if lines := list(offsets.stray_lines(plan, moves)):
         yield folded_diff(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
     yield from map(paragraph, offsets.applied_sentence(plan.applied))
+
+
+def _heading(plan: Plan) -> Sentence:
+    version = str(plan.connect_version)
+    if is_commit(plan.revision):
+        words_of_commit = "Connect cluster {} (Kafka Connect {}) at commit {}"
+        return Sentence.of(words_of_commit, plan.cluster, version, short(plan.revision))
+    return Sentence.of("Connect cluster {} (Kafka Connect {}), planned from a directory", plan.cluster, version)
 
 
 def _legend(used: Collection[str]) -> Iterator[Markdown]:

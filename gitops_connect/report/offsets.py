@@ -46,8 +46,8 @@ _NONE = "(none)"
 _WIDEST = 72
 """Characters up to which moves are aligned."""
 _INEXACT = (
-    "not exact: the connector does not exist yet, so offsets that an earlier connector of this name left behind are not"
-    " known"
+    "incomplete: the connector does not exist yet, and it is unknown whether an earlier connector of this name left"
+    " offsets behind"
 )
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.health import UnhealthyConnector, unhealthy
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
+from gitops_connect.model.revisions import is_commit, origin
 from gitops_connect.report import offsets
 from gitops_connect.report.health import problem_words
 from gitops_connect.report.printable import one_line
@@ -234,3 +235,18 @@ def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
     """The offset changes that wait and whose connector has no line, in a sentence each."""
     shown = {status.name for status in statuses if status.cluster == plan.cluster}
     return [f"{plan.cluster}: {offsets.waits(one)}" for one in offsets.strays_of(plan) if one.connector not in shown]
+
+
+def revisions_line(cluster: ClusterName, desired: Revision, applied: Revision | None, directory: str) -> str:
+    """The desired and the last applied revision of a cluster. `directory`: the one that is read instead of Git."""
+    if applied is None:
+        last = "nothing applied yet"
+    elif is_commit(applied):
+        last = f"last applied {origin(applied)}"
+    elif is_commit(desired):
+        last = "last applied from a directory (no commit)"
+    else:
+        last = f"last applied with {'the same' if applied == desired else 'other'} content"
+    if is_commit(desired):
+        return f"cluster {cluster}: desired {origin(desired)}, {last}"
+    return f"cluster {cluster}: desired state from the directory {directory} (no commit), {last}"

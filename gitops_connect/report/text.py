@@ -9,6 +9,7 @@ from typing import assert_never
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
+from gitops_connect.model.revisions import origin
 from gitops_connect.report import offsets, symbols, words
 from gitops_connect.report.health import unhealthy_lines
 from gitops_connect.report.offsets import Line
@@ -106,8 +107,7 @@ class TextReport:
 
     def _plan(self, plan: Plan) -> Iterator[str]:
         cluster = self._paint(escaped(plan.cluster), Colour.BOLD)
-        commit = escaped(words.short(plan.revision))
-        yield f"connect cluster: {cluster}  (Kafka Connect {plan.connect_version})   commit {commit}"
+        yield f"connect cluster: {cluster}  (Kafka Connect {plan.connect_version})   {escaped(origin(plan.revision))}"
         if plan.connectors:
             yield ""
         for connector in plan.connectors:

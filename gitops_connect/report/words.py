@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 
 from gitops_connect.model.masking import MASK
-from gitops_connect.model.names import Revision
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
 from gitops_connect.report.printable import LONGEST, escaped
@@ -53,11 +52,6 @@ def sending_words(sending: SendingProgress) -> str:
     if sending.rate is None or sending.remaining is None:
         return done
     return f"{done}, {sending.rate:,.0f} per second, {sending.remaining:,.0f} s left"
-
-
-def short(revision: Revision) -> str:
-    """A commit as people quote it."""
-    return revision.removeprefix("worktree-")[:7] if not revision.startswith("worktree-") else "working tree"
 
 
 def values(change: Change) -> str:

@@ -25,7 +25,7 @@ class RepositorySettings:
     tag: str | None = None
     """A tag to follow instead of the branch."""
     commit: str | None = None
-    """A fixed commit, as all 40 hex digits."""
+    """A fixed commit instead of a branch or tag: all 40 hex digits."""
     path: str = "."
     """The directory in the repository that contains the documents."""
     interval: Duration = Duration(60)
@@ -35,7 +35,7 @@ class RepositorySettings:
     git_memory: Size = Size(2**31)
     """The memory limit of each Git process (Linux only)."""
     max_fetch: Size = Size(2**33)
-    """The largest file that Git may write. One fetch writes one file."""
+    """The largest file that Git may write, which limits each fetch: Git writes a fetch to one file."""
     username: str | None = None
     """User name for HTTP(S). With a token, many servers accept any name."""
     password: Credential | None = None
@@ -105,7 +105,7 @@ class ClusterSettings:
 
     name: ClusterName
     url: tuple[str, ...]
-    """The URLs of the workers. If a worker does not answer, the next one is tried."""
+    """The URLs of the workers. If a worker does not answer, gitops-connect asks the next worker."""
     mode: ClusterMode = ClusterMode.ENFORCE
     """`enforce` applies changes; `observe` only plans and reports them."""
     prune: bool = False
@@ -120,20 +120,21 @@ class ClusterSettings:
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_timeout: Duration = Duration(60)
-    """The timeout of all `config/validate` requests of one plan. Requests in progress are ended, and configs that are
-    not validated by then get a warning."""
+    """The timeout of all `config/validate` requests of one plan together. Then gitops-connect cancels the requests in
+    progress, and warns of each config that Connect has not validated."""
     parallelism: int = 8
     """The number of concurrent requests."""
     timeout: Duration = Duration(100)
-    """The timeout of one request, including its answer. Connect itself gives up after 90s. One second is added for each
-    64 KiB of a large answer."""
+    """The timeout of one request, including its answer. Connect itself gives up after 90s. For a large answer,
+    one second is added for each 64 KiB."""
     max_answer: Size = Size(2**26)
-    """The largest answer of a worker, decompressed. Offsets that are written to a file may have 64 times this size."""
+    """The largest answer that is accepted from a worker, after decompression. Current offsets that are saved to a file
+    may have 64 times this size."""
     settle_timeout: Duration = Duration(120)
-    """How long a step may take until its effect is observed on the cluster."""
+    """The timeout of one step: how long gitops-connect waits until it observes the effect on the cluster."""
     min_running: Duration = Duration(5)
-    """How long a connector and all its tasks must be RUNNING before its last step succeeds. With `0`, the tasks are not
-    checked."""
+    """How long a connector and all its tasks must be RUNNING before the last step of the connector succeeds. With `0`,
+    the tasks are not checked."""
     worker_heap: Size = Size(2**31)
     """The heap of each worker (`-Xmx`). Offset changes that need more heap are rejected. `0` disables the limit."""
     username: str | None = None
@@ -163,7 +164,7 @@ class SecretsSettings:
     env: tuple[str, ...] = ()
     """Allowed environment variables (glob patterns). Variables with credentials of the settings are never sent."""
     files: tuple[Path, ...] = ()
-    """Directories whose files are allowed."""
+    """Directories; the files in them and below them are allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class SparkSettings:
     options: Mapping[str, Credential] = field(default_factory=dict)
     """Spark configuration properties: strings or credentials. Quote the names, as they contain dots."""
     idle: Duration = Duration(300)
-    """How long an unused Spark session is kept. A new session is started when it is needed."""
+    """How long an unused Spark session is kept. The next large manifest starts a new session."""
     uris: tuple[str, ...] = ()
     """Allowed values of `manifest.uri` in documents (glob patterns). By default, none: anyone who can write to the
     repository could otherwise make gitops-connect read any file."""

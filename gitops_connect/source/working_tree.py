@@ -37,7 +37,7 @@ class WorkingTree:
             what = "is a file" if self._path.exists() else "does not exist"
             raise UsageError(f"{self._path} {what}: expected a directory that contains documents")
         root = self._path.absolute()
-        listing = arrange(bounded(_walk(root), f"folder {self._path}"))
+        listing = arrange(bounded(_walk(root), f"the directory {self._path}"))
         digest = hashlib.sha256()
         for entry in listing.entries:
             digest.update(f"{entry.path}\0{entry.blob_id}\n".encode())

@@ -81,8 +81,8 @@ def _filled(place: _Place, manifest: ManifestUri, copy: Copy, folder: Path) -> l
         raise _NotTaken(UNREAD, f"there is no offset manifest at {place.uri}", hint)
     found = place.digest(copied)
     if found != manifest.sha256:
-        count = f"{len(copied)} files there have" if place.are_several(copied) else "file there has"
-        summary = f"the {count} the SHA-256 {found}, expected {manifest.sha256}, which was reviewed"
+        content = "files" if place.are_several(copied) else "file"
+        summary = f"the SHA-256 of the {content} at the URI is {found}, expected {manifest.sha256} (reviewed)"
         raise _NotTaken(
             MISMATCH,
             summary,

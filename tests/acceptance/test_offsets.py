@@ -303,7 +303,7 @@ def test_offsets_that_move_until_the_connector_stands_still_are_looked_at_again(
 
     outcome = cycle(at, read_on)
     assert [step.result.value for step in outcome.steps] == ["applied", "failed", "applied"]
-    assert "blocked, because its offsets have moved since the plan was made" in outcome.steps[1].message
+    assert "blocked, because the current offsets changed after the plan was made" in outcome.steps[1].message
     assert at.states() == {"lines": "RUNNING"}
     assert lines.position() == len(lines.file.read_text())
 

@@ -65,7 +65,7 @@ def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
         locked = at.run("apply", "--yes")
     ledger.close()
     assert at.states() == {}
-    assert "error: cluster local: " in locked.err
+    assert "error: cluster local is in use by process" in locked.err
     assert locked.code == 5
 
 

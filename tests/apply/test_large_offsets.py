@@ -154,7 +154,7 @@ def test_what_needs_an_acknowledgement_that_is_missing_is_held() -> None:
     outcomes = stage.run()
     assert results(outcomes) == [BAD, APPLIED]
     assert outcomes[-2].message == (
-        "blocked, because its offsets have moved since the plan was made: 280 bytes of the file are skipped,"
+        "blocked, because the current offsets changed after the plan was made: 280 bytes of the file are skipped,"
         " but the limit is 10 bytes of the file (`file_bytes` of the setting `max_skip`)"
     )
     assert stage.journal.failed[C] == (outcomes[-2].message, False)
@@ -329,7 +329,7 @@ class TestGivingUp:
         stage.cluster.stored[A] = {**stage.stored, **stands(f30=5)}
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("blocked, because its offsets have moved since the plan was made")
+        assert outcomes[-2].message.startswith("blocked, because the current offsets changed after the plan was made")
         assert stage.state is STOPPED
 
 

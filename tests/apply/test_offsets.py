@@ -145,7 +145,7 @@ def test_the_difference_is_computed_again_when_the_connector_stands_still() -> N
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
     assert results(outcomes) == [APPLIED, BAD, APPLIED]
     assert outcomes[1].message == (
-        "blocked, because its offsets have moved since the plan was made:"
+        "blocked, because the current offsets changed after the plan was made:"
         " 1 partition is rewound, so that 20 bytes of the file are reprocessed"
     )
     assert cluster.changed == []

@@ -198,7 +198,7 @@ def test_a_resume_does_not_wait_for_a_task_that_it_does_not_restart() -> None:
     assert attempt.looked(look(1, seen(S.FAILED)), 1.0) == Watch()
     ending = attempt.looked(look(2, seen(S.FAILED)), 1.0 + STALE_SECONDS)
     assert isinstance(ending, Ending)
-    assert ending.message.endswith("this failed before the change, and a resume does not restart it")
+    assert ending.message.endswith("this part failed before the change, and a resume does not restart it")
 
 
 @pytest.mark.parametrize(("kind", "reason"), [(ConnectorType.SOURCE, "nothing to read"), (ConnectorType.SINK, "log")])

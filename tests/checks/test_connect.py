@@ -89,7 +89,7 @@ def test_a_required_key_that_is_missing_points_at_the_config(client: ConnectClie
 
 def test_a_required_key_under_another_spelling(client: ConnectClient) -> None:
     [problem] = validate(client, [wanted("orders", {"connector.class": SOURCE, "topics": "x"})]).diagnostics
-    assert problem.hint == "rename 'topics' to 'topic' if that key is meant"
+    assert problem.hint == "rename 'topics' to 'topic' if the key is misspelt"
 
 
 @pytest.mark.parametrize(

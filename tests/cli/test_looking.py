@@ -162,7 +162,7 @@ def test_status_shows_what_is_and_what_should_be(at: Workplace) -> None:
     assert "PAUSED" in " ".join(rows[at.name("orders")]).upper()
     assert "RUNNING" in " ".join(rows[at.name("more")]).upper()
     revision = at.git("rev-parse", "--short=7", "HEAD")
-    assert f"local: desired {revision}, last applied {revision}" in ran.err
+    assert f"cluster local: desired commit {revision}, last applied commit {revision}" in ran.err
     assert ran.code == 0
     assert at.run("status", "--exit-code").code == 1
 

@@ -608,7 +608,7 @@ def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace
     at.settings()
     ran = at.run("offsets", "undo", "one")
     assert (ran.code, ran.out) == (1, "")
-    assert "cannot find out what the document must acknowledge" in ran.err
+    assert "cannot determine which effects the document must acknowledge" in ran.err
 
 
 def test_undo_writes_over_nothing_unasked_and_yaml_alone(stopped: Callable[..., Workplace]) -> None:

@@ -59,7 +59,7 @@ def test_an_acknowledged_one_is_planned_with_what_decides_and_applied_with_one_w
     planned = shop.run("plan").out
     assert "rewind 832 bytes of WAL (lsn 0/1985390 -> 0/1985050)" in planned
     assert planned.count(SLOT) == 1
-    assert "to read rows again: `snapshot.mode: when_needed`; or reset the offsets" in planned
+    assert "to read rows again: set `snapshot.mode: when_needed`, or reset the offsets" in planned
     (told,) = json.loads(shop.run("plan", "-o", "json").out)["clusters"][0]["offset_changes"]
     assert [line["aspect"] for line in told["difference"]["resume"]] == ["decides", "risk", "again"]
     assert [line["external"] for line in told["difference"]["resume"]] == [True, False, False]

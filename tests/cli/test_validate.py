@@ -81,7 +81,7 @@ def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace)
     ran = validate(at)
     assert ran.code == 0
     assert 'note: partition.server is "shop", but the connector\'s topic.prefix is "shopnew"' in ran.out
-    assert "hint: if this change was applied before, no action is needed; otherwise: correct it" in ran.out
+    assert "hint: if this change was applied before, no action is needed; otherwise: correct the partition" in ran.out
     assert ran.out.endswith("1 note in 2 documents\n")
     assert "were applied before: the ledger " in ran.err
     assert "does not exist" in ran.err

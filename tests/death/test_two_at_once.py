@@ -92,6 +92,6 @@ def test_two_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt:
     codes = [code for _, code in ended]
     assert 0 in codes, ended
     for out, code in ended:
-        told = "is in use by" in out or "was changed after the plan was shown" in out
+        told = "is in use by" in out or "changed after the plan was shown" in out
         assert code == 0 or told, (code, out)
     require_once(at, worker)

@@ -284,7 +284,7 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
         ("a.yaml", "a text", "manifest/format", (1, 1), "a string, expected"),
         ("a.yaml", "offsets: 3\n", "manifest/format", (1, 1), "a number, expected"),
         ("a.yaml", "offsets: [1]\nnote: x\n", "manifest/format", (1, 1), "'note'"),
-        ("a.yaml", "- 1\n" * 100_001, "manifest/too-large", (100_000, 3), "100000 values"),
+        ("a.yaml", "- 1\n" * 100_001, "manifest/too-large", (100_000, 3), "100,000 values"),
         # CSV
         ("a.csv", "partition.a,offset.b\nx,1,2\n", "manifest/syntax", (2, 1), "3 cells, but the header has 2"),
         ("a.csv", 'partition.a,offset.b\nx,"1\n', "manifest/syntax", (2, 1), "invalid CSV"),

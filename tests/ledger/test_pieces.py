@@ -169,14 +169,14 @@ def test_how_far_it_came_only_grows(operations: Operations) -> None:
         operations.sent(LOCAL, SKIP.name, told)
         assert operations.records(LOCAL)[SKIP.name].sent == known
     for wrong in (-1, 20_001):
-        with pytest.raises(LedgerUnusable, match="has no open change of that size"):
+        with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
             operations.sent(LOCAL, SKIP.name, wrong)
 
 
 @pytest.mark.parametrize("state", [one for one in OperationState if one is not OperationState.OPEN])
 def test_only_of_an_open_one_something_is_sent(operations: Operations, state: OperationState) -> None:
     bring_to(operations, state)
-    with pytest.raises(LedgerUnusable, match="has no open change of that size"):
+    with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
         operations.sent(LOCAL, SKIP.name, 1)
     with pytest.raises(LedgerUnusable):
         operations.sent(LOCAL, OperationName("unheard-of"), 1)

@@ -81,7 +81,7 @@ def test_a_position_past_the_end_of_the_wal_is_warned_of(orders: PostgresSource)
     assert "external" in orders.place.run("apply", "--yes").err
     orders.move("later", later, "acknowledge: [external]")
     planned = orders.place.run("plan").out
-    assert "past the end of the WAL, the connector stays RUNNING and does not deliver new rows" in planned
+    assert "if the LSN is past the end of the WAL, the connector stays RUNNING and delivers no new rows" in planned
     assert "1,000 bytes of WAL" in planned
 
 

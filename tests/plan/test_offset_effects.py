@@ -65,7 +65,7 @@ def test_a_secret_value_is_not_shown() -> None:
 def test_the_hint_says_how_to_continue() -> None:
     (found,) = effects(POSTGRES, SHOP, NEW)
     assert "`gitops-connect offsets get orders --save FILE`" in found.hint
-    assert 'replace "shop" by "shopnew" in FILE' in found.hint
+    assert 'replace "shop" with "shopnew" in FILE' in found.hint
 
 
 def test_the_schema_history_has_to_be_read_again_too() -> None:

@@ -185,7 +185,7 @@ def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
     text = "".join(Markup(render(replace(CLEAN, difference=None, why_not="offline"), ORIGIN)).texts)
     assert "No problems" in text
     assert "Not compared with the current offsets: offline." in text
-    assert "no entry violates a rule" in text
+    assert "No entry violates a rule" in text
 
 
 # The bars

@@ -336,7 +336,7 @@ def test_what_decides_is_said_once_below_all_moves() -> None:
     before = {one: offset_text({"lsn": 100}) for one in servers}
     made = find_difference(before, {one: offset_text({"lsn": 90}) for one in servers}, postgres)
     texts = [line.text for line in difference_lines(made, None)]
-    assert [text.partition(":")[0] for text in texts[3:]] == ["this class", "risk", "to read rows again"]
+    assert [text.partition(":")[0] for text in texts[3:]] == ["resume position", "risk", "to read rows again"]
     assert "the replication slot decides, not the offset" in texts[3]
 
 

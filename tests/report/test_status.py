@@ -8,7 +8,7 @@ import pytest
 from situations import NOW, change, record, seen, situation, stands, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed import ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.plan.health import find_unhealthy
 from gitops_connect.plan.planner import plan
@@ -20,6 +20,7 @@ from gitops_connect.report.status import (
     connector_health,
     connector_statuses,
     problems_by_connector,
+    revisions_line,
     unplaced,
 )
 
@@ -222,3 +223,23 @@ def test_what_is_unmanaged_is_not_judged_and_shown_with_what_has_failed() -> Non
     (line,) = statuses(situation([], [seen("theirs", tasks=["Boom: x"])]))
     assert (line.sync, line.health, line.is_fine) == (Sync.UNMANAGED, Health.DEGRADED, True)
     assert line.message == "task 0 is FAILED: Boom: x"
+
+
+COMMIT, OTHER_COMMIT = Revision("1a2b3c4" + 33 * "0"), Revision("9f8e7d6" + 33 * "0")
+DIRECTORY, OTHER_DIRECTORY = Revision("worktree-" + 40 * "1"), Revision("worktree-" + 40 * "2")
+
+
+@pytest.mark.parametrize(
+    ("desired", "applied", "line"),
+    [
+        (COMMIT, None, "cluster local: desired commit 1a2b3c4, nothing applied yet"),
+        (COMMIT, OTHER_COMMIT, "cluster local: desired commit 1a2b3c4, last applied commit 9f8e7d6"),
+        (COMMIT, DIRECTORY, "cluster local: desired commit 1a2b3c4, last applied from a directory (no commit)"),
+        (DIRECTORY, None, "the directory connectors (no commit), nothing applied yet"),
+        (DIRECTORY, COMMIT, "the directory connectors (no commit), last applied commit 1a2b3c4"),
+        (DIRECTORY, DIRECTORY, "the directory connectors (no commit), last applied with the same content"),
+        (DIRECTORY, OTHER_DIRECTORY, "the directory connectors (no commit), last applied with other content"),
+    ],
+)
+def test_the_desired_and_the_last_applied_revision(desired: Revision, applied: Revision | None, line: str) -> None:
+    assert revisions_line(ClusterName("local"), desired, applied, "connectors").endswith(line)

@@ -110,7 +110,7 @@ def test_another_content_is_not_staged_and_the_message_computes_the_digest(
     assert (problem.rule, problem.location, problem.connector) == ("offsets/sha256", PLACE, "orders")
     assert f"expected {'0' * 64}" in problem.summary
     found = printed(problem.hint.partition("from a copy, run: ")[2], folder)
-    assert f"the SHA-256 {found}, expected" in problem.summary
+    assert f" at the URI is {found}, expected" in problem.summary
     assert not [path for path in (tmp_path / "store").rglob("*") if path.name != "lock"]
     assert not isinstance(staged(tmp_path, f"file:{folder}{what}", found), Diagnostic)
 

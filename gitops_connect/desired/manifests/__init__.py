@@ -89,5 +89,5 @@ class _Parser:
         places = JsonPlaces(text) if form is Format.JSON else None
         for value, place in _READERS[form](text, self._faults):
             if len(self._entries) == MAX_ENTRIES:
-                raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES} entries", place)
+                raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES:,} entries", place)
             self._entries.append(ManifestEntry(value, Location(blob.path, *place), places))

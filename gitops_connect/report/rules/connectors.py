@@ -9,13 +9,13 @@ from gitops_connect.report.rules.explanation import RuleExplanation
 
 _CONNECTOR: Mapping[str, RuleExplanation] = {
     "connector/no-cluster": RuleExplanation(
-        "A document does not name its Connect cluster, and the settings have several.",
+        "A document does not name its Connect cluster, and the settings contain several clusters.",
         "Set `metadata.cluster`, or move the file to `clusters/NAME/`.",
         "error: the document does not name its cluster",
     ),
     "connector/unknown-cluster": RuleExplanation(
         "A document names a cluster that is not in the administrator's settings.",
-        "Use one of the clusters in the settings, or add the cluster to them.",
+        "Use one of the clusters in the settings, or add the cluster to the settings.",
         "error: the settings have no cluster 'prod'",
     ),
     "connector/cluster-conflict": RuleExplanation(
@@ -54,12 +54,12 @@ _CONNECTOR: Mapping[str, RuleExplanation] = {
         "error: the key 'database.password' is in both spec.config and spec.secrets",
     ),
     "connector/secret-reserved": RuleExplanation(
-        "`spec.secrets` contains the name, the class or the number of tasks. Every plan shows these.",
+        "`spec.secrets` contains the name, the class or the number of tasks, which every plan shows.",
         "Set the value in `spec`.",
         "error: the key 'tasks.max' cannot be a secret: it is shown in every plan",
     ),
     "connector/clear-secret": RuleExplanation(
-        "A config value looks like a secret, or contains one (as some URLs do), in clear text in Git.",
+        "A config value in Git looks like a secret, or contains a secret (as some URLs do), in clear text.",
         "Use `spec.secrets` or a `${provider:...}` reference, and rotate the secret.",
         "warning: the value of 'database.password' looks like a secret, in clear text in Git",
         Severity.WARNING,
@@ -83,11 +83,11 @@ _SECRET: Mapping[str, RuleExplanation] = {
 _CONNECT: Mapping[str, RuleExplanation] = {
     "connect/unusable-name": RuleExplanation(
         "Connect can create a connector of this name, but its REST API cannot address it.",
-        "Choose a name without slash, backslash, percent sign, curly bracket and control character.",
+        "Choose a name without slashes, backslashes, percent signs, curly brackets and control characters.",
         "error: the connector name 'a/b' cannot be used: '/' cannot be sent in a path of Connect's REST API",
     ),
     "connect/invalid-config": RuleExplanation(
-        "The plugin rejects the config. The message is the plugin's own.",
+        "The plugin rejects the config. The message comes from the plugin.",
         "Correct the config key that the message names.",
         'error: Missing required configuration "topic" which has no default value.',
     ),
@@ -97,7 +97,7 @@ _CONNECT: Mapping[str, RuleExplanation] = {
         "error: the worker has no connector class 'FileStremSource'",
     ),
     "connect/unknown-key": RuleExplanation(
-        "The plugin does not define a config key, and the key is not known to be read without a definition.",
+        "A config contains a key that the plugin does not define, and that no connector is known to read anyway.",
         "Correct the key. If the plugin reads it, allow it with the annotation `gitops-connect/allow-unknown-keys`.",
         "warning: unknown config key 'table.includes.list': "
         "io.debezium.connector.mysql.MySqlConnector does not define it",
@@ -110,7 +110,7 @@ _CONNECT: Mapping[str, RuleExplanation] = {
         Severity.WARNING,
     ),
     "connect/not-validated": RuleExplanation(
-        "A config was not validated, because Connect did not answer or `validate_timeout` has passed.",
+        "Connect did not validate a config: Connect did not answer, or `validate_timeout` has passed.",
         "Make sure that Connect answers, or raise `validate_timeout`.",
         "warning: Connect could not check this config: connect cluster prod: no worker answered",
         Severity.WARNING,

@@ -27,7 +27,7 @@ _SOURCE: Mapping[str, RuleExplanation] = {
     ),
     "source/special-file": RuleExplanation(
         "A path is neither a file, nor a link, nor a directory: a pipe, a socket or a device.",
-        "Remove it.",
+        "Remove this file.",
         "error: this is neither a file nor a directory, and is not read",
     ),
     "source/broken-link": RuleExplanation(
@@ -50,7 +50,7 @@ _SOURCE: Mapping[str, RuleExplanation] = {
 _YAML: Mapping[str, RuleExplanation] = {
     "yaml/syntax": RuleExplanation(
         "A document is not valid YAML.",
-        "Correct the line that the message names. The hint says how, if the mistake is a known one.",
+        "Correct the line of the message. For known mistakes, the hint says how.",
         "error: this is not YAML: the indentation contains a tab",
     ),
     "yaml/encoding": RuleExplanation(
@@ -64,8 +64,8 @@ _YAML: Mapping[str, RuleExplanation] = {
         "error: the character U+0007 is not allowed in YAML",
     ),
     "yaml/duplicate-key": RuleExplanation(
-        "A key appears twice in one mapping, so it is unknown which value is meant.",
-        "Keep only the one that is meant.",
+        "A key appears twice in one mapping, so it is unknown which value is correct.",
+        "Keep only the correct value.",
         "metadata:\n  name: orders\n  name: orders-source",
     ),
     "yaml/key": RuleExplanation(
@@ -94,14 +94,14 @@ _YAML: Mapping[str, RuleExplanation] = {
         "offset: {position: .inf}",
     ),
     "yaml/depth": RuleExplanation(
-        "A document is nested deeper than the limit, which the message names.",
+        "A document has more nested levels than the limit in the message.",
         "Use fewer levels. Documents and offset manifests need only a few.",
         "error: the document is nested deeper than 50 levels",
     ),
     "yaml/nodes": RuleExplanation(
         "A document has more values than the limit, counted with its aliases resolved.",
         "Split the document. Move long lists of offsets to an offset manifest.",
-        "error: with its aliases resolved, the document has more than 100000 values",
+        "error: with its aliases resolved, the document has more than 100,000 values",
     ),
     "yaml/root": RuleExplanation(
         "A document is a list or a single value instead of a mapping.",
@@ -112,7 +112,7 @@ _YAML: Mapping[str, RuleExplanation] = {
 
 _DOCUMENT: Mapping[str, RuleExplanation] = {
     "document/api-version": RuleExplanation(
-        "A document that seems to be meant for gitops-connect has another `apiVersion`, or none.",
+        "The `apiVersion` of a document that looks like a document of gitops-connect is missing or unknown.",
         "Write `apiVersion: gitops-connect/v1`, or move the file away from the documents.",
         "error: apiVersion is 'gitops-connect/v2', expected 'gitops-connect/v1'",
     ),

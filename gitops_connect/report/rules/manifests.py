@@ -13,22 +13,22 @@ _MIRROR = '{"partition": {"cluster": "source", "topic": "orders", "partition": 0
 _FILES: Mapping[str, RuleExplanation] = {
     "manifest/encoding": RuleExplanation(
         "The offset manifest is not UTF-8.",
-        "Save it as UTF-8.",
+        "Save the manifest as UTF-8.",
         "error: the offset manifest is not UTF-8: byte 0xe9",
     ),
     "manifest/compression": RuleExplanation(
-        "A compressed offset manifest is damaged, incomplete, or not compressed as its name says.",
-        "Compress it again with gzip or zstd, and name it `.gz` or `.zst`.",
+        "A compressed offset manifest is damaged or incomplete, or its suffix does not match its compression.",
+        "Compress the manifest again with gzip (suffix `.gz`) or zstd (suffix `.zst`).",
         "error: the offset manifest cannot be decompressed: it does not begin like a .gz file",
     ),
     "manifest/syntax": RuleExplanation(
-        "The content is not well-formed in the format that the name of the file says.",
+        "The content is not valid in the format that the suffix of the file name specifies.",
         "Correct the content at the line and column of the message, which are those at which reading stopped.",
         '{"partition": {"filename": "/a"}, "offset": {"position": 5}',
     ),
     "manifest/duplicate-key": RuleExplanation(
-        "A key appears twice in one mapping. Connect would silently use the last one.",
-        "Keep only the one that is meant.",
+        "A key appears twice in one mapping. Connect would silently use the last value.",
+        "Keep only the correct value.",
         '{"partition": {"filename": "/a"}, "offset": {"position": 5, "position": 50}}',
     ),
     "manifest/number": RuleExplanation(
@@ -48,12 +48,12 @@ _FILES: Mapping[str, RuleExplanation] = {
     ),
     "manifest/too-large": RuleExplanation(
         "The offset manifest is larger than the limit of its format.",
-        "Use JSON Lines or Parquet, or split it into several offset changes.",
-        "error: the offset manifest is too large: more than 200000 entries",
+        "Use JSON Lines or Parquet, or split the manifest into several offset changes.",
+        "error: the offset manifest is too large: more than 200,000 entries",
     ),
     "manifest/schema-broken": RuleExplanation(
         "A file in `offset-schemas/` is not a JSON Schema, or refers to another file. It is ignored.",
-        "Correct the schema as the hint says.",
+        "Correct the schema. The hint says how.",
         "error: this offset schema cannot be used: x-unit is not a string",
     ),
 }
@@ -71,7 +71,7 @@ _ENTRIES: Mapping[str, RuleExplanation] = {
     ),
     "manifest/no-offset": RuleExplanation(
         "An entry has no offset. Connect would treat that as null and remove the current offset.",
-        "Add the offset, or `null` to remove the current one.",
+        "Add the offset, or `null` to remove the current offset.",
         '{"partition": {"filename": "/a"}}',
     ),
     "manifest/shape": RuleExplanation(
@@ -110,7 +110,7 @@ _ENTRIES: Mapping[str, RuleExplanation] = {
         '{"partition": {"server": "shop"}, "offset": {"lsn": 5, "messageType": "UPSERT"}}',
     ),
     "manifest/contradiction": RuleExplanation(
-        "A field of the offset changes, but another field, which does not change, decides where the connector resumes.",
+        "A changed field of the offset has no effect: another field, which stays the same, decides where to resume.",
         "Change both fields, or remove the field that the hint names.",
         'lsn is changed, lsn_proc is not:\n{"partition": {"server": "shop"}, "offset": {"lsn": 500, "lsn_proc": 600}}',
     ),
@@ -120,18 +120,18 @@ _ENTRIES: Mapping[str, RuleExplanation] = {
         '{"partition": {"filename": "\\\\ud83d"}, "offset": {"position": 5}}',
     ),
     "manifest/tombstone": RuleExplanation(
-        "An offset is null in `operation: replace` or in `initialOffsets`, where null has no meaning.",
+        "An offset is null in `operation: replace` or in `initialOffsets`. A null offset has no meaning there.",
         "Remove the entry.",
         "operation: replace\noffsets:\n  - {partition: {filename: /a}, offset: null}",
     ),
     "manifest/duplicate": RuleExplanation(
-        "A partition appears twice with the same offset, so one of two partitions is probably missing.",
-        "Keep one of the entries, and check which partition the other one was meant for.",
+        "A partition appears twice with the same offset. Often one of the entries should name another partition.",
+        "Correct the partition of one entry, or remove this entry.",
         "error: lines 3 and 9 have the same partition, with the same offset",
     ),
     "manifest/conflict": RuleExplanation(
-        "A partition appears twice with different offsets. Connect would silently use the last one.",
-        "Keep only the entry that is meant.",
+        "A partition appears twice with different offsets. Connect would silently use the last offset.",
+        "Keep only the correct entry.",
         'error: lines 3 and 9 have the same partition, with the offsets {"position":5} and {"position":6}',
     ),
     "manifest/own-schema": RuleExplanation(
@@ -141,7 +141,7 @@ _ENTRIES: Mapping[str, RuleExplanation] = {
         exception=_UNREAD,
     ),
     "manifest/unknown-field": RuleExplanation(
-        "A field is not one that the connector's class is known to use.",
+        "The connector's class is not known to use a field.",
         "Correct the name of the field, or remove it.",
         '{"partition": {"filename": "/a"}, "offset": {"position": 5, "positon": 6}}',
         Severity.WARNING,
@@ -156,7 +156,7 @@ _ENTRIES: Mapping[str, RuleExplanation] = {
 
 _CONFIG: Mapping[str, RuleExplanation] = {
     "manifest/alias": RuleExplanation(
-        "A cluster alias in a partition of a mirror is not the one of the connector's config.",
+        "A cluster alias in a partition of a mirror differs from the alias in the connector's config.",
         "Use the `source.cluster.alias` or `target.cluster.alias` of the connector.",
         _MIRROR.replace('"source"', '"sorce"') + '}, "offset": {"offset": 5}}',
         exception=_UNREAD,
@@ -168,7 +168,7 @@ _CONFIG: Mapping[str, RuleExplanation] = {
         exception=_UNREAD,
     ),
     "manifest/server": RuleExplanation(
-        "The logical name in a partition of Debezium is not the one of the connector's config.",
+        "The logical name in a partition of Debezium differs from the name in the connector's config.",
         "Use `topic.prefix` of the connector (in Debezium 1: `database.server.name` or `mongodb.name`).",
         '{"partition": {"server": "other"}, "offset": {"file": "mysql-bin.000003", "pos": 4}}',
         exception=_UNREAD,

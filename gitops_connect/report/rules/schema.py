@@ -10,12 +10,12 @@ SCHEMA: Mapping[str, RuleExplanation] = {
     "schema/kind": RuleExplanation(
         "The `kind` of a document is unknown to this version.",
         "Use one of the kinds that the message lists.",
-        "error: unknown kind 'Conector', did you mean 'Connector'?",
+        "error: unknown kind 'Conector'; did you mean 'Connector'?",
     ),
     "schema/unknown-field": RuleExplanation(
         "A document has a field that its schema does not have. The field would have no effect.",
         "Correct the name of the field, move the field to the right place, or remove it.",
-        "error: unknown field 'clas' in spec, did you mean 'class'?",
+        "error: unknown field 'clas' in spec; did you mean 'class'?",
     ),
     "schema/required": RuleExplanation(
         "A required field is missing.",
@@ -49,7 +49,7 @@ SCHEMA: Mapping[str, RuleExplanation] = {
     ),
     "schema/choice": RuleExplanation(
         "Of several fields that exclude each other, too many or too few are set.",
-        "Set as many of the fields as the message says.",
+        "Set the number of fields that the message requires.",
         "error: spec must have exactly one of offsets, manifest, found none",
     ),
     "schema/empty": RuleExplanation(

@@ -1,0 +1,148 @@
+"""The page of settings: meanings from the docstrings of the fields, examples from gitops-connect.toml."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import typing
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from generated_tables import NOTICE, cell
+
+from gitops_connect.model.worker_heap import size_text
+from gitops_connect.settings import sections
+
+EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
+_LINE = re.compile(r"(?:# )?(?P<setting>\w+) = (?P<value>.*?)(?: {2,}#.*)?$")
+_NO_VARIABLE = ("Mapping[str, Credential]", "SkipSettings")
+SETTINGS_INTRODUCTION = """\
+gitops-connect reads one settings file, in TOML: the one that `--config FILE` names, otherwise the one that the variable
+`GITOPS_CONNECT_CONFIG` names, otherwise `gitops-connect.toml` in the current directory. Relative paths start from the
+directory of the settings file.
+
+Only the `url` of a cluster is required. Commands that read the repository also need `[repository] url`, or a directory
+as an argument.
+
+| type | how to write it |
+| --- | --- |
+| string | `"main"` |
+| path | a string; `~` is your home directory |
+| number | `8`, or `0.3` for a fraction |
+| duration | `"30s"`, `"5m"`, `"1m30s"`, `"500ms"`, or a number of seconds |
+| size | `"2GiB"`, `"512MiB"`, or a number of bytes |
+| credential | `{env = "NAME"}` or `{file = "PATH"}`; read whenever it is used |
+| list | `["a", "b"]` |
+
+## Environment variables
+
+An environment variable takes precedence over the settings file. Its name is `GITOPS_CONNECT_` and the path of the
+setting in capitals, with two underscores between the parts. The tables below list all of them. Replace `NAME` by the
+name of the cluster; gitops-connect reads it in lower case.
+
+| type | value of the variable |
+| --- | --- |
+| list | the items, separated by commas |
+| credential | the secret itself; with `__ENV` or `__FILE` after the name: the variable or file that contains it |
+| table | write it in the settings file |
+
+## Example with all settings
+
+"""
+TYPES = {
+    "str": "string",
+    "int": "number",
+    "float": "fraction from 0 to 1",
+    "bool": "`true`, `false`",
+    "tuple[str, ...]": "list of strings",
+    "tuple[Path, ...]": "list of paths",
+    "Mapping[str, Credential]": "table of strings or credentials",
+    "SkipSettings": "table, or a number",
+}
+TABLES = {
+    sections.RepositorySettings: "repository",
+    sections.StateSettings: "state",
+    sections.ClusterSettings: "clusters.NAME",
+    sections.SkipSettings: "clusters.NAME.max_skip",
+    sections.SecretsSettings: "secrets",
+    sections.SparkSettings: "spark",
+    sections.DaemonSettings: "daemon",
+}
+
+
+def settings() -> str:
+    """The settings file: an example of all settings, and a table for each section."""
+    example = EXAMPLE.read_text(encoding="utf-8")
+    lines = ["# Settings", "", NOTICE, f"{SETTINGS_INTRODUCTION}```toml\n{example}```", ""]
+    for cls, name in TABLES.items():
+        examples = examples_of(name)
+        lines += [
+            f"## `[{name}]`",
+            "",
+            _sentence(inspect.getdoc(cls) or ""),
+            "",
+            "| setting | meaning | type | default | example | environment variable |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+        documented = _field_docs(cls)
+        for field in dataclasses.fields(cls):
+            if field.name != "name":
+                kind, default = _type(cls, field), _field_default(field)
+                cells = (cell(documented.get(field.name, "")), kind, default, examples[field.name])
+                lines.append(f"| `{field.name}` | {' | '.join(cells)} | {_variable(name, field)} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def examples_of(table: str) -> dict[str, str]:
+    """The examples of one table by setting, as they are in the example file."""
+    section = f"\n{EXAMPLE.read_text(encoding='utf-8')}".split(f"\n[{table.replace('NAME', 'prod')}]\n")[1]
+    found = map(_LINE.match, section.partition("\n[")[0].splitlines())
+    examples = {one["setting"]: f"`{one['value']}`" for one in found if one is not None}
+    return {"max_skip": "`10_000`, or the table below", **examples}
+
+
+def _variable(table: str, field: Any) -> str:
+    if field.type in _NO_VARIABLE:
+        return ""
+    path = "__".join(part.upper() for part in [*table.split("."), field.name])
+    return f"`GITOPS_CONNECT_{path}`"
+
+
+def _type(cls: type, field: Any) -> str:
+    """In the words of the introduction; the choices of an enumeration."""
+    hint = typing.get_type_hints(cls)[field.name]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return ", ".join(f"`{one.value}`" for one in hint)
+    words = field.type.removesuffix(" | None")
+    return TYPES.get(words, words.lower())
+
+
+def _sentence(doc: str) -> str:
+    text = doc.partition(": ")[2]
+    return text[:1].upper() + text[1:]
+
+
+def _field_docs(cls: type) -> dict[str, str]:
+    """The text under each field of a dataclass."""
+    body = ast.parse(inspect.getsource(cls)).body[0].body  # type: ignore[attr-defined]  # a class has a body
+    return {
+        field.target.id: text.value.value
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
+
+
+def _field_default(field: Any) -> str:
+    if field.default is not dataclasses.MISSING:
+        value = getattr(field.default, "value", field.default)
+        if field.type == "Size":
+            return f"`{size_text(value).replace(' ', '')}`"
+        if field.type == "Duration":
+            return f"`{value:g}s`"
+        return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    return "" if field.default_factory is not dataclasses.MISSING else "required"
