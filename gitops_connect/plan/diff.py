@@ -15,7 +15,7 @@ from gitops_connect.model.sensitivity import is_mask
 from gitops_connect.plan.situation import Situation
 
 _DEFAULTS = {"tasks.max": "1"}
-"""A config without it means this (`ConnectorConfig.TASKS_MAX_DEFAULT`): a connector that is adopted is not restarted."""
+"""A config without it means this (`ConnectorConfig.TASKS_MAX_DEFAULT`): adopting a connector does not restart it."""
 
 
 @dataclass(frozen=True, slots=True)
