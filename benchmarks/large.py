@@ -222,7 +222,7 @@ def _run(module: str, *arguments: str) -> Any:
 def archive(cache: Path) -> Iterator[Figure]:
     """What a first use of Spark would have made."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "gitops_connect.checks.large.archiving", str(cache)], check=True)
+    subprocess.run([sys.executable, "-m", "gitops_connect.spark.class_archive_job", str(cache)], check=True)
     yield Figure("making the archive of Spark's classes, once", time.perf_counter() - begun, "s", note="1 run")
 
 

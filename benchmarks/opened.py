@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from benchmarks.documents import Workplace
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import CycleOutcome
-from gitops_connect.reconcile import Conduct, Memory, Proposal, declare, propose, reconcile
+from gitops_connect.reconcile import Caches, Proposal, ReconcileOptions, declare, propose, reconcile
+from gitops_connect.runtime import Runtime, open_runtime
 from gitops_connect.settings.load import load_settings
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository
-from gitops_connect.world import World, open_world
 
 LOCAL = ClusterName("local")
 
@@ -22,17 +22,17 @@ LOCAL = ClusterName("local")
 class Opened:
     """Looks, plans and applies, as often as it is told to."""
 
-    world: World
+    runtime: Runtime
     source: Source
-    memory: Memory = field(default_factory=Memory)
+    memory: Caches = field(default_factory=Caches)
 
     def plan(self) -> Proposal:
         """Look at the repository and the cluster, and plan."""
-        return propose(self.world, declare(self.source, [LOCAL], self.memory), LOCAL)
+        return propose(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL)
 
     def cycle(self) -> CycleOutcome:
         """Look, plan and apply."""
-        return reconcile(self.world, declare(self.source, [LOCAL], self.memory), LOCAL, Conduct())
+        return reconcile(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL, ReconcileOptions())
 
 
 @contextmanager
@@ -40,5 +40,5 @@ def opened(workplace: Workplace) -> Iterator[Opened]:
     """With a clone in the workplace's own folder."""
     settings = load_settings(workplace.settings, {})
     source = Repository(settings.repository, workplace.folder / "clone")
-    with closing(open_world(settings)) as world, closing(source):
-        yield Opened(world, source)
+    with closing(open_runtime(settings)) as runtime, closing(source):
+        yield Opened(runtime, source)

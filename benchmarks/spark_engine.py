@@ -16,16 +16,16 @@ from pathlib import Path
 
 START = time.perf_counter()
 
-from gitops_connect.checks.large.sessions import Sessions  # noqa: E402 - importing is part of what is measured
-from gitops_connect.large_changes.asking import Spark  # noqa: E402 - likewise
-from gitops_connect.large_changes.questions import Question  # noqa: E402 - likewise
-from gitops_connect.large_changes.workspace import workspace  # noqa: E402 - likewise
 from gitops_connect.model.diagnostics import Location  # noqa: E402 - likewise
 from gitops_connect.model.large_manifests import LargeFile, SavedOffsets  # noqa: E402 - likewise
 from gitops_connect.model.manifests import ManifestContext  # noqa: E402 - likewise
 from gitops_connect.model.names import ConnectorName, Digest  # noqa: E402 - likewise
 from gitops_connect.model.operations import OperationKind  # noqa: E402 - likewise
+from gitops_connect.offset_changes.large.check_request import CheckRequest  # noqa: E402 - likewise
+from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: E402 - likewise
+from gitops_connect.offset_changes.large.workspace import workspace  # noqa: E402 - likewise
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - likewise
+from gitops_connect.spark.shared_session import SharedSession  # noqa: E402 - importing is part of what is measured
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 
@@ -35,10 +35,10 @@ def main(manifest: str, live: str, cache: str, master: str = "local[*]", ready: 
     context = ManifestContext(ConnectorName("orders"), CONFIG)
     standing = SavedOffsets(live, 0, 0, Digest(""))
     files = (LargeFile(manifest, manifest),)
-    question = Question(Location(manifest), files, context, OperationKind.ALTER, standing)
+    question = CheckRequest(Location(manifest), files, context, OperationKind.ALTER, standing)
     seconds = []
-    with closing(Sessions(SparkSettings(master), os.environ, Path(cache))) as sessions:
-        spark = Spark(sessions, lambda _: None)
+    with closing(SharedSession(SparkSettings(master), os.environ, Path(cache))) as sessions:
+        spark = SparkChecks(sessions, lambda _: None)
         for asked in ("cold", "warm", *([ready] if ready else [])):
             begun = START if asked == "cold" else time.perf_counter()
             with workspace(sessions.folder) as folder:

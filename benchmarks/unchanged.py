@@ -12,7 +12,7 @@ from benchmarks.opened import opened
 from benchmarks.processor_time import spent_here
 from benchmarks.server import serving
 from gitops_connect.model.entries import Entry
-from gitops_connect.source.checkout import Checkout, Reader, Source
+from gitops_connect.source.checkout import Checkout, ContentReader, Source
 
 TITLE = "A cycle in which nothing changed"
 COUNTS = (10, 1_000, 10_000)
@@ -25,7 +25,7 @@ class _Counted:
 
     source: Source
     read_files: int = 0
-    readers: list[Reader] = field(default_factory=list)
+    readers: list[ContentReader] = field(default_factory=list)
 
     def fetch(self) -> Checkout:
         checkout = self.source.fetch()

@@ -11,31 +11,32 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 
-from gitops_connect import offset_changes, secrets
+from gitops_connect import secrets
 from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, schema
 from gitops_connect.desired.connectors import build
 from gitops_connect.desired.load import ParseCache, load
-from gitops_connect.large_changes.opening import LargeChanges
-from gitops_connect.ledger_journal import LedgerJournal
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest, password_keys
+from gitops_connect.offset_changes import planner_inputs
+from gitops_connect.offset_changes.large.open_changes import LargeChanges
+from gitops_connect.offset_changes.ledger_journal import LedgerJournal
+from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.plan import guards
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
-from gitops_connect.records import Records
+from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout, Source
-from gitops_connect.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Caches:
     """What was worked out about files that have not changed since. Only speed depends on it."""
 
     files: ParseCache = field(default_factory=ParseCache)
@@ -76,7 +77,7 @@ def _ignore(told: StepOutcome | SendingProgress) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Conduct:
+class ReconcileOptions:
     """How a cycle is to go about its effects.
 
     `approve` sees the plan before the first effect and raises to refuse it; `listen` is told of each step as it ends;
@@ -91,7 +92,7 @@ class Conduct:
     stopped: StoppedConnectors = field(default_factory=StoppedConnectors)
 
 
-def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Memory) -> Declared:
+def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Caches) -> Declared:
     """Look at the repository: every document, checked, resolved for each cluster (None: whichever are named there).
 
     What `memory` knows is not read, parsed or checked again. Raises SourceUnavailable or SourceRefused.
@@ -103,37 +104,37 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Me
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 
-def propose(world: World, declared: Declared, cluster: ClusterName) -> Proposal:
+def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Proposal:
     """Look at one cluster and plan; nothing is changed anywhere."""
-    client = world.clients[cluster]
-    ownership = world.ledger.ownership(cluster)
-    resolved = secrets.resolve(declared.states[cluster], world.settings, world.environment)
+    client = runtime.clients[cluster]
+    ownership = runtime.ledger.ownership(cluster)
+    resolved = secrets.resolve(declared.states[cluster], runtime.settings, runtime.environment)
     expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
     client.conceal(resolved.values)
-    observed = observe_at_rest(client, expected, world.clock)
+    observed = observe_at_rest(client, expected, runtime.clock)
     passwords = password_keys(client, observed.connectors.values())
     situation = Situation(
         declared.revision,
         resolved.desired,
         observed,
-        world.policy(cluster),
+        runtime.policy(cluster),
         ownership,
         invalid=resolved.unresolved,
         quoted=passwords.known,
         undescribed=passwords.undescribed,
         secrets=resolved.values,
-        key=world.ledger.key,
+        key=runtime.ledger.key,
     )
-    situation, manifests = offset_changes.gather(world, declared.checkout, situation)
+    situation, manifests = planner_inputs.gather(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
     proposed = plan(situation)
     if not proposed.is_empty:  # what Connect answers may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
-    settings = world.cluster(cluster)
+    settings = runtime.cluster(cluster)
     asked = unproven(situation, proposed) if settings.connect_validate else []
     if asked:
         checked = connect.validate(
-            client, asked, connect.ValidateOptions(world.clock, settings.validate_timeout, world.say)
+            client, asked, connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
         )
         situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
         diagnostics, proposed = diagnostics + checked.diagnostics, plan(situation)
@@ -146,20 +147,20 @@ def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:
     return [connector for connector in situation.desired.connectors if connector.name in sent]
 
 
-def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: Conduct) -> CycleOutcome:
+def reconcile(runtime: Runtime, declared: Declared, cluster: ClusterName, conduct: ReconcileOptions) -> CycleOutcome:
     """One level-triggered pass over one Connect cluster: look at everything, decide, then act, under its lease.
 
     Raises UnsafePlan from a guard, whatever `conduct.approve` raises, and what git, Connect or the ledger raise; a step
     that fails raises nothing and is in the outcome.
     """
-    settings, clock = world.cluster(cluster), world.clock
-    with world.ledger.lease(cluster, clock) as lease:
-        proposal = propose(world, declared, cluster)
+    settings, clock = runtime.cluster(cluster), runtime.clock
+    with runtime.ledger.lease(cluster, clock) as lease:
+        proposal = propose(runtime, declared, cluster)
         guards.enforce(proposal.plan)
         conduct.approve(proposal.plan)
-        operations = world.ledger.operations.under(lease)
-        large = LargeChanges(world, declared.checkout, proposal.situation, operations)
-        records = Records(world.ledger, operations, proposal.situation, proposal.plan)
+        operations = runtime.ledger.operations.under(lease)
+        large = LargeChanges(runtime, declared.checkout, proposal.situation, operations)
+        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan)
         records.before(clock.now())
 
         def ended(outcome: StepOutcome) -> None:
@@ -179,7 +180,7 @@ def reconcile(world: World, declared: Declared, cluster: ClusterName, conduct: C
             on_progress=conduct.follow,
             journal=LedgerJournal(operations, proposal.situation, clock, large),
         )
-        outcomes = execute(proposal.plan, world.clients[cluster], options)
+        outcomes = execute(proposal.plan, runtime.clients[cluster], options)
         records.end(outcomes, clock.now())
     diagnostics = declared.diagnostics + proposal.diagnostics
     return CycleOutcome(cluster, declared.revision, proposal.plan, diagnostics, outcomes, conduct.interrupted.is_set())

@@ -16,8 +16,8 @@ from typing import Any, Self
 from acceptance.workplace import Workplace
 
 from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.load import load_settings
-from gitops_connect.world import World, open_source, open_world
 
 DEADLINE = 30.0
 QUICK = {
@@ -64,13 +64,13 @@ class Log:
 class InThread(Log, logging.Handler):
     """A daemon in a thread of this process, over a user's folder; `change` may put other parts into its world."""
 
-    def __init__(self, at: Workplace, change: Callable[[World], World] | None = None, **environment: str) -> None:
+    def __init__(self, at: Workplace, change: Callable[[Runtime], Runtime] | None = None, **environment: str) -> None:
         logging.Handler.__init__(self)
         Log.__init__(self)
         settings = load_settings(at.folder / "gitops-connect.toml", {**QUICK, **environment})
-        self.world = replace(open_world(settings), environment=environment)
+        self.runtime = replace(open_runtime(settings), environment=environment)
         self._source = open_source(settings, None)
-        self._running = change(self.world) if change else self.world
+        self._running = change(self.runtime) if change else self.runtime
         self.daemon = Daemon(self._running, self._source)
         self._thread = threading.Thread(target=self.daemon.run)
         self._logger = logging.getLogger("gitops_connect")
@@ -96,7 +96,7 @@ class InThread(Log, logging.Handler):
         self._logger.removeHandler(self)
         self._logger.setLevel(self._level)
         self._running.close()
-        self.world.close()
+        self.runtime.close()
         self._source.close()
 
 

@@ -16,12 +16,12 @@ from manifests import ORDERS
 
 from gitops_connect.checks import small
 from gitops_connect.checks.large.check import carry_out
-from gitops_connect.checks.large.comparing import compare_buckets
+from gitops_connect.checks.large.input_splits.splits import UNIT, ManifestReader
 from gitops_connect.checks.large.job import ROWS, Job
-from gitops_connect.checks.large.leaving import folders_in
-from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import UNIT, Reader
-from gitops_connect.checks.large.writing import Writing
+from gitops_connect.checks.large.job_files import job_directories
+from gitops_connect.checks.large.join.compare import compare_buckets
+from gitops_connect.checks.large.output.patch_files import Writing
+from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.desired import manifests as reading
 from gitops_connect.desired.manifests import pieces
 from gitops_connect.model.diagnostics import Diagnostic, Location
@@ -35,7 +35,7 @@ from gitops_connect.model.operations import Acknowledgement, Operation, Operatio
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.offsets import effect_of, find_difference
 
-READER = Reader(pieces.read_lines, pieces.refuse, pieces.unpack)
+READER = ManifestReader(pieces.read_lines, pieces.refuse, pieces.unpack)
 PACK: Mapping[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,
@@ -135,10 +135,10 @@ def in_process(
     unit: int = UNIT,
     *,
     ready: Path | None = None,
-    offenders: Path | None = None,
+    violations: Path | None = None,
 ) -> list[LargeVerdict]:
     """The jobs as executors do them, without Spark between their halves."""
-    job = replace(prepare(manifests, READER, buckets, unit), folders=folders_in(ready, offenders))
+    job = replace(prepare(manifests, READER, buckets, unit), folders=job_directories(ready, violations))
     return carry_out(manifests, job, InProcess())
 
 

@@ -16,7 +16,7 @@ from plans_of_steps import plan
 from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.apply.journal import Chunk, LargeChange
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.large_manifests import SavedOffsets
@@ -24,7 +24,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
 from gitops_connect.model.outcomes import SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.world import SystemClock
+from gitops_connect.runtime import SystemClock
 
 APPLY = ClusterName("apply")
 
@@ -81,9 +81,9 @@ def _body(some: list[bytes]) -> bytes:
 class _Journal(MemoryJournal):
     """As the ledger's: what is large is kept there."""
 
-    def __init__(self, world: LargeWorld) -> None:
+    def __init__(self, runtime: LargeWorld) -> None:
         super().__init__()
-        self._world = world
+        self._world = runtime
 
     @contextmanager
     def large(self, operation: Operation) -> Iterator[LargeChange]:
@@ -93,13 +93,13 @@ class _Journal(MemoryJournal):
 class _Change:
     """A `LargeChange` out of the ledger's pieces. What Spark would compare is few enough to be compared here."""
 
-    def __init__(self, world: LargeWorld, operation: Operation) -> None:
-        self._world, self._operation = world, operation
-        self._ledger = world.ledger.operations
-        record = world.record
+    def __init__(self, runtime: LargeWorld, operation: Operation) -> None:
+        self._world, self._operation = runtime, operation
+        self._ledger = runtime.ledger.operations
+        record = runtime.record
         self.is_begun = record is not None and record.state is OperationState.OPEN
         self.sent = record.sent or 0 if record is not None else 0
-        self.entries = world.many
+        self.entries = runtime.many
 
     def review(self) -> Review:
         self._live = self._look()
@@ -107,7 +107,7 @@ class _Change:
 
     def begin(self) -> None:
         self._ledger.begin_large(APPLY, self._operation, [self._live], lines(2, self.entries), self._world.clock.now())
-        declared = self._ledger.pieces(APPLY, self._operation.name, Part.DECLARED)
+        declared = self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.DECLARED)
         self._lines = [line for piece in declared for line in piece.splitlines()]
 
     def chunk(self, start: int, size: int) -> Chunk:
@@ -118,7 +118,7 @@ class _Change:
         self._ledger.sent(APPLY, self._operation.name, sent)
 
     def is_untouched(self) -> bool:
-        return self._look() == b"".join(self._ledger.pieces(APPLY, self._operation.name, Part.BEFORE))
+        return self._look() == b"".join(self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.BEFORE))
 
     def difference(self) -> str:
         wrong = set(self._look().splitlines()) ^ set(self._lines)

@@ -16,9 +16,9 @@ from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
-from gitops_connect.records import Records
 
 ORDERS = ConnectorName("orders")
 
@@ -56,7 +56,7 @@ def carry_out(
     """Follow the plan of a situation: all applied, or as `results` say; `killed` leaves the end out."""
     about = replace(about, ownership=ledger.ownership(CLUSTER))
     planned = plan(about)
-    records = Records(ledger, ledger.operations, about, planned)
+    records = LedgerRecords(ledger, ledger.operations, about, planned)
     records.before(NOW)
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
@@ -108,7 +108,7 @@ def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) ->
 def test_however_many_are_adopted_it_is_one_write(ledger: WatchedLedger) -> None:
     many = [wanted(f"orders-{number}") for number in range(5)]
     everything = situation(many, [as_observed(one) for one in many])
-    Records(ledger, ledger.operations, everything, plan(everything)).before(NOW)
+    LedgerRecords(ledger, ledger.operations, everything, plan(everything)).before(NOW)
     assert len(owned(ledger)) == 5
     assert ledger.writes == 2, "the attempt, and all that were adopted"
 

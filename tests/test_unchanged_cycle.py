@@ -21,10 +21,10 @@ from standin.connect import StandIn
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import CycleOutcome
-from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
+from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.load import load_settings
-from gitops_connect.source.checkout import Checkout, Reader, Source
-from gitops_connect.world import World, open_source, open_world
+from gitops_connect.source.checkout import Checkout, ContentReader, Source
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ CREATE TRIGGER {event}_{table} AFTER {event} ON {table} BEGIN INSERT INTO writte
 class CountingReader:
     """Hands on what is asked for, and counts it."""
 
-    reader: Reader
+    reader: ContentReader
     read_paths: list[str]
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
@@ -72,10 +72,10 @@ class Counted:
 
     at: Workplace
     standin: StandIn
-    world: World
+    runtime: Runtime
     source: CountingSource
     git_log: Path
-    memory: Memory = field(default_factory=Memory)
+    memory: Caches = field(default_factory=Caches)
 
     def cycle(self) -> CycleOutcome:
         """One cycle, counted from nothing."""
@@ -83,7 +83,7 @@ class Counted:
         self.source.read_paths.clear()
         self.git_log.write_text("")
         declared = declare(self.source, [LOCAL], self.memory)
-        return reconcile(self.world, declared, LOCAL, Conduct())
+        return reconcile(self.runtime, declared, LOCAL, ReconcileOptions())
 
     def git(self) -> list[str]:
         """The git commands of the last cycle, without their arguments."""
@@ -125,8 +125,8 @@ def counted(request: pytest.FixtureRequest, tmp_path: Path, git_log: Path) -> It
         put_in_place(standin, at, request.param)
         at.commit("last.yaml", at.source("last"))
         settings = load_settings(at.folder / "gitops-connect.toml", {})
-        with closing(open_world(settings)) as world, closing(open_source(settings, None)) as source:
-            yield Counted(at, standin, world, CountingSource(source), git_log)
+        with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
+            yield Counted(at, standin, runtime, CountingSource(source), git_log)
         at.session.close()
 
 

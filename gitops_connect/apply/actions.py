@@ -5,54 +5,54 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from gitops_connect.apply.attempt import Ending
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.large_offsets import change_large_offsets
 from gitops_connect.apply.offsets import change_offsets, leftovers
-from gitops_connect.apply.terms import Terms
+from gitops_connect.apply.step_context import StepContext
+from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 
 
-def _sized(operation: Operation, terms: Terms) -> Operation:
+def _sized(operation: Operation, context: StepContext) -> Operation:
     """A deletion is planned without a look at the offsets that go with it: now it is seen whether they can be held."""
-    is_large = operation.kind is OperationKind.CLEAR and terms.journal.are_too_many(operation)
+    is_large = operation.kind is OperationKind.CLEAR and context.journal.are_too_many(operation)
     return replace(operation, is_large=True) if is_large else operation
 
 
-def carry_out(step: Step, terms: Terms) -> Ending | str:
+def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """Begin the step: a remark (mostly empty) when the cluster has accepted it, or its end where that is known already.
 
     Raises what `Cluster` and `Journal` raise.
     """
     if step.action is Action.CREATE:
-        return _create(step, terms)
+        return _create(step, context)
     if step.operation is not None and step.action is Action.RECORD:
-        return _record(step.operation, terms)
+        return _record(step.operation, context)
     if step.operation is not None:
-        operation = _sized(step.operation, terms)
+        operation = _sized(step.operation, context)
         change = change_large_offsets if operation.is_large else change_offsets
-        return change(operation, terms)
-    _send(step, terms.cluster)
+        return change(operation, context)
+    _send(step, context.cluster)
     return ""
 
 
-def _create(step: Step, terms: Terms) -> str:
+def _create(step: Step, context: StepContext) -> str:
     """The ledger hears of a connector that must not run yet before it is there to be started by anybody."""
     if step.operation is not None:
-        terms.journal.intend(step.operation)
-    terms.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
-    return leftovers(step.connector, terms) if step.operation is None and terms.tells_offsets else ""
+        context.journal.intend(step.operation)
+    context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
+    return leftovers(step.connector, context) if step.operation is None and context.tells_offsets else ""
 
 
-def _record(operation: Operation, terms: Terms) -> Ending:
+def _record(operation: Operation, context: StepContext) -> StepResult:
     try:
-        terms.journal.record(operation)
+        context.journal.record(operation)
     except GitopsConnectError as error:
-        return Ending(Result.FAILED, str(error))
-    return Ending(Result.APPLIED)
+        return StepResult(Result.FAILED, str(error))
+    return StepResult(Result.APPLIED)
 
 
 def _send(step: Step, cluster: Cluster) -> None:

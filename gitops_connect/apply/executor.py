@@ -16,13 +16,13 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import carry_out
-from gitops_connect.apply.attempt import Ending, Move, SendAgain, Watch
 from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.connector_run import ConnectorRun, RunContext
 from gitops_connect.apply.journal import Journal, NoJournal
-from gitops_connect.apply.lane import Lane, Watching
+from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_snapshot
+from gitops_connect.apply.step_context import StepContext, ignore, never
+from gitops_connect.apply.step_execution import AwaitEffect, NextAction, SendAgain, StepResult
 from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.apply.terms import Terms, ignore, never
-from gitops_connect.apply.wait import Look, Pace, look
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
@@ -83,7 +83,7 @@ class _Run:
         self._options = options
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
-        self._terms = Terms(
+        self._context = StepContext(
             cluster,
             options.journal,
             options.clock,
@@ -92,16 +92,18 @@ class _Run:
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        watching = Watching(plan.cluster, options.settle_timeout, options.min_running, options.before, options.stopped)
-        self._lanes = [Lane(one, watching) for one in plan.connectors if one.applicable and one.steps]
-        self._ready = deque(self._lanes)
-        self._later: list[tuple[float, int, Lane]] = []
-        self._sending: dict[Future[Ending | str], Lane] = {}
-        self._waiting: list[Lane] = []
-        self._looking: Future[Look] | None = None
+        run_context = RunContext(
+            plan.cluster, options.settle_timeout, options.min_running, options.before, options.stopped
+        )
+        self._runs = [ConnectorRun(one, run_context) for one in plan.connectors if one.applicable and one.steps]
+        self._ready = deque(self._runs)
+        self._later: list[tuple[float, int, ConnectorRun]] = []
+        self._sending: dict[Future[StepResult | str], ConnectorRun] = {}
+        self._waiting: list[ConnectorRun] = []
+        self._looking: Future[ClusterSnapshot] | None = None
         self._looks = 0
         self._tickets = count()
-        self._pace = Pace(self._clock.monotonic())
+        self._pace = PollInterval(self._clock.monotonic())
         self._halted = ""
         self._takes_back = False
         self._error: BaseException | None = None
@@ -118,7 +120,7 @@ class _Run:
                 self._rest()
         if self._error is not None:
             raise self._error
-        return tuple(chain.from_iterable(lane.outcomes for lane in self._lanes))
+        return tuple(chain.from_iterable(run.outcomes for run in self._runs))
 
     def _check_from_time_to_time(self) -> None:
         if not self._halted and (
@@ -147,8 +149,8 @@ class _Run:
                 self._options.before_effect()
             except GitopsConnectError as error:
                 self._takes_back = False
-                for lane in [self._ready.popleft() for _ in range(len(self._ready))]:
-                    self._end(lane, Ending(Result.SKIPPED, f"skipped: {error}"))
+                for run in [self._ready.popleft() for _ in range(len(self._ready))]:
+                    self._end(run, StepResult(Result.SKIPPED, f"skipped: {error}"))
         return self._takes_back
 
     def _halt(self, reason: str, *, takes_back: bool = False) -> None:
@@ -156,23 +158,23 @@ class _Run:
         if self._halted:
             return
         self._halted, self._takes_back = reason, takes_back
-        idle = [*self._ready, *(lane for _, _, lane in self._later)]
+        idle = [*self._ready, *(run for _, _, run in self._later)]
         self._ready.clear()
         self._later.clear()
-        for lane in idle:
-            if takes_back and lane.goes_back:
-                self._ready.append(lane)
+        for run in idle:
+            if takes_back and run.goes_back:
+                self._ready.append(run)
             else:
-                self._stop(lane)
+                self._stop(run)
 
     def _send(self, pool: ThreadPoolExecutor) -> None:
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
-            lane = self._ready.popleft()
-            attempt = lane.in_hand(self._clock.monotonic())
-            self._sending[pool.submit(carry_out, attempt.step, self._terms)] = lane
+            run = self._ready.popleft()
+            attempt = run.in_hand(self._clock.monotonic())
+            self._sending[pool.submit(carry_out, attempt.step, self._context)] = run
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)
@@ -180,8 +182,8 @@ class _Run:
     def _look(self, pool: ThreadPoolExecutor) -> None:
         if self._waiting and self._looking is None and self._clock.monotonic() >= self._next_look():
             self._looks += 1
-            deleted = frozenset(lane.name for lane in self._waiting if lane.step.action is Action.DELETE)
-            self._looking = pool.submit(look, self._cluster, self._clock, self._looks, deleted)
+            deleted = frozenset(run.name for run in self._waiting if run.step.action is Action.DELETE)
+            self._looking = pool.submit(take_snapshot, self._cluster, self._clock, self._looks, deleted)
 
     def _next_look(self) -> float:
         return self._pace.due(busy=bool(self._ready))
@@ -226,66 +228,68 @@ class _Run:
             finished, self._looking = self._looking, None
             self._looked(finished)
 
-    def _answered(self, lane: Lane, future: Future[Ending | str]) -> None:
+    def _answered(self, run: ConnectorRun, future: Future[StepResult | str]) -> None:
         error = future.exception()
         now = self._clock.monotonic()
         if error is None or isinstance(error, GitopsConnectError):
             answer = "" if error else future.result()
-            if isinstance(answer, Ending):
-                self._move(lane, answer)
+            if isinstance(answer, StepResult):
+                self._move(run, answer)
                 return
-            self._move(lane, lane.answered(error, self._looks, now, answer))
+            self._move(run, run.answered(error, self._looks, now, answer))
             self._pace.answered(now, alone=len(self._waiting) == 1)
         else:
             self._fail(error)
-            self._end(lane, Ending(Result.FAILED, f"internal error, please report it: {type(error).__name__}: {error}"))
+            self._end(
+                run, StepResult(Result.FAILED, f"internal error, please report it: {type(error).__name__}: {error}")
+            )
 
-    def _looked(self, future: Future[Look]) -> None:
+    def _looked(self, future: Future[ClusterSnapshot]) -> None:
         now = self._clock.monotonic()
-        lanes, self._waiting = self._waiting, []
+        runs, self._waiting = self._waiting, []
         error = future.exception()
         if error is not None:
             self._fail(error)
-            for lane in lanes:
-                self._stop(lane)
+            for run in runs:
+                self._stop(run)
             return
         seen = future.result()
-        for lane in lanes:
-            self._move(lane, lane.in_hand(now).looked(seen, now))
-        self._pace.looked(now, seen.seconds, moved=len(self._waiting) < len(lanes))
+        for run in runs:
+            self._move(run, run.in_hand(now).looked(seen, now))
+        self._pace.looked(now, seen.seconds, moved=len(self._waiting) < len(runs))
 
-    def _move(self, lane: Lane, move: Move) -> None:
+    def _move(self, run: ConnectorRun, move: NextAction) -> None:
         match move:
-            case Ending():
-                self._end(lane, move)
+            case StepResult():
+                self._end(run, move)
             case SendAgain(at):
-                if self._halted and not (self._takes_back and lane.goes_back):
-                    self._stop(lane)
+                if self._halted and not (self._takes_back and run.goes_back):
+                    self._stop(run)
                 else:
-                    heapq.heappush(self._later, (at, next(self._tickets), lane))
-            case Watch():
-                self._waiting.append(lane)
+                    heapq.heappush(self._later, (at, next(self._tickets), run))
+            case AwaitEffect():
+                self._waiting.append(run)
 
-    def _end(self, lane: Lane, ending: Ending) -> None:
+    def _end(self, run: ConnectorRun, ending: StepResult) -> None:
         """A step has ended: on to the next one, or skip all that are left."""
         now = self._clock.monotonic()
-        seconds = now - lane.attempt.begun if lane.attempt else 0.0
-        self._report(self._options.on_outcome, lane.end(ending, seconds, self._clock.now()))
-        if lane.is_over:
+        seconds = now - run.attempt.begun if run.attempt else 0.0
+        self._report(self._options.on_outcome, run.end(ending, seconds, self._clock.now()))
+        if run.is_over:
             return
-        halted = self._halted and not (self._takes_back and lane.goes_back)
-        why_not = lane.why_not() or (f"skipped: {self._halted}" if halted else "")
+        halted = self._halted and not (self._takes_back and run.goes_back)
+        why_not = run.why_not() or (f"skipped: {self._halted}" if halted else "")
         if why_not:
-            self._end(lane, Ending(Result.SKIPPED, why_not))
+            self._end(run, StepResult(Result.SKIPPED, why_not))
         else:
-            self._ready.appendleft(lane)
+            self._ready.appendleft(run)
 
-    def _stop(self, lane: Lane) -> None:
+    def _stop(self, run: ConnectorRun) -> None:
         """End a lane that must not send any more."""
-        if lane.attempt is not None:
-            self._end(lane, lane.attempt.abandon(self._halted))
+        if run.attempt is not None:
+            self._end(run, run.attempt.abandon(self._halted))
         else:
-            self._end(lane, Ending(Result.SKIPPED, f"skipped: {self._halted}"))
+            self._end(run, StepResult(Result.SKIPPED, f"skipped: {self._halted}"))
 
     def _report(self, listener: Callable[[T], None], news: T) -> None:
         try:

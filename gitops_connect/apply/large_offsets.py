@@ -13,10 +13,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
 from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.journal import LargeChange
-from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, warning_of, write_down
+from gitops_connect.apply.step_context import (
+    StepContext,
+    StepFailed,
+    block,
+    explain,
+    how_to_give_up,
+    may_run,
+    record_failure,
+    warning_of,
+)
+from gitops_connect.apply.step_execution import FIRST_RETRY, LONGEST_RETRY, StepResult
 from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
@@ -42,16 +51,16 @@ _TRIES = 3
 """Failures in a row before patience may end: one that Connect gives up itself takes 90 s, as long as most patience."""
 
 
-def change_large_offsets(operation: Operation, terms: Terms) -> Ending:
+def change_large_offsets(operation: Operation, context: StepContext) -> StepResult:
     """Carry it out; raises nothing that is not a bug.
 
     The ending is `harmless` where the offsets certainly are as they were, so that the connector may go on as before.
     """
     try:
-        with terms.journal.large(operation) as change:
-            return _Change(operation, terms, change).run()
+        with context.journal.large(operation) as change:
+            return _Change(operation, context, change).run()
     except GitopsConnectError as error:
-        return Ending(Result.FAILED, str(error))
+        return StepResult(Result.FAILED, str(error))
 
 
 class _Interrupted(Exception):
@@ -61,32 +70,32 @@ class _Interrupted(Exception):
 class _Patience:
     """How long failures are waited out that follow one another, each for longer than the one before."""
 
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
-        self._since = terms.clock.monotonic()
+    def __init__(self, context: StepContext) -> None:
+        self._context = context
+        self._since = context.clock.monotonic()
         self._pause = FIRST_RETRY
         self.failures = 0
 
     def ends(self) -> bool:
         """Something has failed: whether that was the last time."""
         self.failures += 1
-        waited = self._terms.clock.monotonic() + self._pause - self._since
-        return waited > self._terms.patience and self.failures >= _TRIES
+        waited = self._context.clock.monotonic() + self._pause - self._since
+        return waited > self._context.timeout and self.failures >= _TRIES
 
     def wait(self) -> None:
         """For a moment. Raises _Interrupted."""
-        self._terms.clock.sleep(self._pause)
+        self._context.clock.sleep(self._pause)
         self._pause = min(2 * self._pause, LONGEST_RETRY)
-        if self._terms.interrupted():
+        if self._context.interrupted():
             raise _Interrupted
 
 
 class _Change:
     """`_done` entries were accepted. `_touched`: something may have been changed; `_doubtful`: or still will be."""
 
-    def __init__(self, operation: Operation, terms: Terms, change: LargeChange) -> None:
+    def __init__(self, operation: Operation, context: StepContext, change: LargeChange) -> None:
         self._operation = operation
-        self._terms = terms
+        self._context = context
         self._change = change
         self._begun = change.is_begun
         self._doubtful = change.is_begun
@@ -95,28 +104,28 @@ class _Change:
         self._size = ChunkSize()
         self._done = 0
         self._warning = ""
-        self._patience = _Patience(terms)
+        self._timeout = _Patience(context)
         self._first: tuple[int, float] = (0, 0.0)
 
-    def run(self) -> Ending:
+    def run(self) -> StepResult:
         try:
             return self._do()
-        except Failed as failed:
+        except StepFailed as failed:
             return self._fail(failed)
         except _Interrupted:
             if self._begun:
-                return self._fail(Failed("interrupted", certain=False))
-            return Ending(Result.SKIPPED, "skipped: interrupted", harmless=may_run(self._operation))
+                return self._fail(StepFailed("interrupted", certain=False))
+            return StepResult(Result.SKIPPED, "skipped: interrupted", harmless=may_run(self._operation))
         except (LedgerBusy, LedgerUnusable, OperationSettled) as error:
             # What the ledger does not hold was not done, and what it holds as open is finished later.
-            return Ending(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
+            return StepResult(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
         except GitopsConnectError as error:
-            return self._fail(Failed(str(error), certain=not self._begun))
+            return self._fail(StepFailed(str(error), certain=not self._begun))
 
-    def _do(self) -> Ending:
+    def _do(self) -> StepResult:
         review = self._read(self._change.review, "the current offsets")
         if review.refusals:
-            held = hold(self._operation, self._terms, review, begun=self._begun)
+            held = block(self._operation, self._context, review, begun=self._begun)
             # Half of what is sent is no place for a connector to go on from.
             return replace(held, harmless=held.harmless and not self._change.sent)
         self._reviewed, self._done = True, self._change.sent
@@ -126,7 +135,7 @@ class _Change:
         self._carry_out()
         if self._operation.kind is not OperationKind.CLEAR:
             self._change.settle(warning_of(self._warning, review))
-        return Ending(Result.APPLIED, warning_of(self._warning, review))
+        return StepResult(Result.APPLIED, warning_of(self._warning, review))
 
     def _carry_out(self) -> None:
         """Send it and see it; once more where it does not stand. Raises Failed."""
@@ -137,14 +146,14 @@ class _Change:
             self._done = 0
             self._send()
             if told := self._differs():
-                raise Failed(f"{told}, although Connect accepted the change twice", certain=False)
+                raise StepFailed(f"{told}, although Connect accepted the change twice", certain=False)
 
     def _send(self) -> None:
-        self._patience = _Patience(self._terms)
+        self._timeout = _Patience(self._context)
         if self._operation.kind in _ALL:
             self._reset()
             return
-        self._first = self._done, self._terms.clock.monotonic()
+        self._first = self._done, self._context.clock.monotonic()
         self._tell()
         while self._done < self._change.entries:
             self._require_going_on()
@@ -154,13 +163,13 @@ class _Change:
         """The next entries; where it is not accepted, the same will be tried again after a while."""
         chunk = self._change.chunk(self._done, self._size.size)
         try:
-            with self._terms.turn:
-                began = self._terms.clock.monotonic()
-                warning = self._terms.cluster.alter_offsets_with(self._operation.connector, chunk.body)
-                seconds = self._terms.clock.monotonic() - began
+            with self._context.turn:
+                began = self._context.clock.monotonic()
+                warning = self._context.cluster.alter_offsets_with(self._operation.connector, chunk.body)
+                seconds = self._context.clock.monotonic() - began
         except (ConnectRefused, Waiting) as error:
             if isinstance(error, OutcomeUnknown) or (
-                isinstance(error, ConnectUnavailable) and not self._patience.failures
+                isinstance(error, ConnectUnavailable) and not self._timeout.failures
             ):
                 self._size = self._size.failed(len(chunk.body))
             self._refused(error)
@@ -170,14 +179,14 @@ class _Change:
         self._touched = True
         self._done += chunk.entries
         self._change.mark(self._done)
-        self._patience = _Patience(self._terms)
+        self._timeout = _Patience(self._context)
         self._tell()
 
     def _reset(self) -> None:
         while True:
             self._require_going_on()
             try:
-                self._warning = self._terms.cluster.reset_offsets(self._operation.connector) or self._warning
+                self._warning = self._context.cluster.reset_offsets(self._operation.connector) or self._warning
             except (ConnectRefused, Waiting) as error:
                 self._refused(error)
                 if isinstance(error, OutcomeUnknown) and not self._read(
@@ -195,72 +204,72 @@ class _Change:
         if isinstance(error, ConnectRefused):
             raise self._give_up(error) from error
         while True:
-            if self._patience.ends():
+            if self._timeout.ends():
                 raise self._give_up(error) from error
-            self._patience.wait()
+            self._timeout.wait()
             if self._operation.kind not in _ALL:
                 self._change.mark(self._done)  # whether the cluster still is ours to change
             try:
-                self._terms.cluster.await_herder()  # a worker that was started anew may still be reading
+                self._context.cluster.await_herder()  # a worker that was started anew may still be reading
             except Waiting as another:
                 error = another
             else:
                 return
 
-    def _give_up(self, error: GitopsConnectError) -> Failed:
+    def _give_up(self, error: GitopsConnectError) -> StepFailed:
         """A source's first chunk may be refused for what is in it, and a sink's after half of it was done."""
-        message, final = explain(error, self._operation, self._terms), isinstance(error, OffsetsNotSupported)
+        message, final = explain(error, self._operation, self._context), isinstance(error, OffsetsNotSupported)
         certain = not (self._doubtful or self._done) and (not self._touched or self._is_untouched())
-        return Failed(message, certain=certain, final=final)
+        return StepFailed(message, certain=certain, final=final)
 
     def _is_untouched(self) -> bool:
         try:
             return self._read(self._change.is_untouched, "the offsets after the failed request")
-        except (Failed, GitopsConnectError, _Interrupted):
+        except (StepFailed, GitopsConnectError, _Interrupted):
             return False
 
     def _differs(self) -> str:
         """How what stands is otherwise than it should be, after a few looks."""
-        patience = _Patience(self._terms)
+        timeout = _Patience(self._context)
         for _ in range(_LOOKS - 1):
             if not self._read(self._change.difference, "the offsets after the change"):
                 return ""
-            patience.wait()
+            timeout.wait()
         return self._read(self._change.difference, "the offsets after the change")
 
     def _read(self, ask: Callable[[], T], what: str) -> T:
         """Raises Failed where the cluster does not say; that changes nothing, but what was sent may have."""
-        patience = _Patience(self._terms)
+        timeout = _Patience(self._context)
         while True:
             try:
                 return ask()
             except (ConnectUnavailable, RebalanceInProgress) as error:
-                if patience.ends():
-                    text = f"not applied after {self._terms.patience:g} s: {what} could not be read: {error}"
-                    raise Failed(text, certain=not self._begun) from error
-                patience.wait()
+                if timeout.ends():
+                    text = f"not applied after {self._context.timeout:g} s: {what} could not be read: {error}"
+                    raise StepFailed(text, certain=not self._begun) from error
+                timeout.wait()
             except ConnectRefused as error:
-                raise Failed(f"{what} could not be read: {error}", certain=not self._begun) from error
+                raise StepFailed(f"{what} could not be read: {error}", certain=not self._begun) from error
 
     def _require_going_on(self) -> None:
-        if self._terms.interrupted():
+        if self._context.interrupted():
             raise _Interrupted
 
     def _tell(self) -> None:
         done, began = self._first
-        seconds = self._terms.clock.monotonic() - began
+        seconds = self._context.clock.monotonic() - began
         rate = (self._done - done) / seconds if seconds > 0 and self._done > done else None
         left = self._change.entries - self._done
         remaining = None if rate is None else left / rate
         name, connector = self._operation.name, self._operation.connector
-        self._terms.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
+        self._context.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
 
-    def _fail(self, failed: Failed) -> Ending:
-        return write_down(self._operation, self._terms, failed if failed.certain else self._stays_open(failed))
+    def _fail(self, failed: StepFailed) -> StepResult:
+        return record_failure(self._operation, self._context, failed if failed.certain else self._stays_open(failed))
 
-    def _stays_open(self, failed: Failed) -> Failed:
+    def _stays_open(self, failed: StepFailed) -> StepFailed:
         told = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
         if self._reviewed and self._operation.kind not in _ALL:
             there = f"{self._done:,} of {self._change.entries:,} offsets are set"
             told = f"{there}: the connector stays stopped, and the next reconciliation continues"
-        return Failed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
+        return StepFailed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)

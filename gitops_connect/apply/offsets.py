@@ -9,8 +9,17 @@ does what sending it once does.
 
 from __future__ import annotations
 
-from gitops_connect.apply.attempt import FIRST_RETRY, LONGEST_RETRY, Ending
-from gitops_connect.apply.terms import Failed, Terms, explain, hold, how_to_give_up, may_run, warning_of, write_down
+from gitops_connect.apply.step_context import (
+    StepContext,
+    StepFailed,
+    block,
+    explain,
+    how_to_give_up,
+    may_run,
+    record_failure,
+    warning_of,
+)
+from gitops_connect.apply.step_execution import FIRST_RETRY, LONGEST_RETRY, StepResult
 from gitops_connect.errors import (
     ConnectRefused,
     GitopsConnectError,
@@ -37,38 +46,38 @@ def _is_without_effect(error: GitopsConnectError) -> bool:
     return isinstance(error, Waiting) and not isinstance(error, GroupInUse | OutcomeUnknown)
 
 
-def change_offsets(operation: Operation, terms: Terms) -> Ending:
+def change_offsets(operation: Operation, context: StepContext) -> StepResult:
     """Carry it out; raises nothing that is not a bug.
 
     The ending is `harmless` where the offsets certainly are as they were, so that the connector may go on as before.
     """
-    return _Change(operation, terms).run()
+    return _Change(operation, context).run()
 
 
 class _Change:
-    def __init__(self, operation: Operation, terms: Terms) -> None:
+    def __init__(self, operation: Operation, context: StepContext) -> None:
         self._operation = operation
-        self._terms = terms
-        self._deadline = terms.clock.monotonic() + terms.patience
-        self._begun = terms.journal.is_begun(operation)
+        self._context = context
+        self._deadline = context.clock.monotonic() + context.timeout
+        self._begun = context.journal.is_begun(operation)
         self._touched = False
 
-    def run(self) -> Ending:
+    def run(self) -> StepResult:
         try:
             before = self._read("the current offsets")
-            review = self._terms.journal.review(self._operation, before)
+            review = self._context.journal.review(self._operation, before)
             self._begun = review.partial
             if review.refusals:
-                return hold(self._operation, self._terms, review, begun=self._begun)
-            self._terms.journal.begin(self._operation, before)
+                return block(self._operation, self._context, review, begun=self._begun)
+            self._context.journal.begin(self._operation, before)
             self._begun = True
             warning = self._carry_out(before, review)
-        except Failed as failed:
+        except StepFailed as failed:
             return self._fail(failed)
         except GitopsConnectError as error:
             # The ledger, mostly: what it does not hold was not done, and what it holds as open is finished later.
-            return Ending(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
-        return Ending(Result.APPLIED, warning)
+            return StepResult(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
+        return StepResult(Result.APPLIED, warning)
 
     def _carry_out(self, before: Offsets, review: Review) -> str:
         """Send it, see it, settle it. Returns what Connect warned of."""
@@ -81,7 +90,7 @@ class _Change:
             if self._stands(seen, review, after):
                 break
         if self._operation.kind is not OperationKind.CLEAR:
-            self._terms.journal.settle(self._operation, seen, warning)
+            self._context.journal.settle(self._operation, seen, warning)
         return warning
 
     def _send(self, before: Offsets, review: Review) -> str:
@@ -101,10 +110,10 @@ class _Change:
                         return ""
                     if over:
                         raise self._give_up(error, seen, review, doubtful=doubtful) from error
-            self._terms.clock.sleep(pause)
+            self._context.clock.sleep(pause)
             pause = min(2 * pause, LONGEST_RETRY)
 
-    def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> Failed:
+    def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> StepFailed:
         """The worker has said no, or not yet for too long. What it did of it all the same is put back.
 
         A sink's offsets are changed by halves: where one of its topics is unknown, all the others are set, and the
@@ -113,29 +122,31 @@ class _Change:
         was done, and offsets have moved all the same, somebody has started the connector: that is not to be put back.
         """
         message, final, before = (
-            explain(error, self._operation, self._terms),
+            explain(error, self._operation, self._context),
             isinstance(error, OffsetsNotSupported),
             review.before,
         )
         if doubtful:
-            return Failed(message, certain=False)
+            return StepFailed(message, certain=False)
         if seen == before or not (self._touched or review.partial):
-            return Failed(message, certain=True, final=final)
+            return StepFailed(message, certain=True, final=final)
         if _is_without_effect(error):
-            return Failed(message, certain=False)
+            return StepFailed(message, certain=False)
         try:
-            self._terms.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
+            self._context.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
         except GitopsConnectError as second:
-            return Failed(f"{message}; some offsets were changed and could not be restored: {second}", certain=False)
+            return StepFailed(
+                f"{message}; some offsets were changed and could not be restored: {second}", certain=False
+            )
         certain = self._read("the restored offsets") == before
         told = "were restored" if certain else "were restored, but the cluster shows other offsets now"
-        return Failed(f"{message}; the offsets that it had changed {told}", certain=certain, final=final)
+        return StepFailed(f"{message}; the offsets that it had changed {told}", certain=certain, final=final)
 
     def _request(self, review: Review) -> str:
         name = self._operation.connector
         if self._operation.kind in _ALL:
-            return self._terms.cluster.reset_offsets(name)
-        return self._terms.cluster.alter_offsets(name, review.patch)
+            return self._context.cluster.reset_offsets(name)
+        return self._context.cluster.alter_offsets(name, review.patch)
 
     def _see(self, review: Review, after: Offsets) -> Offsets:
         """What stands after it was sent, at the latest after a few looks."""
@@ -165,30 +176,30 @@ class _Change:
         pause = FIRST_RETRY
         while True:
             try:
-                return self._terms.cluster.offsets(self._operation.connector)
+                return self._context.cluster.offsets(self._operation.connector)
             except Waiting as error:
                 self._wait(pause, f"{what} could not be read: {error}", certain=not self._begun)
             except ConnectRefused as error:
-                raise Failed(f"{what} could not be read: {error}", certain=not self._begun) from error
+                raise StepFailed(f"{what} could not be read: {error}", certain=not self._begun) from error
             pause = min(2 * pause, LONGEST_RETRY)
 
     def _wait(self, pause: float, reason: str, *, certain: bool) -> None:
         if self._is_late(pause):
-            raise Failed(f"not applied after {self._terms.patience:g} s: {reason}", certain=certain)
-        self._terms.clock.sleep(pause)
+            raise StepFailed(f"not applied after {self._context.timeout:g} s: {reason}", certain=certain)
+        self._context.clock.sleep(pause)
 
     def _is_late(self, pause: float) -> bool:
-        return self._terms.clock.monotonic() + pause > self._deadline
+        return self._context.clock.monotonic() + pause > self._deadline
 
-    def _fail(self, failed: Failed) -> Ending:
-        return write_down(self._operation, self._terms, failed if failed.certain else self._stays_open(failed))
+    def _fail(self, failed: StepFailed) -> StepResult:
+        return record_failure(self._operation, self._context, failed if failed.certain else self._stays_open(failed))
 
-    def _stays_open(self, failed: Failed) -> Failed:
+    def _stays_open(self, failed: StepFailed) -> StepFailed:
         told = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
-        return Failed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
+        return StepFailed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
 
 
-def leftovers(name: ConnectorName, terms: Terms) -> str:
+def leftovers(name: ConnectorName, context: StepContext) -> str:
     """What to say of a connector that was created a moment ago: offsets outlive their connector (KIP-875).
 
     Asked at once, before the new connector has any of its own. The worker that answers may not have read of it yet.
@@ -197,11 +208,11 @@ def leftovers(name: ConnectorName, terms: Terms) -> str:
     while True:
         looks += 1
         try:
-            return _tell(terms.cluster.offsets(name))
+            return _tell(context.cluster.offsets(name))
         except GitopsConnectError as error:
             if looks == _LOOKS or not isinstance(error, NotFound):
                 return f"could not read whether an earlier connector of this name left offsets behind: {error}"
-        terms.clock.sleep(FIRST_RETRY)
+        context.clock.sleep(FIRST_RETRY)
 
 
 def _tell(found: Offsets) -> str:

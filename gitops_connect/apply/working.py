@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from gitops_connect.apply.goals import RESTART_SECONDS, STALE_SECONDS, Progress, Verdict, describe, differs, judge
+from gitops_connect.apply.effects import RESTART_SECONDS, STALE_SECONDS, EffectCheck, Progress, describe, differs, judge
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import Failure, failures, runs_without_tasks, why_no_tasks
+from gitops_connect.model.health import FailedPart, failures, runs_without_tasks, why_no_tasks
 from gitops_connect.model.observed import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 
-FailedParts = Mapping[Failure, str]
+FailedParts = Mapping[FailedPart, str]
 """What is FAILED, with the whole Java stack trace: its first line is often the same for all that can happen."""
 TASKS_SECONDS = 3.0
 """A connector is RUNNING before it has tasks: they come with the rebalance that follows (DistributedHerder)."""
@@ -65,7 +65,9 @@ def wanted_working(step: Step, watched: Watched) -> str:
     return f"RUNNING with all its tasks{sent} for {watched.min_running:g} s"
 
 
-def judge_working(step: Step, seen: ObservedConnector | None, watched: Watched, *, doubtful: bool = False) -> Verdict:
+def judge_working(
+    step: Step, seen: ObservedConnector | None, watched: Watched, *, doubtful: bool = False
+) -> EffectCheck:
     """What a look says of a step that leaves the connector running; `seen` and `doubtful` are those of `judge`."""
     if seen is None or (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
         return judge(step, seen, doubtful=doubtful)
@@ -76,33 +78,33 @@ def judge_working(step: Step, seen: ObservedConnector | None, watched: Watched, 
     if fresh := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
         # Before a restart that a new config brings, the old task may have failed by itself.
         lasting = STALE_SECONDS if is_config else 0.0
-        return Verdict(Progress.FAILED, _words(fresh), lasting, took_effect=True)
+        return EffectCheck(Progress.FAILED, _words(fresh), lasting, took_effect=True)
     if failed:
         return _judge_failed_before(step, failed)
     return _judge_running(step, seen, watched)
 
 
-def _judge_failed_before(step: Step, failed: FailedParts) -> Verdict:
+def _judge_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
     if step.action is Action.RESUME:
         # `WorkerTask.transitionTo` and `WorkerConnector.doStart` leave what has failed as it is.
         found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
-        return Verdict(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
-    return Verdict(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
+        return EffectCheck(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
+    return EffectCheck(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
 
 
-def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> Verdict:
+def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> EffectCheck:
     if seen.state is not WorkerState.RUNNING or any(task.state is not WorkerState.RUNNING for task in seen.tasks):
-        return Verdict(Progress.PENDING, describe(seen))
+        return EffectCheck(Progress.PENDING, describe(seen))
     if runs_without_tasks(seen):
         warning = f"it runs without tasks: {why_no_tasks(seen)}"
         lasting = max(watched.min_running, TASKS_SECONDS)
     else:
         warning = ""
         lasting = max(watched.min_running, RESTART_SECONDS if step.action is Action.CONFIGURE else 0.0)
-    return Verdict(Progress.DONE, describe(seen), lasting, took_effect=True, warning=warning)
+    return EffectCheck(Progress.DONE, describe(seen), lasting, took_effect=True, warning=warning)
 
 
-def _words(failed: Iterable[Failure]) -> str:
+def _words(failed: Iterable[FailedPart]) -> str:
     """The first part that failed, why, and how many more there are."""
     first, *more = failed
     part = "it" if first.task is None else first.part

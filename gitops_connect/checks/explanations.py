@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gitops_connect.checks.failures import Failure
+from gitops_connect.checks.schema_failures import SchemaFailure
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.suggestions import closest, did_you_mean
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
     hint: str = ""
 
 
-def explain(document: Document, failures: Collection[Failure], schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
+def explain(document: Document, failures: Collection[SchemaFailure], schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """The diagnostics for one document. A missing field whose misspelling stands there is not reported once more."""
     misspelt = {meant for failure in failures if failure.keyword == _UNKNOWN for meant in _misspelt(failure)}
     for failure in failures:
@@ -46,7 +46,7 @@ def explain(document: Document, failures: Collection[Failure], schema: Mapping[s
                 yield Diagnostic(Severity.ERROR, problem.rule, problem.summary, place, problem.hint, document.connector)
 
 
-def _problems(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Problem]:
+def _problems(failure: SchemaFailure, schema: Mapping[str, Any]) -> Iterator[Problem]:
     if failure.of_key:
         pointer = (*failure.pointer, failure.found)
         yield Problem("schema/key", f"the key {failure.found!r} is not valid", pointer, _expectation(failure))
@@ -58,7 +58,7 @@ def _problems(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Problem]:
         yield _OTHERS.get(failure.keyword, _unforeseen)(failure)
 
 
-def _unknown_fields(failure: Failure, schema: Mapping[str, Any]) -> Iterator[Problem]:
+def _unknown_fields(failure: SchemaFailure, schema: Mapping[str, Any]) -> Iterator[Problem]:
     where = failure.pointer
     known = failure.fields
     for field in failure.unknown:
@@ -81,7 +81,7 @@ def _home(field: str, where: Pointer, schema: Mapping[str, Any]) -> str:
     return f"move {field} to {homes[0]}; check the indentation" if homes else ""
 
 
-def _missing_fields(failure: Failure) -> Iterator[Problem]:
+def _missing_fields(failure: SchemaFailure) -> Iterator[Problem]:
     for field in failure.expected:
         if field not in failure.found:
             pointer = (*failure.pointer, field)
@@ -89,7 +89,7 @@ def _missing_fields(failure: Failure) -> Iterator[Problem]:
             yield Problem("schema/required", f"{_dotted(pointer)} is missing", pointer, hint)
 
 
-def _misspelt(failure: Failure) -> Iterator[Pointer]:
+def _misspelt(failure: SchemaFailure) -> Iterator[Pointer]:
     """The known fields that are meant by the unknown ones."""
     for field in failure.unknown:
         meant = closest(field, failure.fields)
@@ -97,7 +97,7 @@ def _misspelt(failure: Failure) -> Iterator[Pointer]:
             yield (*failure.pointer, meant)
 
 
-def _type(failure: Failure) -> Problem:
+def _type(failure: SchemaFailure) -> Problem:
     expected = failure.expected if isinstance(failure.expected, list) else [failure.expected]
     words = " or ".join(_TYPE_WORDS[name] for name in expected)
     summary = f"{_dotted(failure.pointer)} is {_found(failure.found)}, expected {words}"
@@ -105,7 +105,7 @@ def _type(failure: Failure) -> Problem:
     return Problem("schema/type", summary, failure.pointer, hint)
 
 
-def _example(failure: Failure) -> str:
+def _example(failure: SchemaFailure) -> str:
     examples = failure.schema.get("examples")
     return f"for example {json.dumps(examples[0])}" if examples else ""
 
@@ -141,7 +141,7 @@ def _found(value: object) -> str:
             return "a mapping"
 
 
-def _enum(failure: Failure) -> Problem:
+def _enum(failure: SchemaFailure) -> Problem:
     options = [failure.expected] if failure.keyword == "const" else list(failure.expected)
     known = options[0] if len(options) == 1 else f"one of {', '.join(options)}"
     shown = repr(failure.found) if isinstance(failure.found, str) else _found(failure.found)
@@ -151,13 +151,13 @@ def _enum(failure: Failure) -> Problem:
     return Problem("schema/enum", summary, failure.pointer)
 
 
-def _range(failure: Failure) -> Problem:
+def _range(failure: SchemaFailure) -> Problem:
     bound = "at least" if failure.keyword == "minimum" else "at most"
     summary = f"{_dotted(failure.pointer)} is {failure.found}, expected {bound} {failure.expected}"
     return Problem("schema/range", summary, failure.pointer)
 
 
-def _text(failure: Failure) -> Problem:
+def _text(failure: SchemaFailure) -> Problem:
     pointer = failure.pointer
     if not failure.found:
         return Problem("schema/string", f"{_dotted(pointer)} is empty", pointer, failure.description)
@@ -166,14 +166,14 @@ def _text(failure: Failure) -> Problem:
     return Problem("schema/string", f"{_dotted(pointer)} is not well-formed", pointer, _expectation(failure))
 
 
-def _choice(failure: Failure) -> Problem:
+def _choice(failure: SchemaFailure) -> Problem:
     pointer = failure.pointer
     found = ", ".join(failure.found) or "none"
     summary = f"{_dotted(pointer)} must have exactly one of {', '.join(failure.fields)}, found {found}"
     return Problem("schema/choice", summary, pointer)
 
 
-def _one_of(failure: Failure) -> Problem:
+def _one_of(failure: SchemaFailure) -> Problem:
     """For a mapping that must have one of several fields, and not two: `oneOf` with a `required` for each."""
     fields = [str(option["required"][0]) for option in failure.expected]
     found = ", ".join(field for field in fields if field in failure.found) or "none"
@@ -181,7 +181,7 @@ def _one_of(failure: Failure) -> Problem:
     return Problem("schema/choice", summary, failure.pointer)
 
 
-def _none_of(failure: Failure) -> Problem:
+def _none_of(failure: SchemaFailure) -> Problem:
     """For a mapping that must not have any of several fields: `not`, with an `anyOf` of the same form."""
     fields = [str(option["required"][0]) for option in failure.expected["anyOf"]]
     found = [field for field in fields if field in failure.found]
@@ -189,17 +189,17 @@ def _none_of(failure: Failure) -> Problem:
     return Problem("schema/choice", summary, (*failure.pointer, found[0]), failure.description)
 
 
-def _empty(failure: Failure) -> Problem:
+def _empty(failure: SchemaFailure) -> Problem:
     return Problem("schema/empty", f"{_dotted(failure.pointer)} is empty", failure.pointer, failure.description)
 
 
-def _unforeseen(failure: Failure) -> Problem:
+def _unforeseen(failure: SchemaFailure) -> Problem:
     """For a keyword that no schema has used so far. The engine's own message repeats the value, and is not shown."""
     summary = f"{_dotted(failure.pointer)} does not satisfy {failure.keyword!r} of the schema"
     return Problem("schema/other", summary, failure.pointer, failure.description)
 
 
-_OTHERS: dict[str, Callable[[Failure], Problem]] = {
+_OTHERS: dict[str, Callable[[SchemaFailure], Problem]] = {
     "type": _type,
     "enum": _enum,
     "const": _enum,
@@ -216,7 +216,7 @@ _OTHERS: dict[str, Callable[[Failure], Problem]] = {
 }
 
 
-def _expectation(failure: Failure) -> str:
+def _expectation(failure: SchemaFailure) -> str:
     return str(failure.schema.get("patternErrorMessage", ""))
 
 

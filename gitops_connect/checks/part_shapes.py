@@ -10,10 +10,10 @@ from typing import Any
 from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, place_of, show
 from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.rules import Finding, LazyWords
-from gitops_connect.model.shape_fields import Choice, Demand, Fields, FieldType
+from gitops_connect.model.shape_fields import Choice, Demand, FieldType, ShapeFields
 from gitops_connect.model.suggestions import closest
 
-_ANYTHING = Fields()
+_ANYTHING = ShapeFields()
 _Names = tuple[int, tuple[str, ...], tuple[str, ...]]
 """Identity of the fields that are expected, names that are missing, and names that are unknown."""
 _MOST_KNOWN = 1000
@@ -30,7 +30,7 @@ class PartShape:
     where: str
     live: LiveTypes
     shape: str = "the connector"
-    alternatives: tuple[Fields, ...] = ()
+    alternatives: tuple[ShapeFields, ...] = ()
     lenient: bool = False
     demand: Demand = Demand.NOTHING
     _known: dict[_Names, tuple[Finding, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -118,7 +118,7 @@ class PartShape:
             return
         yield Finding("manifest/choice", place_of(self.where, name), LazyWords(partial(_of_choice, value, choices)))
 
-    def _missing_and_unknown(self, fields: Fields, part: Mapping[str, Any]) -> Iterator[Finding]:
+    def _missing_and_unknown(self, fields: ShapeFields, part: Mapping[str, Any]) -> Iterator[Finding]:
         missing = [name for name in fields.required if name not in part]
         if fields.any_of and not any(part.get(name) is not None for name in fields.any_of):
             missing.append(" or ".join(fields.any_of))
@@ -126,7 +126,7 @@ class PartShape:
         if missing or unknown:
             yield from self._named(fields, tuple(missing), tuple(sorted(unknown)))
 
-    def _named(self, fields: Fields, missing: tuple[str, ...], unknown: tuple[str, ...]) -> tuple[Finding, ...]:
+    def _named(self, fields: ShapeFields, missing: tuple[str, ...], unknown: tuple[str, ...]) -> tuple[Finding, ...]:
         """Computed once for the same fields, as nearly all entries of a manifest have the same mistake."""
         key = id(fields), missing, unknown
         found = self._known.get(key)
@@ -136,7 +136,7 @@ class PartShape:
                 self._known[key] = found
         return found
 
-    def _matched(self, fields: Fields, missing: list[str], unknown: Iterable[str]) -> Iterator[Finding]:
+    def _matched(self, fields: ShapeFields, missing: list[str], unknown: Iterable[str]) -> Iterator[Finding]:
         """A field that is nearly called as a missing one is one finding and not two."""
         for name in unknown:
             meant = closest(name, missing)
@@ -148,7 +148,7 @@ class PartShape:
         for name in missing:
             yield self._incomplete(f"has no field {name}", name)
 
-    def _unknown(self, fields: Fields, name: str) -> Finding:
+    def _unknown(self, fields: ShapeFields, name: str) -> Finding:
         if self.lenient:
             words = {"shape": self.shape, "hint": "remove the field: it is not sent, because Connect would ignore it"}
             return Finding("manifest/unknown-field", place_of(self.where, name), words)
@@ -171,12 +171,12 @@ class PartShape:
     def _expected(self) -> str:
         return " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
 
-    def _is_unknown(self, fields: Fields, name: str) -> bool:
+    def _is_unknown(self, fields: ShapeFields, name: str) -> bool:
         if name.startswith(fields.prefixes):
             return False
         return self.where == "partition" or not self.live.has(self.where, name)
 
-    def _closest(self, part: Mapping[str, Any]) -> Fields:
+    def _closest(self, part: Mapping[str, Any]) -> ShapeFields:
         """Of the alternatives that which the fewest fields speak against."""
         if len(self.alternatives) < 2:
             return self.alternatives[0] if self.alternatives else _ANYTHING

@@ -12,7 +12,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from gitops_connect.checks.explanations import explain
-from gitops_connect.checks.failures import Failure
+from gitops_connect.checks.schema_failures import SchemaFailure
 from gitops_connect.checks.schema_files import read_schema
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import CONNECTOR, KINDS, OFFSET_CHANGE, Document, Documents
@@ -76,7 +76,7 @@ def _check_one(document: Document, schemas: Mapping[str, _Schema]) -> Iterable[D
     if kind not in KINDS:
         return (_unknown_kind(document, kind),)
     schema = schemas[kind]
-    failures = [Failure.of(error) for error in schema.validator.iter_errors(document.value)]
+    failures = [SchemaFailure.of(error) for error in schema.validator.iter_errors(document.value)]
     return explain(document, failures, schema.value) if failures else ()
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gitops_connect.plan.saved import SavedPlan
     from gitops_connect.reconcile import Declared, Proposal
     from gitops_connect.report.text import TextReport
-    from gitops_connect.world import World
+    from gitops_connect.runtime import Runtime
 
 
 def apply(
@@ -52,9 +52,9 @@ def apply(
     if saved:
         tell(f"Applying the saved plan {path}.")
         path = Path(saved.path) if saved.path else None
-    with session.opened(context) as world:
-        declared, made, failures = session.proposals(world, path, _clusters(world, saved, cluster))
-        folder = session.shown_folder(world.settings, path)
+    with session.opened(context) as runtime:
+        declared, made, failures = session.proposals(runtime, path, _clusters(runtime, saved, cluster))
+        folder = session.shown_folder(runtime.settings, path)
         diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
         show_problems(diagnostics)
         plans = [one.plan for one in made]
@@ -64,7 +64,7 @@ def apply(
         emit(report.plans(plans, len(diagnostics.errors)))
         if not _go(plans, asked=not (yes or saved)):
             return ExitCode.FAILED
-        outcomes, more = _carry_out(world, declared, plans, report)
+        outcomes, more = _carry_out(runtime, declared, plans, report)
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
     if all(outcome.succeeded and not outcome.interrupted for outcome in outcomes) and (failures or more):
@@ -83,12 +83,12 @@ def _read(planfile: Path) -> str:
         raise UsageError(f"{planfile} is not a plan saved by `gitops-connect plan --out`") from error
 
 
-def _clusters(world: World, saved: SavedPlan | None, named: list[str] | None) -> tuple[ClusterName, ...]:
+def _clusters(runtime: Runtime, saved: SavedPlan | None, named: list[str] | None) -> tuple[ClusterName, ...]:
     if saved is None:
-        return session.chosen(world, named)
+        return session.chosen(runtime, named)
     if named:
         raise UsageError("--cluster cannot be used with a saved plan, which lists its own clusters; remove --cluster")
-    return session.chosen(world, [one.cluster for one in saved.clusters])
+    return session.chosen(runtime, [one.cluster for one in saved.clusters])
 
 
 def _require_safe(made: list[Proposal]) -> None:
@@ -122,10 +122,10 @@ def _go(plans: list[Plan], *, asked: bool) -> bool:
 
 
 def _carry_out(
-    world: World, declared: Declared, plans: list[Plan], report: TextReport
+    runtime: Runtime, declared: Declared, plans: list[Plan], report: TextReport
 ) -> tuple[list[CycleOutcome], session.Failures]:
     from gitops_connect.apply.stopped import StoppedConnectors
-    from gitops_connect.reconcile import Conduct, reconcile
+    from gitops_connect.reconcile import ReconcileOptions, reconcile
     from gitops_connect.report.left_stopped import left_stopped
     from gitops_connect.report.words import sending_words
 
@@ -138,11 +138,11 @@ def _carry_out(
 
     def end_at_once() -> None:
         for cluster, connector in sorted(stopped.now):
-            tell_at_once(left_stopped(connector, world.cluster(cluster).url[0]))
+            tell_at_once(left_stopped(connector, runtime.cluster(cluster).url[0]))
 
     with progress("Applying") as update, interruptible(interrupt, end_at_once):
         update("steps", 0, total)
-        telling = replace(world, say=update)
+        telling = replace(runtime, say=update)
 
         def approve(plan: Plan) -> None:
             require_shown(plan)
@@ -159,7 +159,7 @@ def _carry_out(
             if not sys.stderr.isatty():
                 tell(sending_words(sending))
 
-        conduct = Conduct(approve, listen, interrupted, follow, stopped)
+        conduct = ReconcileOptions(approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)
         return session.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, conduct))
 

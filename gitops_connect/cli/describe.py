@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gitops_connect.model.observed import ObservedConnector, ObservedState
     from gitops_connect.plan.situation import Situation
     from gitops_connect.reconcile import Declared
+    from gitops_connect.runtime import Runtime
     from gitops_connect.settings.sections import Settings
-    from gitops_connect.world import World
 
 app = typer.Typer(help="Show the details of a connector.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -39,10 +39,10 @@ def connector(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """Show the state, tasks, config and ownership of a connector."""
-    with session.opened(context) as world:
-        clusters = session.chosen(world, cluster)
-        repository = _Repository(world.settings)
-        found, failures = session.each_cluster(clusters, lambda one: _describe_in(world, one, name, repository))
+    with session.opened(context) as runtime:
+        clusters = session.chosen(runtime, cluster)
+        repository = _Repository(runtime.settings)
+        found, failures = session.each_cluster(clusters, lambda one: _describe_in(runtime, one, name, repository))
     values = [value for value in found if value]
     if values:
         emit(_render(values, output))
@@ -76,25 +76,27 @@ class _Repository:
         return states.get(cluster) or DesiredState(cluster)
 
 
-def _describe_in(world: World, cluster: ClusterName, name: str, repository: _Repository) -> dict[str, Any] | None:
+def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: _Repository) -> dict[str, Any] | None:
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.observed import observe
     from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
     from gitops_connect.report.connectors import describe_connector
 
-    client = world.clients[cluster]
+    client = runtime.clients[cluster]
     state = observe(client, ())
     observed = state.connectors.get(ConnectorName(name))
     if observed is None:
         return None
-    situation = _situation(world, state, observed, repository)
+    situation = _situation(runtime, state, observed, repository)
     declared = next((one for one in situation.desired.connectors if one.name == observed.name), None)
     secret = sensitive_keys(situation, observed.name, declared, frozenset(observed.config))
     safe = known_secrets(situation).mask_traces(observed)
     return describe_connector(cluster, safe, situation.ownership.get(observed.name), secret)
 
 
-def _situation(world: World, state: ObservedState, observed: ObservedConnector, repository: _Repository) -> Situation:
+def _situation(
+    runtime: Runtime, state: ObservedState, observed: ObservedConnector, repository: _Repository
+) -> Situation:
     """What is known of the cluster's secrets.
 
     The ledger may know none of a connector, because it has none or because the ledger was lost: only the repository
@@ -107,12 +109,12 @@ def _situation(world: World, state: ObservedState, observed: ObservedConnector, 
     from gitops_connect.plan.situation import Situation
     from gitops_connect.secrets import resolve
 
-    client = world.clients[state.cluster]
-    ownership = world.ledger.ownership(state.cluster)
+    client = runtime.clients[state.cluster]
+    ownership = runtime.ledger.ownership(state.cluster)
     owned = ownership.get(observed.name)
     is_known = owned is not None and bool(owned.applied) and unhealthy(observed) is None
     desired = DesiredState(state.cluster) if is_known else repository.desired(state.cluster)
-    resolved = resolve(desired, world.settings, world.environment)
+    resolved = resolve(desired, runtime.settings, runtime.environment)
     passwords = password_keys(client, state.connectors.values())
     own = {observed.name: _passwords(client, observed)}
     return Situation(

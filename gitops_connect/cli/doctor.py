@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import ClusterSettings, Settings
 
 
-class Verdict(Enum):
+class CheckStatus(Enum):
     """How one part stands. Only an error changes the exit code."""
 
     OK = "ok"
@@ -37,10 +37,10 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of the report."""
 
-    verdict: Verdict
+    verdict: CheckStatus
     part: str
     found: str
 
@@ -54,31 +54,33 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
             findings.append(finding)
     values = [{"verdict": one.verdict.value, "part": one.part, "found": one.found} for one in findings]
     emit(listing(("VERDICT", "PART", "FOUND"), [list(value.values()) for value in values], values, output))
-    return ExitCode.FAILED if any(one.verdict is Verdict.ERROR for one in findings) else ExitCode.DONE
+    return ExitCode.FAILED if any(one.verdict is CheckStatus.ERROR for one in findings) else ExitCode.DONE
 
 
-def _look(context: typer.Context) -> Iterator[Finding]:
+def _look(context: typer.Context) -> Iterator[CheckResult]:
     from importlib import metadata
 
-    yield Finding(Verdict.OK, "gitops-connect", f"{__version__} on Python {platform.python_version()}, {sys.platform}")
+    yield CheckResult(
+        CheckStatus.OK, "gitops-connect", f"{__version__} on Python {platform.python_version()}, {sys.platform}"
+    )
     yield _examine("git", _git)
-    yield _examine("java", _java, otherwise=Verdict.NOTE)
-    yield Finding(Verdict.OK, "pyspark", metadata.version("pyspark"))
+    yield _examine("java", _java, otherwise=CheckStatus.NOTE)
+    yield CheckResult(CheckStatus.OK, "pyspark", metadata.version("pyspark"))
     try:
         settings = session.settings_of(context)
     except GitopsConnectError as error:
-        yield Finding(Verdict.ERROR, "settings", str(error))
+        yield CheckResult(CheckStatus.ERROR, "settings", str(error))
         return
     yield from _look_at_settings(settings)
     for cluster in settings.clusters.values():
         yield from _look_at_cluster(cluster)
 
 
-def _examine(part: str, look: Callable[[], str], *, otherwise: Verdict = Verdict.ERROR) -> Finding:
+def _examine(part: str, look: Callable[[], str], *, otherwise: CheckStatus = CheckStatus.ERROR) -> CheckResult:
     try:
-        return Finding(Verdict.OK, part, look())
+        return CheckResult(CheckStatus.OK, part, look())
     except GitopsConnectError as error:
-        return Finding(otherwise, part, str(error))
+        return CheckResult(otherwise, part, str(error))
 
 
 def _git() -> str:
@@ -94,25 +96,27 @@ def _java() -> str:
     return f"Java {java.version} at {java.path} (used by the sandbox and by Spark)"
 
 
-def _look_at_settings(settings: Settings) -> Iterator[Finding]:
+def _look_at_settings(settings: Settings) -> Iterator[CheckResult]:
     if settings.repository.url:
         yield _examine("repository", lambda: _repository(settings))
     else:
-        yield Finding(
-            Verdict.NOTE, "repository", "not configured: set `url` in [repository], or give each command a directory"
+        yield CheckResult(
+            CheckStatus.NOTE,
+            "repository",
+            "not configured: set `url` in [repository], or give each command a directory",
         )
     yield _examine("ledger", lambda: _ledger(settings))
     yield from _secrets(settings)
     if not settings.clusters:
-        yield Finding(
-            Verdict.ERROR,
+        yield CheckResult(
+            CheckStatus.ERROR,
             "clusters",
             'not configured: add [clusters.NAME] with url = ["http://…:8083"] to the settings',
         )
 
 
 def _repository(settings: Settings) -> str:
-    from gitops_connect.world import open_source
+    from gitops_connect.runtime import open_source
 
     with closing(open_source(settings, None)) as source:
         checkout = source.fetch()
@@ -120,20 +124,20 @@ def _repository(settings: Settings) -> str:
 
 
 def _ledger(settings: Settings) -> str:
-    from gitops_connect.world import open_ledger
+    from gitops_connect.runtime import open_ledger
 
     with closing(open_ledger(settings)) as ledger:
         owned = sum(len(ledger.ownership(cluster)) for cluster in settings.clusters)
         return f"{ledger.place}, managed connectors: {owned}"
 
 
-def _secrets(settings: Settings) -> Iterator[Finding]:
+def _secrets(settings: Settings) -> Iterator[CheckResult]:
     """Who can write to the repository chooses which of these are sent to a connector."""
     wide = [f"env = {pattern!r}" for pattern in settings.secrets.env if not pattern.strip("*?")]
     wide += [f"files = {str(folder)!r}" for folder in settings.secrets.files if _is_wide(folder, settings)]
     if wide:
         advice = "anyone who can write to the repository can send any of these to a connector; allow less"
-        yield Finding(Verdict.NOTE, "secrets", f"[secrets] {', '.join(wide)}: {advice}")
+        yield CheckResult(CheckStatus.NOTE, "secrets", f"[secrets] {', '.join(wide)}: {advice}")
 
 
 def _is_wide(folder: Path, settings: Settings) -> bool:
@@ -142,7 +146,7 @@ def _is_wide(folder: Path, settings: Settings) -> bool:
     return settings.folder.resolve().is_relative_to(real) or Path.home().is_relative_to(real)
 
 
-def _look_at_cluster(cluster: ClusterSettings) -> Iterator[Finding]:
+def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
     """Each worker by itself: with failover, one that is down would go unseen."""
     from dataclasses import replace
 
@@ -154,7 +158,7 @@ def _look_at_cluster(cluster: ClusterSettings) -> Iterator[Finding]:
 
 def _worker(cluster: ClusterSettings) -> str:
     from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.world import SystemClock
+    from gitops_connect.runtime import SystemClock
 
     with closing(ConnectClient(cluster, SystemClock())) as client:
         info = client.info()

@@ -34,16 +34,16 @@ def connectors(
 
     known: set[str] = set()
 
-    with session.opened(context) as world:
+    with session.opened(context) as runtime:
 
         def one(name: ClusterName) -> list[dict[str, str]]:
-            ownership = world.ledger.ownership(name)
-            there, _ = world.clients[name].connectors()
+            ownership = runtime.ledger.ownership(name)
+            there, _ = runtime.clients[name].connectors()
             known.update(there)
             shown = [key for key in sorted(there) if not names or key in names]
             return [connector_row(name, there[key], ownership.get(key)) for key in shown]
 
-        clusters = session.chosen(world, cluster)
+        clusters = session.chosen(runtime, cluster)
         found, failures = session.each_cluster(clusters, one)
     values = [value for rows in found for value in rows]
     emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
@@ -59,15 +59,15 @@ def connectors(
 @app.command()
 def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
     """List the connector classes that the workers can load."""
-    with session.opened(context) as world:
+    with session.opened(context) as runtime:
 
         def one(name: ClusterName) -> list[dict[str, str]]:
             return [
                 {"cluster": name, "type": plugin.type.value, "version": plugin.version, "class": plugin.class_name}
-                for plugin in sorted(world.clients[name].plugins(), key=lambda plugin: plugin.class_name)
+                for plugin in sorted(runtime.clients[name].plugins(), key=lambda plugin: plugin.class_name)
             ]
 
-        found, failures = session.each_cluster(session.chosen(world, cluster), one)
+        found, failures = session.each_cluster(session.chosen(runtime, cluster), one)
     values = [value for rows in found for value in rows]
     emit(listing(("CLUSTER", "TYPE", "VERSION", "CLASS"), [list(value.values()) for value in values], values, output))
     return session.worst(failures) if failures else ExitCode.DONE

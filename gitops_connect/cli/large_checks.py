@@ -14,20 +14,20 @@ from gitops_connect.cli.progress import Update, progress
 from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
-    from gitops_connect.checks.large.sessions import Sessions
     from gitops_connect.cli.given_files import GivenFiles
-    from gitops_connect.large_changes.questions import Question
     from gitops_connect.model.large_manifests import LargeFile, LargeVerdict
+    from gitops_connect.offset_changes.large.check_request import CheckRequest
     from gitops_connect.settings.sections import Settings
+    from gitops_connect.spark.shared_session import SharedSession
 
 _BLOCK = 1024 * 1024
-OFFENDERS = "violations.parquet"
+VIOLATIONS = "violations.parquet"
 
 
 class SparkDesk:
     """Where a command asks Spark. `folder` is for its files, and may be not there."""
 
-    def __init__(self, sessions: Sessions, folder: Path, say: Update) -> None:
+    def __init__(self, sessions: SharedSession, folder: Path, say: Update) -> None:
         self._sessions = sessions
         self._say = say
         self._starter = ThreadPoolExecutor(1, "spark")
@@ -36,7 +36,7 @@ class SparkDesk:
     @property
     def where(self) -> str:
         """The master, as it may be shown."""
-        from gitops_connect.checks.large.masters import master_of
+        from gitops_connect.spark.master_url import master_of
 
         return master_of(self._sessions.settings.master).shown
 
@@ -44,19 +44,19 @@ class SparkDesk:
         """Begin to start a session, and do not wait for it. What is wrong with that is raised by `ask`."""
         self._starter.submit(self._start)
 
-    def ask(self, questions: Sequence[Question], *, offenders: Path | None = None) -> list[LargeVerdict]:
-        """See `asking.Spark.ask`; `offenders` is a file for everything that is wrong."""
-        from gitops_connect.large_changes.asking import Spark
+    def ask(self, questions: Sequence[CheckRequest], *, violations: Path | None = None) -> list[LargeVerdict]:
+        """See `asking.Spark.ask`; `violations` is a file for everything that is wrong."""
+        from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 
-        beside = self.folder / "offenders" if offenders is not None else None
+        beside = self.folder / "offenders" if violations is not None else None
         if beside is not None:
             beside.mkdir(parents=True)
         try:
-            found = Spark(self._sessions, self._say).ask(questions, self.folder / "asked", offenders=beside)
+            found = SparkChecks(self._sessions, self._say).ask(questions, self.folder / "asked", violations=beside)
         except OSError as error:
             raise UsageError(f"cannot check large manifests: {error}") from error
-        if beside is not None and offenders is not None:
-            _move(beside / OFFENDERS, offenders)
+        if beside is not None and violations is not None:
+            _move(beside / VIOLATIONS, violations)
         return found
 
     def take(self, given: GivenFiles) -> tuple[LargeFile, ...]:
@@ -75,9 +75,9 @@ class SparkDesk:
             """It is up, and stays so until the sessions are closed."""
 
     def _take(self, number: int, path: Path) -> LargeFile:
-        from gitops_connect.checks.large.masters import master_of
         from gitops_connect.model.large_manifests import LargeFile
-        from gitops_connect.staging.files import stage
+        from gitops_connect.offset_changes.staging.files import stage
+        from gitops_connect.spark.master_url import master_of
 
         name = path.as_posix()
         if _is_read_as_it_is(name) and master_of(self._sessions.settings.master).is_here:
@@ -94,13 +94,13 @@ def opened(settings: Settings) -> Iterator[SparkDesk]:
 
     It imports no more than that takes: what a world is made of is imported while Java starts.
     """
-    from gitops_connect.checks.large.sessions import Sessions
-    from gitops_connect.large_changes.workspace import workspace
+    from gitops_connect.offset_changes.large.workspace import workspace
     from gitops_connect.settings.cache import cache_folder
+    from gitops_connect.spark.shared_session import SharedSession
 
     with (
         progress("Checking") as say,
-        closing(Sessions(settings.spark, os.environ, cache_folder())) as sessions,
+        closing(SharedSession(settings.spark, os.environ, cache_folder())) as sessions,
         workspace(sessions.folder) as folder,
         closing(SparkDesk(sessions, folder, say)) as desk,
     ):

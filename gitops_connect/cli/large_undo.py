@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gitops_connect.cli.large_checks import SparkDesk
-    from gitops_connect.cli.subject import Subject
+    from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.model.offsets import Offsets
     from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationRecord
@@ -45,18 +45,18 @@ def written(blocks: Iterable[bytes], path: Path) -> int:
 
 
 def acknowledged(
-    lines: Path, kind: OperationKind, subject: Subject, desk: SparkDesk, settings: Settings
+    lines: Path, kind: OperationKind, subject: ManifestSubject, desk: SparkDesk, settings: Settings
 ) -> tuple[Acknowledgement, ...]:
     """What a document with these offsets has to acknowledge as things stand now.
 
     Where the rules will hold it up all the same, that is told. Raises what Spark raises.
     """
     from gitops_connect.cli.manifest_checks import needed, refusals_of
-    from gitops_connect.large_changes.questions import Question
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.differences import Difference, Direction
     from gitops_connect.model.large_manifests import LargeFile
     from gitops_connect.model.operations import Acknowledgement, OperationKind
+    from gitops_connect.offset_changes.large.check_request import CheckRequest
 
     if kind is OperationKind.RESET:
         standing = _count(subject.standing)
@@ -65,7 +65,7 @@ def acknowledged(
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     files = (LargeFile("the document", str(lines)),)
     live = subject.standing if subject.standing is not None else {}
-    asked = Question(Location("the document"), files, planned, kind, live)
+    asked = CheckRequest(Location("the document"), files, planned, kind, live)
     compared, known, unknown = desk.ask([replace(asked, is_judged=False), asked, replace(asked, live=None)])
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
         tell(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.offsets import OffsetPatch
     from gitops_connect.model.operations import OperationRecord
     from gitops_connect.reconcile import Declared
-    from gitops_connect.world import World
+    from gitops_connect.runtime import Runtime
 
 app = typer.Typer(help="Show, correct, export or import the ledger.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -39,11 +39,11 @@ def show(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """List the recorded offset changes, newest first."""
-    with session.opened(context) as world:
-        clusters = session.chosen(world, cluster)
-        known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
+    with session.opened(context) as runtime:
+        clusters = session.chosen(runtime, cluster)
+        known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
         if name is not None:
-            return _show_one(world, [(one, record) for one, record in known if record.name == name], name, output)
+            return _show_one(runtime, [(one, record) for one, record in known if record.name == name], name, output)
     # The last sort decides, the first one between equals.
     known.sort(key=lambda one: (one[0], one[1].name))
     known.sort(key=lambda one: one[1].since, reverse=True)
@@ -81,7 +81,7 @@ def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
 
 
 def _show_one(
-    world: World, found: list[tuple[ClusterName, OperationRecord]], name: str, output: TableOutput
+    runtime: Runtime, found: list[tuple[ClusterName, OperationRecord]], name: str, output: TableOutput
 ) -> ExitCode:
     from gitops_connect.report.table import as_json, as_yaml, outline
 
@@ -89,7 +89,7 @@ def _show_one(
         tell(f"error: the ledger has no offset change {name!r}; run `gitops-connect ledger show` to list all")
         return ExitCode.FAILED
     text = output is TableOutput.TABLE
-    values = [_in_full(world, cluster, record, text=text) for cluster, record in found]
+    values = [_in_full(runtime, cluster, record, text=text) for cluster, record in found]
     match output:
         case TableOutput.TABLE:
             emit("\n".join(outline(value) for value in values))
@@ -102,17 +102,17 @@ def _show_one(
     return ExitCode.DONE
 
 
-def _in_full(world: World, cluster: ClusterName, record: OperationRecord, *, text: bool) -> dict[str, Any]:
-    from gitops_connect.ledger.pieces import Part
+def _in_full(runtime: Runtime, cluster: ClusterName, record: OperationRecord, *, text: bool) -> dict[str, Any]:
+    from gitops_connect.ledger.pieces import OffsetsPart
 
     name: OperationName = record.name
-    operations = world.ledger.operations
+    operations = runtime.ledger.operations
     declared, before = operations.declared(cluster, name), operations.snapshot(cluster, name)
     has_pieces = record.entries is not None and text
-    large = {part: _first_lines(operations.pieces(cluster, name, part)) for part in Part if has_pieces}
+    large = {part: _first_lines(operations.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
     offsets = {
-        "declared": large.get(Part.DECLARED) or _offsets(declared, text=text),
-        "before": large.get(Part.BEFORE) or _offsets(before, text=text),
+        "declared": large.get(OffsetsPart.DECLARED) or _offsets(declared, text=text),
+        "before": large.get(OffsetsPart.BEFORE) or _offsets(before, text=text),
         "digestBefore": record.before,
         "digestAfter": record.after,
     }
@@ -182,15 +182,15 @@ def resolve(
         raise UsageError("give --applied if the offset changes were applied, or --not-applied if they were not")
     if bool(names) == everything:
         raise UsageError("name the offset changes, or give --all for all that are unknown or cannot be finished")
-    with session.opened(context) as world:
-        clusters = session.chosen(world, cluster)
+    with session.opened(context) as runtime:
+        clusters = session.chosen(runtime, cluster)
         # What was not applied needs no digest, and so no repository.
-        declared = session.declared_in(world.settings, None) if applied else None
-        candidates = [one for name in clusters for one in resolution.find_candidates(world, name, declared)]
+        declared = session.declared_in(runtime.settings, None) if applied else None
+        candidates = [one for name in clusters for one in resolution.find_candidates(runtime, name, declared)]
         if names:
             chosen = resolution.named(candidates, names, _place(clusters, declared))
         else:
-            chosen = resolution.waiting(world, candidates, clusters)
+            chosen = resolution.waiting(runtime, candidates, clusters)
         chosen = resolution.unsettled(chosen) if applied else resolution.unseen(chosen)
         if not chosen:
             tell("There is nothing to resolve.")
@@ -200,7 +200,7 @@ def resolve(
 
         def write(name: ClusterName) -> int:
             mine = [one for one in chosen if one.cluster == name]
-            return resolution.write(world, name, mine, applied=applied)
+            return resolution.write(runtime, name, mine, applied=applied)
 
         done, failures = session.each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
@@ -227,7 +227,7 @@ def export(
 ) -> int:
     """Write the ledger as one JSON document, without its key."""
     from gitops_connect.ledger.archive import write_archive
-    from gitops_connect.world import open_ledger
+    from gitops_connect.runtime import open_ledger
 
     with closing(open_ledger(session.settings_of(context))) as ledger:
         text = write_archive(ledger.export())
@@ -254,7 +254,7 @@ def import_(
 ) -> int:
     """Import an exported ledger into an empty ledger."""
     from gitops_connect.ledger.archive import read_archive
-    from gitops_connect.world import SystemClock, open_ledger
+    from gitops_connect.runtime import SystemClock, open_ledger
 
     archive = read_archive(_read(file), str(file))
     with closing(open_ledger(session.settings_of(context))) as ledger:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gitops_connect.cli.given_files import GivenFiles
     from gitops_connect.cli.large_checks import SparkDesk
-    from gitops_connect.cli.subject import Subject
+    from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.differences import Difference, Direction, Refusal, Review
     from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
     from gitops_connect.model.names import ClusterName, ConnectorName
@@ -66,13 +66,13 @@ def write_page(checked: CheckedManifest, folder: Path, program: str) -> None:
     """`index.html` beside the list of offenders. Raises UsageError where it cannot be written."""
     from gitops_connect.cli.files import write_new
     from gitops_connect.report import manifest_page
-    from gitops_connect.world import SystemClock
+    from gitops_connect.runtime import SystemClock
 
-    page = manifest_page.render(checked, manifest_page.Origin(program, SystemClock().now()))
+    page = manifest_page.render(checked, manifest_page.PageOrigin(program, SystemClock().now()))
     write_new(folder / "index.html", page, force=True)
 
 
-def _subject(asked: Asked, settings: Settings, folder: Path) -> Subject:
+def _subject(asked: Asked, settings: Settings, folder: Path) -> ManifestSubject:
     from gitops_connect.cli.subject import clients_of, look, repository_of
 
     declared = repository_of(settings)
@@ -95,7 +95,7 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterNam
     return session.chosen_in(settings, [cluster] if cluster else None)
 
 
-def _in_process(asked: Asked, manifest: Manifest, subject: Subject, settings: Settings) -> CheckedManifest:
+def _in_process(asked: Asked, manifest: Manifest, subject: ManifestSubject, settings: Settings) -> CheckedManifest:
     from gitops_connect.checks import small
 
     verdict = small.check(manifest, subject.context, asked.kind)
@@ -117,16 +117,16 @@ def _in_process(asked: Asked, manifest: Manifest, subject: Subject, settings: Se
 
 
 def _on_spark(
-    asked: Asked, given: GivenFiles, subject: Subject, desk: SparkDesk, settings: Settings
+    asked: Asked, given: GivenFiles, subject: ManifestSubject, desk: SparkDesk, settings: Settings
 ) -> CheckedManifest:
-    from gitops_connect.cli.large_checks import OFFENDERS
-    from gitops_connect.large_changes.questions import Question
+    from gitops_connect.cli.large_checks import VIOLATIONS
     from gitops_connect.model.diagnostics import Location
+    from gitops_connect.offset_changes.large.check_request import CheckRequest
     from gitops_connect.plan.offsets import described
 
-    question = Question(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.standing)
-    offenders = asked.report / OFFENDERS if asked.report is not None else None
-    (verdict,) = desk.ask([question], offenders=offenders)
+    question = CheckRequest(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.standing)
+    violations = asked.report / VIOLATIONS if asked.report is not None else None
+    (verdict,) = desk.ask([question], violations=violations)
     refused = () if verdict.difference is None else refusals_of(subject, asked.kind, verdict.difference, settings)
     difference = None if verdict.difference is None else described(verdict.difference, shape_for(subject))
     return replace(
@@ -143,7 +143,7 @@ def _on_spark(
     )
 
 
-def _checked(asked: Asked, subject: Subject) -> CheckedManifest:
+def _checked(asked: Asked, subject: ManifestSubject) -> CheckedManifest:
     """As far as that is the same wherever it is checked."""
     from gitops_connect.report.manifests import CheckedManifest
 
@@ -159,7 +159,7 @@ def _checked(asked: Asked, subject: Subject) -> CheckedManifest:
     )
 
 
-def review_of(subject: Subject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
+def review_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
     """What an operation with these offsets would do to those that stand (none, where none are known)."""
     from gitops_connect.plan.offsets import review
 
@@ -167,7 +167,7 @@ def review_of(subject: Subject, kind: OperationKind, offsets: OffsetPatch, setti
     return review(_operation(subject, kind, offsets), live, shape_for(subject), _max_skip(subject, settings))
 
 
-def shape_for(subject: Subject) -> Shape | None:
+def shape_for(subject: ManifestSubject) -> Shape | None:
     """The shape of the connector's class and config; None if they are not known."""
     from gitops_connect.model.shapes import shape_of
 
@@ -176,7 +176,7 @@ def shape_for(subject: Subject) -> Shape | None:
 
 
 def refusals_of(
-    subject: Subject, kind: OperationKind, difference: Difference, settings: Settings
+    subject: ManifestSubject, kind: OperationKind, difference: Difference, settings: Settings
 ) -> tuple[Refusal, ...]:
     """Why an operation that makes this difference would be refused."""
     from gitops_connect.plan.offsets import described, refusals
@@ -185,7 +185,7 @@ def refusals_of(
     return tuple(refusals(_operation(subject, kind, {}), difference, _max_skip(subject, settings)))
 
 
-def _operation(subject: Subject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
+def _operation(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
     """As a document would declare it that acknowledges nothing."""
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.names import OperationName, Revision
@@ -194,7 +194,7 @@ def _operation(subject: Subject, kind: OperationKind, offsets: OffsetPatch) -> O
     return Operation(OperationName("-"), subject.context.connector, kind, digest([]), Revision(""), offsets)
 
 
-def _max_skip(subject: Subject, settings: Settings) -> SkipLimits:
+def _max_skip(subject: ManifestSubject, settings: Settings) -> SkipLimits:
     """The limits of the connector's cluster; all 0 if the cluster is not known."""
     from gitops_connect.model.units import Unit
 

@@ -12,7 +12,7 @@ from gitops_connect.model.operations import OperationRecord
 if TYPE_CHECKING:
     from gitops_connect.model.differences import Direction
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.world import World
+    from gitops_connect.runtime import Runtime
 
 HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "MESSAGE")
 
@@ -79,17 +79,17 @@ def large_value(record: OperationRecord) -> dict[str, int]:
     return {} if record.entries is None else {"entries": record.entries, "sent": record.sent or 0}
 
 
-def entries(world: World, clusters: Sequence[ClusterName], connector: str) -> list[HistoryEntry]:
+def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -> list[HistoryEntry]:
     """All changes of the connector, the newest first. Raises NotFound where the ledger has never heard of it."""
     from gitops_connect.model.suggestions import did_you_mean
 
     known: set[str] = set()
     found = []
     for cluster in clusters:
-        records = world.ledger.operations.records(cluster).values()
-        known |= {one.connector for one in records} | set(world.ledger.ownership(cluster))
+        records = runtime.ledger.operations.records(cluster).values()
+        known |= {one.connector for one in records} | set(runtime.ledger.ownership(cluster))
         found += [
-            HistoryEntry(cluster, one, _counts(world, cluster, one)) for one in records if one.connector == connector
+            HistoryEntry(cluster, one, _counts(runtime, cluster, one)) for one in records if one.connector == connector
         ]
     if connector not in known:
         raise NotFound(
@@ -100,15 +100,15 @@ def entries(world: World, clusters: Sequence[ClusterName], connector: str) -> li
     return found
 
 
-def _counts(world: World, cluster: ClusterName, record: OperationRecord) -> Mapping[Direction, int] | None:
+def _counts(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Mapping[Direction, int] | None:
     """Without the connector's class, so that nothing but the ledger is asked: a move is `changed`, whichever way."""
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.differences import Direction
     from gitops_connect.model.operations import Operation
     from gitops_connect.plan.offsets import effect_of, find_difference
 
-    before = world.ledger.operations.snapshot(cluster, record.name)
-    declared = world.ledger.operations.declared(cluster, record.name)
+    before = runtime.ledger.operations.snapshot(cluster, record.name)
+    declared = runtime.ledger.operations.declared(cluster, record.name)
     if before is None or declared is None:
         return None
     operation = Operation(

@@ -70,18 +70,18 @@ def get(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """Show the current offsets of a connector."""
-    from gitops_connect.cli import standing_offsets
+    from gitops_connect.cli import current_offsets
     from gitops_connect.cli.manifest_checks import chosen_clusters
     from gitops_connect.model.names import ConnectorName
 
     settings = session.settings_of(context)
-    saving = standing_offsets.Saving(save, force) if save is not None else None
+    saving = current_offsets.Saving(save, force) if save is not None else None
     clusters, beside = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
-    with standing_offsets.fetched(settings, clusters, ConnectorName(connector), beside) as found:
+    with current_offsets.fetched(settings, clusters, ConnectorName(connector), beside) as found:
         if saving is None:
-            standing_offsets.show(found, output)
+            current_offsets.show(found, output)
         else:
-            standing_offsets.save(found, saving)
+            current_offsets.save(found, saving)
     return ExitCode.DONE
 
 
@@ -211,9 +211,9 @@ def history(
     """Show the offset changes of a connector, newest first."""
     from gitops_connect.cli import offset_history
 
-    with session.opened(context) as world:
-        clusters = session.chosen(world, [cluster] if cluster else None)
-        entries = offset_history.entries(world, clusters, connector)
+    with session.opened(context) as runtime:
+        clusters = session.chosen(runtime, [cluster] if cluster else None)
+        entries = offset_history.entries(runtime, clusters, connector)
     rows = [entry.row() for entry in entries]
     emit(listing(offset_history.HEADERS, rows, [entry.value() for entry in entries], output))
     return ExitCode.DONE
@@ -235,7 +235,7 @@ def undo(
     """
     from gitops_connect.cli import undo_document
 
-    target = undo_document.Target(out, force)
-    with session.opened(context) as world:
-        undo_document.undo(world, session.chosen(world, [cluster] if cluster else None), change, target)
+    target = undo_document.UndoTarget(out, force)
+    with session.opened(context) as runtime:
+        undo_document.undo(runtime, session.chosen(runtime, [cluster] if cluster else None), change, target)
     return ExitCode.DONE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.plans import Plan
-    from gitops_connect.report.plan_json import Origin
+    from gitops_connect.report.plan_json import PlanOrigin
 
 
 def plan(
@@ -38,14 +38,14 @@ def plan(
     all_offsets: AllOffsets = False,
 ) -> int:
     """Show the changes that apply would make."""
-    from gitops_connect.report.plan_json import Origin
+    from gitops_connect.report.plan_json import PlanOrigin
 
-    with session.opened(context) as world:
-        declared, made, failures = session.proposals(world, path, session.chosen(world, cluster))
-        folder = session.shown_folder(world.settings, path)
+    with session.opened(context) as runtime:
+        declared, made, failures = session.proposals(runtime, path, session.chosen(runtime, cluster))
+        folder = session.shown_folder(runtime.settings, path)
         diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
         plans = [one.plan for one in made]
-        origin = Origin(world.clock.now(), declared.revision, str(path) if path else None, folder)
+        origin = PlanOrigin(runtime.clock.now(), declared.revision, str(path) if path else None, folder)
     show_problems(diagnostics)
     verbose = global_options.of(context).verbose
     emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets), applied=verbose))
@@ -81,7 +81,7 @@ def shown_moves(all_offsets: bool) -> int | None:
 def render(
     plans: Sequence[Plan],
     diagnostics: Diagnostics,
-    origin: Origin,
+    origin: PlanOrigin,
     output: PlanOutput,
     moves: int | None,
     *,
@@ -105,7 +105,7 @@ def render(
             assert_never(output)
 
 
-def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> None:
+def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> None:
     """Write the plan to a file, whole or not at all."""
     from gitops_connect.errors import UsageError
     from gitops_connect.report import plan_json

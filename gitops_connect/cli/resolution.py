@@ -14,7 +14,7 @@ from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.reconcile import Declared
 from gitops_connect.report.table import table
-from gitops_connect.world import World
+from gitops_connect.runtime import Runtime
 
 RESOLVED = "marked as applied with `ledger resolve`"
 _HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "NEW STATE")
@@ -50,13 +50,13 @@ class Candidate:
         return [self.cluster, one.name, one.connector, one.kind.value, state, becomes]
 
 
-def find_candidates(world: World, cluster: ClusterName, declared: Declared | None) -> list[Candidate]:
+def find_candidates(runtime: Runtime, cluster: ClusterName, declared: Declared | None) -> list[Candidate]:
     """Every change that the ledger or the repository knows on that cluster. `declared` is None: only the ledger's."""
-    records = world.ledger.operations.records(cluster)
+    records = runtime.ledger.operations.records(cluster)
     documents: Mapping[OperationName, DesiredOperation] = {}
     if declared is not None:
         documents = _operations(declared.states[cluster])
-        now, unknown = world.clock.now(), OperationState.UNKNOWN
+        now, unknown = runtime.clock.now(), OperationState.UNKNOWN
         assumed = {
             name: OperationRecord(name, one.connector, one.kind, unknown, one.digest, declared.revision, now)
             for name, one in documents.items()
@@ -74,14 +74,14 @@ def _operations(state: DesiredState) -> Mapping[OperationName, DesiredOperation]
     return {one.name: one for one in (*state.operations, *seeds)}
 
 
-def waiting(world: World, candidates: Sequence[Candidate], clusters: Sequence[ClusterName]) -> list[Candidate]:
+def waiting(runtime: Runtime, candidates: Sequence[Candidate], clusters: Sequence[ClusterName]) -> list[Candidate]:
     """Those that the ledger knows to need somebody who knows.
 
     A ledger that is new on a cluster has not looked yet which of them may have been applied: not all that is declared
     is, so nothing is taken for it.
     """
     for cluster in clusters:
-        if world.ledger.revisions(cluster).attempted is None:
+        if runtime.ledger.revisions(cluster).attempted is None:
             tell(
                 f"note: the ledger has no record of {cluster} yet; run `gitops-connect apply` first. It records offset"
                 " changes that may have been applied before as unknown, and applies none of them"
@@ -136,19 +136,19 @@ def agreed(chosen: Sequence[Candidate], *, applied: bool, asked: bool) -> bool:
     return False
 
 
-def write(world: World, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
+def write(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
     """Remember it, under the cluster's lease. Returns how many there were.
 
     Raises StalePlan, and writes nothing, where the ledger says something else by now than what was shown.
     """
-    with world.ledger.lease(cluster, world.clock) as lease:
-        operations = world.ledger.operations.under(lease)
+    with runtime.ledger.lease(cluster, runtime.clock) as lease:
+        operations = runtime.ledger.operations.under(lease)
         there = operations.records(cluster)
         for one in chosen:
             if there.get(one.record.name) != (one.record if one.known else None):
                 raise StalePlan(f"offset change {one.record.name} changed after it was shown; run the command again")
         if applied:
-            now = world.clock.now()
+            now = runtime.clock.now()
             operations.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
         else:
             for one in chosen:

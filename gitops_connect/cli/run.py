@@ -26,16 +26,16 @@ def run(
     from gitops_connect.cli.logs import formatter, logging_to_stderr
     from gitops_connect.daemon import events
     from gitops_connect.daemon.daemon import Daemon
-    from gitops_connect.world import open_source
+    from gitops_connect.runtime import open_source
 
-    with session.opened(context) as world, closing(open_source(world.settings, path=None)) as source:
-        daemon = Daemon(world, source, once=once)
-        log_format = world.settings.daemon.log_format
+    with session.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
+        daemon = Daemon(runtime, source, once=once)
+        log_format = runtime.settings.daemon.log_format
         writer = formatter(log_format)
 
         def end_at_once() -> None:
             for cluster, connector in sorted(daemon.stopped.now):
-                record = events.left_stopped(cluster, connector, world.cluster(cluster).url[0])
+                record = events.left_stopped(cluster, connector, runtime.cluster(cluster).url[0])
                 tell_at_once(writer.format(record))
 
         with logging_to_stderr(log_format), interruptible(daemon.stop, end_at_once):

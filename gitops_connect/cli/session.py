@@ -19,9 +19,9 @@ from gitops_connect.errors import GitopsConnectError, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.reconcile import Declared, Memory, Proposal
+    from gitops_connect.reconcile import Caches, Declared, Proposal
+    from gitops_connect.runtime import Runtime
     from gitops_connect.settings.sections import Settings
-    from gitops_connect.world import World
 
 T = TypeVar("T")
 Failures = list[GitopsConnectError]
@@ -35,27 +35,27 @@ def settings_of(context: typer.Context) -> Settings:
 
 
 @contextmanager
-def opened(context: typer.Context) -> Iterator[World]:
+def opened(context: typer.Context) -> Iterator[Runtime]:
     """A world, closed at the end."""
-    from gitops_connect.world import open_world
+    from gitops_connect.runtime import open_runtime
 
-    with closing(open_world(settings_of(context))) as world:
-        yield world
+    with closing(open_runtime(settings_of(context))) as runtime:
+        yield runtime
 
 
-def declared_in(settings: Settings, path: Path | None, memory: Memory | None = None) -> Declared:
+def declared_in(settings: Settings, path: Path | None, memory: Caches | None = None) -> Declared:
     """What the directory `path` declares as it is, or else the repository. `memory` keeps what was read."""
-    from gitops_connect.reconcile import Memory, declare
-    from gitops_connect.world import open_source
+    from gitops_connect.reconcile import Caches, declare
+    from gitops_connect.runtime import open_source
 
     with closing(open_source(settings, path)) as source:
-        return declare(source, settings.clusters or None, memory or Memory())
+        return declare(source, settings.clusters or None, memory or Caches())
 
 
 def require_documents(settings: Settings, path: Path | None) -> None:
     """For commands that take a directory: raise UsageError if neither that nor a repository is given."""
+    from gitops_connect.runtime import NO_REPOSITORY
     from gitops_connect.settings.load import require_some
-    from gitops_connect.world import NO_REPOSITORY
 
     if path is None and not settings.repository.url:
         require_some(settings)
@@ -74,9 +74,9 @@ def shown_folder(settings: Settings, path: Path | None) -> str:
     return (path.resolve().relative_to(here) if inside else path).as_posix().removeprefix(".")
 
 
-def chosen(world: World, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
+def chosen(runtime: Runtime, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
     """The clusters that `--cluster` names, or all of them. Raises UsageError for an unknown one."""
-    return chosen_in(world.settings, names)
+    return chosen_in(runtime.settings, names)
 
 
 def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
@@ -110,21 +110,21 @@ def worst(failures: Failures) -> ExitCode:
 
 
 def proposals(
-    world: World, path: Path | None, clusters: Sequence[ClusterName]
+    runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName]
 ) -> tuple[Declared, list[Proposal], Failures]:
     """Plan every cluster. The last is why some could not be planned."""
     from gitops_connect.reconcile import propose
 
-    require_documents(world.settings, path)
+    require_documents(runtime.settings, path)
     if path is not None:
         tell(f"Reading documents from the directory {path}, not from a Git repository.")
     with progress("Planning") as update:
         update("reading the repository")
-        declared = declared_in(world.settings, path)
+        declared = declared_in(runtime.settings, path)
 
         def one(cluster: ClusterName) -> Proposal:
             update(f"planning {cluster}")
-            return propose(replace(world, say=update), declared, cluster)
+            return propose(replace(runtime, say=update), declared, cluster)
 
         made, failures = each_cluster(clusters, one)
     if made and failures:

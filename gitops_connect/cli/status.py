@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.reconcile import Proposal
     from gitops_connect.report.status import ConnectorStatus
-    from gitops_connect.world import World
+    from gitops_connect.runtime import Runtime
 
 
 def status(
@@ -43,9 +43,9 @@ def status(
     from gitops_connect.report.printable import escaped
     from gitops_connect.report.status import HEADERS, unplaced
 
-    with session.opened(context) as world:
-        declared, made, failures = session.proposals(world, path, session.chosen(world, cluster))
-        folder = session.shown_folder(world.settings, path)
+    with session.opened(context) as runtime:
+        declared, made, failures = session.proposals(runtime, path, session.chosen(runtime, cluster))
+        folder = session.shown_folder(runtime.settings, path)
         documents = declared.diagnostics.under(folder)
         unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
         statuses = [
@@ -53,7 +53,7 @@ def status(
             for proposal, found in zip(made, unhealthy_ones, strict=True)
             for status in _statuses(proposal, found, documents, folder)
         ]
-        lines = [_revisions(world, proposal, path) for proposal in made]
+        lines = [_revisions(runtime, proposal, path) for proposal in made]
     lost = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
     emit(listing(HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
     errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
@@ -76,11 +76,11 @@ def _statuses(
     return connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
 
 
-def _revisions(world: World, proposal: Proposal, path: Path | None) -> str:
+def _revisions(runtime: Runtime, proposal: Proposal, path: Path | None) -> str:
     from gitops_connect.report.printable import escaped
     from gitops_connect.report.status import revisions_line
 
-    cluster, applied = proposal.plan.cluster, world.ledger.revisions(proposal.plan.cluster).applied
+    cluster, applied = proposal.plan.cluster, runtime.ledger.revisions(proposal.plan.cluster).applied
     directory = escaped(path.as_posix()) if path else ""
     return revisions_line(cluster, proposal.plan.revision, applied.revision if applied else None, directory)
 

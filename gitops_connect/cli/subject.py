@@ -27,7 +27,7 @@ Clients = Mapping["ClusterName", "ConnectClient"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ManifestSubject:
     """A connector, and what its offsets are held against. `cluster` is None where nothing tells it.
 
     `basis` says where its config comes from. `saved` are the live offsets where they are too many to be held; `unread`
@@ -47,7 +47,7 @@ class Subject:
         """The offsets that stand; None where they are not known."""
         return self.saved if self.saved is not None else self.context.live
 
-    def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> Subject:
+    def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> ManifestSubject:
         """The same for a document that acknowledges this."""
         return replace(self, context=replace(self.context, acknowledged=acknowledged))
 
@@ -65,7 +65,7 @@ class Sighting:
 def clients_of(settings: Settings, clusters: Sequence[ClusterName]) -> Iterator[Clients]:
     """A client for each, closed at the end; nothing is asked yet."""
     from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.world import SystemClock
+    from gitops_connect.runtime import SystemClock
 
     clients = {name: ConnectClient(settings.clusters[name], SystemClock()) for name in clusters}
     try:
@@ -126,7 +126,7 @@ def repository_of(settings: Settings) -> Declared | None:
 
 def look(
     clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None, folder: Path
-) -> Subject:
+) -> ManifestSubject:
     """Everything about one connector, its declared config before that of the cluster.
 
     `clients` are those that may be asked: none of them, offline. Offsets that are too many to be held go into `folder`.
@@ -139,24 +139,24 @@ def look(
     found = sight(clients, name)
     possible = [cluster for cluster in clusters if cluster in wanted or cluster in found.there]
     if not possible and not clients:
-        return Subject(None, ManifestContext(name), "")
+        return ManifestSubject(None, ManifestContext(name), "")
     found.names |= {one.name for cluster in clusters for one in _connectors(declared, cluster)}
     cluster = _only(found, possible, name, clusters)
     standing, unread = _standing(clients, cluster, found, (name, folder))
     live, saved = (None, standing) if isinstance(standing, SavedOffsets) else (standing, None)
     schemas = _schemas(declared)
     if cluster in wanted:
-        from gitops_connect.manifest_contexts import context_of
+        from gitops_connect.offset_changes.manifest_contexts import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
-        return Subject(
+        return ManifestSubject(
             cluster, context_of(wanted[cluster], live, schemas), "as declared in the repository", unread, absent, saved
         )
     from gitops_connect.model.shapes import schema_of
 
     config = _observed_config(clients[cluster], name)
     context = ManifestContext(name, config, live, schema_of(config, schemas))
-    return Subject(cluster, context, "with its current config on the cluster", unread, saved=saved)
+    return ManifestSubject(cluster, context, "with its current config on the cluster", unread, saved=saved)
 
 
 def _only(
@@ -211,6 +211,6 @@ def _connectors(declared: Declared | None, cluster: ClusterName) -> Sequence[Des
 
 
 def _schemas(declared: Declared | None) -> Mapping[str, OffsetSchema]:
-    from gitops_connect.manifest_contexts import read_own_schemas
+    from gitops_connect.offset_changes.manifest_contexts import read_own_schemas
 
     return read_own_schemas(declared.checkout).schemas if declared is not None else {}

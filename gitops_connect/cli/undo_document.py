@@ -16,21 +16,21 @@ from gitops_connect.errors import UndoImpossible, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.cli.large_checks import SparkDesk
-    from gitops_connect.cli.subject import Subject
+    from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.manifests import ManifestVerdict
     from gitops_connect.model.names import ClusterName, OperationName
     from gitops_connect.model.offsets import Offsets
     from gitops_connect.model.operations import OperationKind, OperationRecord
     from gitops_connect.reconcile import Declared
     from gitops_connect.report.change_document import ChangeDocument
+    from gitops_connect.runtime import Runtime
     from gitops_connect.settings.sections import Settings
-    from gitops_connect.world import World
 
 _LONGEST_NAME = 253
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class UndoTarget:
     """Where the document is written; None: to stdout. Raises UsageError for a name that would not be read as YAML."""
 
     path: Path | None
@@ -41,7 +41,7 @@ class Target:
             raise UsageError(f"{self.path} must be a YAML file; use the suffix .yaml")
 
 
-def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Target) -> None:
+def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target: UndoTarget) -> None:
     """Write the document that takes the change back, as things stand now.
 
     Raises what its parts raise, and what Connect answers: without the offsets that stand, nobody can say what has to be
@@ -50,11 +50,11 @@ def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Tar
     from gitops_connect.cli import large_checks
     from gitops_connect.report import change_document
 
-    cluster, record = find_change(world, clusters, change)
+    cluster, record = find_change(runtime, clusters, change)
     require_effect(record)
-    with large_checks.opened(world.settings) as desk:
-        declared = repository_of(world.settings)
-        client = {cluster: world.clients[cluster]}
+    with large_checks.opened(runtime.settings) as desk:
+        declared = repository_of(runtime.settings)
+        client = {cluster: runtime.clients[cluster]}
         subject = look(client, [cluster], record.connector, declared, desk.folder)
         if subject.standing is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
@@ -62,29 +62,29 @@ def undo(world: World, clusters: Sequence[ClusterName], change: str, target: Tar
             tell(
                 f"note: {subject.unread}; the plan that creates the connector lists what the document must acknowledge"
             )
-        if later := later_changes(world, cluster, record):
+        if later := later_changes(runtime, cluster, record):
             tell(f"note: these later offset changes are undone, too: {', '.join(later)}")
-        name = new_name(change, known_names(world, cluster, declared))
+        name = new_name(change, known_names(runtime, cluster, declared))
         if record.entries is None and subject.saved is None:
-            made, said = _write_small(world, record, subject, (name, target))
+            made, said = _write_small(runtime, record, subject, (name, target))
         else:
-            made, said = _write_large(world, record, subject, (name, target), desk)
+            made, said = _write_large(runtime, record, subject, (name, target), desk)
     if target.path is None:
         emit(change_document.render(made))
     tell(said)
 
 
 def _write_small(
-    world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target]
+    runtime: Runtime, record: OperationRecord, subject: ManifestSubject, named: tuple[OperationName, UndoTarget]
 ) -> tuple[ChangeDocument, str]:
     """The document, written if it is to be in a file, and what there is to say of it."""
     from gitops_connect.report import change_document
 
     cluster, (name, target) = _cluster_of(subject), named
-    before = stood_before(world, cluster, record)
-    live = live_after(world, cluster, record, subject.context.live or {})
+    before = stood_before(runtime, cluster, record)
+    live = live_after(runtime, cluster, record, subject.context.live or {})
     subject = replace(subject, context=replace(subject.context, live=live))
-    made = document_for(name, record, before, subject, world.settings)
+    made = document_for(name, record, before, subject, runtime.settings)
     if target.path is not None:
         write(made, target.path, force=target.force)
     elif not change_document.fits(made.offsets):
@@ -93,7 +93,11 @@ def _write_small(
 
 
 def _write_large(
-    world: World, record: OperationRecord, subject: Subject, named: tuple[OperationName, Target], desk: SparkDesk
+    runtime: Runtime,
+    record: OperationRecord,
+    subject: ManifestSubject,
+    named: tuple[OperationName, UndoTarget],
+    desk: SparkDesk,
 ) -> tuple[ChangeDocument, str]:
     """By way of a file with an entry a line, which goes beside the document."""
     from gitops_connect.cli import large_undo
@@ -105,11 +109,11 @@ def _write_large(
     if target.path is not None:
         refuse_old(target.path, force=target.force)
     lines = desk.folder / "before.jsonl"
-    count = large_undo.written(_blocks_before(world, _cluster_of(subject), record), lines)
+    count = large_undo.written(_blocks_before(runtime, _cluster_of(subject), record), lines)
     if count and target.path is None:
         raise _no_room(count)
     kind = OperationKind.REPLACE if count else OperationKind.RESET
-    acknowledge = large_undo.acknowledged(lines, kind, subject, desk, world.settings)
+    acknowledge = large_undo.acknowledged(lines, kind, subject, desk, runtime.settings)
     made = replace(_document(name, record, subject, kind), acknowledge=acknowledge)
     if target.path is not None:
         beside = large_undo.write_manifest(lines, target.path, force=target.force) if count else None
@@ -118,13 +122,13 @@ def _write_large(
     return made, what_next(made, target.path, count)
 
 
-def _blocks_before(world: World, cluster: ClusterName, record: OperationRecord) -> Iterator[bytes]:
-    from gitops_connect.ledger.pieces import Part
+def _blocks_before(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Iterator[bytes]:
+    from gitops_connect.ledger.pieces import OffsetsPart
     from gitops_connect.report.change_document import json_lines
 
     if record.entries is not None:
-        yield from world.ledger.operations.pieces(cluster, record.name, Part.BEFORE)
-    elif before := stood_before(world, cluster, record):
+        yield from runtime.ledger.operations.pieces(cluster, record.name, OffsetsPart.BEFORE)
+    elif before := stood_before(runtime, cluster, record):
         yield json_lines(before).encode()
 
 
@@ -145,11 +149,11 @@ def what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
     )
 
 
-def find_change(world: World, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
+def find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
     """The change of that name. Raises UndoImpossible where there is none, UsageError where several clusters have it."""
     from gitops_connect.model.suggestions import did_you_mean
 
-    known = [(one, record) for one in clusters for record in world.ledger.operations.records(one).values()]
+    known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
     found = [(one, record) for one, record in known if record.name == name]
     if len(found) > 1:
         raise UsageError(
@@ -179,15 +183,15 @@ def require_effect(record: OperationRecord) -> None:
         )
 
 
-def stood_before(world: World, cluster: ClusterName, record: OperationRecord) -> Offsets:
+def stood_before(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Offsets:
     """The offsets that the change found. Raises UndoImpossible where they were not saved."""
-    snapshot = world.ledger.operations.snapshot(cluster, record.name)
+    snapshot = runtime.ledger.operations.snapshot(cluster, record.name)
     if snapshot is None:
         raise UndoImpossible(f"the offsets before {record.name} are unknown: the ledger has not saved them")
     return snapshot
 
 
-def live_after(world: World, cluster: ClusterName, record: OperationRecord, live: Offsets) -> Offsets:
+def live_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, live: Offsets) -> Offsets:
     """What stands when the document is applied: one that was begun is finished first."""
     from gitops_connect.model.offsets import merged
     from gitops_connect.model.operations import OperationState
@@ -196,26 +200,26 @@ def live_after(world: World, cluster: ClusterName, record: OperationRecord, live
     if record.state is not OperationState.OPEN:
         return live
     tell(f"note: offset change {record.name} is in progress; the next apply finishes it first")
-    operations = world.ledger.operations
+    operations = runtime.ledger.operations
     before = operations.snapshot(cluster, record.name) or {}
     return merged(live, effect_of(operations.saved(cluster, record.name), before))
 
 
-def later_changes(world: World, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
+def later_changes(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
     """Changes of the same connector that were applied since, and are taken back with it."""
     from gitops_connect.model.operations import OperationState
 
     return [
         one.name
-        for one in world.ledger.operations.records(cluster).values()
+        for one in runtime.ledger.operations.records(cluster).values()
         if one.connector == record.connector and one.state is OperationState.SETTLED and one.since > record.since
     ]
 
 
-def known_names(world: World, cluster: ClusterName, declared: Declared | None) -> Set[OperationName]:
+def known_names(runtime: Runtime, cluster: ClusterName, declared: Declared | None) -> Set[OperationName]:
     """Every name that a change of that cluster has, or had."""
     written = declared.states[cluster].operations if declared is not None else ()
-    return world.ledger.operations.records(cluster).keys() | {one.name for one in written}
+    return runtime.ledger.operations.records(cluster).keys() | {one.name for one in written}
 
 
 def new_name(change: str, taken: Set[OperationName]) -> OperationName:
@@ -229,7 +233,7 @@ def new_name(change: str, taken: Set[OperationName]) -> OperationName:
 
 
 def document_for(
-    name: OperationName, record: OperationRecord, before: Offsets, subject: Subject, settings: Settings
+    name: OperationName, record: OperationRecord, before: Offsets, subject: ManifestSubject, settings: Settings
 ) -> ChangeDocument:
     """The document that makes `before` stand again, with what it has to acknowledge as things stand now."""
     from gitops_connect.cli.manifest_checks import needed, review_of
@@ -244,7 +248,9 @@ def document_for(
     return replace(_document(name, record, subject, kind), offsets=before, acknowledge=acknowledge)
 
 
-def _document(name: OperationName, record: OperationRecord, subject: Subject, kind: OperationKind) -> ChangeDocument:
+def _document(
+    name: OperationName, record: OperationRecord, subject: ManifestSubject, kind: OperationKind
+) -> ChangeDocument:
     """Without its offsets."""
     from gitops_connect.model.revisions import origin
     from gitops_connect.report.change_document import ChangeDocument
@@ -254,13 +260,13 @@ def _document(name: OperationName, record: OperationRecord, subject: Subject, ki
     return ChangeDocument(name, _cluster_of(subject), record.connector, kind, reason)
 
 
-def _cluster_of(subject: Subject) -> ClusterName:
+def _cluster_of(subject: ManifestSubject) -> ClusterName:
     if subject.cluster is None:
         raise UsageError("the cluster of the offset change is unknown")
     return subject.cluster
 
 
-def _verdicts(kind: OperationKind, before: Offsets, subject: Subject) -> list[ManifestVerdict]:
+def _verdicts(kind: OperationKind, before: Offsets, subject: ManifestSubject) -> list[ManifestVerdict]:
     """What the rules say of the offsets: as `validate` will see them, and as the plan, which knows what stands."""
     from gitops_connect.checks import small
     from gitops_connect.model.diagnostics import Location

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.history import OperationHistory
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.offset_changes import ManifestsChecked
-    from gitops_connect.reconcile import Declared, Memory
+    from gitops_connect.offset_changes.planner_inputs import ManifestsChecked
+    from gitops_connect.reconcile import Caches, Declared
     from gitops_connect.settings.sections import Settings
 
 
@@ -40,9 +40,9 @@ def validate(
     checked again. If the ledger does not know whether an offset change was applied, the errors of the change are
     reported as notes. With --verbose, the YAML files in `clusters/` that are ignored are listed.
     """
-    from gitops_connect.reconcile import Memory
+    from gitops_connect.reconcile import Caches
 
-    settings, memory = session.settings_of(context), Memory()
+    settings, memory = session.settings_of(context), Caches()
     session.require_documents(settings, path)
     with progress("Validating") as update:
         update("reading the repository")
@@ -61,7 +61,7 @@ def validate(
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
-def _list_ignored(declared: Declared, memory: Memory, folder: str) -> None:
+def _list_ignored(declared: Declared, memory: Caches, folder: str) -> None:
     """The YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
     from gitops_connect.desired.recognition import API_VERSION
     from gitops_connect.model.diagnostics import Location
@@ -75,16 +75,16 @@ def _list_ignored(declared: Declared, memory: Memory, folder: str) -> None:
 
 
 def _check_manifests(settings: Settings, declared: Declared, update: Update) -> ManifestsChecked:
-    from gitops_connect.large_changes.asking import Spark
     from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.offset_changes import ManifestsChecked, check_manifests
-    from gitops_connect.world import open_spark
+    from gitops_connect.offset_changes.large.spark_checks import SparkChecks
+    from gitops_connect.offset_changes.planner_inputs import ManifestsChecked, check_manifests
+    from gitops_connect.runtime import open_spark
 
     found, skipped = Diagnostics(), 0
     histories, why_not = _histories(settings, declared)
     with closing(open_spark(settings)) as sessions:
         for cluster, desired in declared.states.items():
-            checked = check_manifests(Spark(sessions, update), declared.checkout, desired, histories[cluster])
+            checked = check_manifests(SparkChecks(sessions, update), declared.checkout, desired, histories[cluster])
             found, skipped = found + checked.diagnostics, skipped + checked.skipped
     if found.notes:
         tell(f"note: it is unknown whether the offset changes with notes were applied before: {why_not}")
@@ -94,7 +94,7 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
 def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OperationHistory], str]:
     """What the ledger knows of each cluster's offset changes, and why that may not be all. It is never created."""
     from gitops_connect.model.history import OperationHistory
-    from gitops_connect.world import read_ledger
+    from gitops_connect.runtime import read_ledger
 
     nothing = {cluster: OperationHistory() for cluster in declared.states}
     if not any(desired.declares_operations for desired in declared.states.values()):
@@ -113,8 +113,8 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
     from gitops_connect.checks import connect
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.runtime import SystemClock
     from gitops_connect.secrets import resolve
-    from gitops_connect.world import SystemClock
 
     diagnostics = Diagnostics()
     clock = SystemClock()

@@ -205,7 +205,7 @@ class ConnectClient:
     def _read(self, parse: Callable[[Any], T], request: Request, large: Large | None = None) -> T:
         try:
             return parse(self._transport.send(request, large))
-        except wire.Unreadable as error:
+        except wire.UnreadableAnswer as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
             raise ConnectRefused(f"{text}; check url in [clusters.{self.cluster}]") from error
 
@@ -213,7 +213,7 @@ class ConnectClient:
         request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True)
         try:
             return wire.parse_warning(self._transport.send(request))
-        except wire.Unreadable as error:
+        except wire.UnreadableAnswer as error:
             text = f"connect cluster {self.cluster}: {request}: this is not an answer of Kafka Connect: {error}"
             raise OutcomeUnknown(f"{text}; the change may have been made anyway") from error
 

@@ -1,7 +1,7 @@
 """JSON of the Connect REST API <-> model, as pure functions.
 
-What does not have the shape of Kafka's REST entities raises `Unreadable`; one connector that does not is unknown, and
-takes nothing away from the others.
+What does not have the shape of Kafka's REST entities raises `UnreadableAnswer`. A connector whose entity does not have
+it is unknown; the others are read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _UNCHECKED = re.compile(r"\bmanages? offsets externally\b|\bmanaged externally\b
 _ALL_DONE = re.compile(r"The offsets for this connector have been (?:altered|reset) successfully\.?")
 
 
-class Unreadable(ValueError):
+class UnreadableAnswer(ValueError):
     """JSON that no Connect worker answers with."""
 
 
@@ -57,7 +57,7 @@ def parse_info(body: Any) -> ClusterInfo:
     entity = _mapping(body, "the worker's version")
     reported = entity.get("version")
     if not isinstance(reported, str):
-        raise Unreadable("the answer contains no version")
+        raise UnreadableAnswer("the answer contains no version")
     return ClusterInfo(
         parse_version(reported), reported, str(entity.get("commit", "")), str(entity.get("kafka_cluster_id", ""))
     )
@@ -82,7 +82,7 @@ def parse_version(text: str) -> ConnectVersion:
 def parse_names(body: Any) -> frozenset[ConnectorName]:
     """`GET /connectors`: the names alone."""
     if not isinstance(body, list) or not all(isinstance(name, str) for name in body):
-        raise Unreadable("expected a list of connector names")
+        raise UnreadableAnswer("expected a list of connector names")
     return frozenset(ConnectorName(name) for name in body)
 
 
@@ -95,7 +95,7 @@ def parse_connectors(
         name = ConnectorName(text)
         try:
             connectors[name] = _connector(name, entity)
-        except Unreadable:
+        except UnreadableAnswer:
             unknown.add(name)
     return connectors, frozenset(unknown)
 
@@ -119,20 +119,20 @@ def parse_config(body: Any) -> Mapping[str, str]:
     """A connector's config without the `name` that Connect adds (`checkAndPutConnectorConfigName`), nor null values."""
     config = _mapping(body, "config")
     if not all(value is None or isinstance(value, str) for value in config.values()):
-        raise Unreadable("a config value is not a string")
+        raise UnreadableAnswer("a config value is not a string")
     return {key: value for key, value in config.items() if key != "name" and value is not None}
 
 
 def _tasks(body: Any) -> tuple[TaskStatus, ...]:
     if not isinstance(body, list):
-        raise Unreadable("the list of tasks is missing")
+        raise UnreadableAnswer("the list of tasks is missing")
     return tuple(sorted((_task(_mapping(item, "a task")) for item in body), key=lambda task: task.id))
 
 
 def _task(entity: Mapping[str, Any]) -> TaskStatus:
     number = entity.get("id")
     if not isinstance(number, int):
-        raise Unreadable("a task has no id")
+        raise UnreadableAnswer("a task has no id")
     return TaskStatus(
         number, _state(entity.get("state")), str(entity.get("worker_id") or ""), str(entity.get("trace") or "")
     )
@@ -142,7 +142,7 @@ def _state(text: Any) -> WorkerState:
     try:
         return WorkerState(text)
     except ValueError as error:
-        raise Unreadable(f"unknown state {text!r}") from error
+        raise UnreadableAnswer(f"unknown state {text!r}") from error
 
 
 def _type(text: Any) -> ConnectorType:
@@ -152,7 +152,7 @@ def _type(text: Any) -> ConnectorType:
 def parse_plugins(body: Any) -> tuple[Plugin, ...]:
     """`GET /connector-plugins`: the connector classes, sorted. Its `type` is in small letters (`PluginType`)."""
     if not isinstance(body, list):
-        raise Unreadable("expected a list of plugins")
+        raise UnreadableAnswer("expected a list of plugins")
     entities = [_mapping(item, "a plugin") for item in body]
     plugins = [
         Plugin(str(item.get("class", "")), _type(item.get("type")), str(item.get("version") or "")) for item in entities
@@ -168,7 +168,7 @@ def parse_verdict(body: Any) -> ConfigVerdict:
     """
     configs = _mapping(body, "the result of the validation").get("configs")
     if not isinstance(configs, list):
-        raise Unreadable("the result of the validation contains no list of configs")
+        raise UnreadableAnswer("the result of the validation contains no list of configs")
     errors, sensitive, defined = {}, set(), set()
     for item in configs:
         config = _mapping(item, "a config")
@@ -177,7 +177,7 @@ def parse_verdict(body: Any) -> ConfigVerdict:
         key = str(value.get("name") or definition.get("name", ""))
         messages = value.get("errors") or []
         if not isinstance(messages, list):
-            raise Unreadable("the errors of a config are not a list")
+            raise UnreadableAnswer("the errors of a config are not a list")
         if messages := tuple(str(message) for message in messages):
             errors[key] = messages
         if definition:
@@ -189,7 +189,7 @@ def parse_verdict(body: Any) -> ConfigVerdict:
 def parse_sensitive(body: Any) -> frozenset[str]:
     """`GET /connector-plugins/X/config` (`ConfigKeyInfo`): the keys of type PASSWORD."""
     if not isinstance(body, list):
-        raise Unreadable("expected a list of config keys")
+        raise UnreadableAnswer("expected a list of config keys")
     keys = [_mapping(item, "a config key") for item in body]
     return frozenset(str(key.get("name", "")) for key in keys if key.get("type") == "PASSWORD")
 
@@ -206,7 +206,7 @@ def parse_offsets(body: Any) -> Offsets:
     """`GET /connectors/X/offsets` (`ConnectorOffsets`). A partition whose offset is null has none, and is left out."""
     entries = _mapping(body, "the offsets").get("offsets")
     if not isinstance(entries, list):
-        raise Unreadable("the list of offsets is missing")
+        raise UnreadableAnswer("the list of offsets is missing")
     offsets: dict[PartitionText, OffsetText] = {}
     for index, item in enumerate(entries):
         entry = _mapping(item, f"offsets[{index}]")
@@ -217,7 +217,7 @@ def parse_offsets(body: Any) -> Offsets:
         try:
             offsets[partition_text(partition)] = offset_text(offset)
         except ValueError as error:
-            raise Unreadable(f"offsets[{index}]: {error}") from error
+            raise UnreadableAnswer(f"offsets[{index}]: {error}") from error
     return offsets
 
 
@@ -232,7 +232,7 @@ def offset_lines(content: Iterable[bytes]) -> Iterator[str]:
                 yield text
     except unreadable.Unreadable as error:
         place = f"line {error.place.line}, column {error.place.column}"
-        raise Unreadable(f"the offsets, {place}: {error.found}") from error
+        raise UnreadableAnswer(f"the offsets, {place}: {error.found}") from error
 
 
 def offsets_body(offsets: OffsetPatch) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def parse_warning(body: Any) -> str:
     """
     message = _mapping(body, "the answer to a change of offsets").get("message")
     if not isinstance(message, str):
-        raise Unreadable("the answer to a change of offsets contains no message")
+        raise UnreadableAnswer("the answer to a change of offsets contains no message")
     return "" if _ALL_DONE.fullmatch(message) else message
 
 
@@ -276,5 +276,5 @@ def unaddressable(name: str) -> str | None:
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise Unreadable(f"{what}: expected an object, found {type(value).__name__}")
+        raise UnreadableAnswer(f"{what}: expected an object, found {type(value).__name__}")
     return value

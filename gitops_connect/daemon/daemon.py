@@ -23,15 +23,15 @@ from apscheduler.triggers.date import DateTrigger
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
-from gitops_connect.daemon.cadence import Cadence
-from gitops_connect.daemon.following import Following
+from gitops_connect.daemon.poll_schedule import PollSchedule
+from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.reconcile import Conduct, Declared, reconcile
+from gitops_connect.reconcile import Declared, ReconcileOptions, reconcile
+from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Source
-from gitops_connect.world import World
 
 HEARTBEAT = 3600.0
 """Seconds. A cluster where nothing happens is heard of that often."""
@@ -70,13 +70,13 @@ class _Stopped(Exception):
 class Daemon:
     """Runs cycles until it is told to stop, or with `once` one cycle for each cluster."""
 
-    def __init__(self, world: World, source: Source, *, once: bool = False) -> None:
+    def __init__(self, runtime: Runtime, source: Source, *, once: bool = False) -> None:
         """Raises UsageError where the cadence of the settings cannot be kept."""
-        self._world = world
-        self._cadence = Cadence.of(world.settings)
-        self._repository = Following(source, world.settings)
+        self._world = runtime
+        self._cadence = PollSchedule.of(runtime.settings)
+        self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
-        self._turns = {cluster: Turn() for cluster in world.settings.clusters}
+        self._turns = {cluster: Turn() for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self._scheduling = threading.Lock()  # of `_declared`, which job runs when, and `_interrupted` being set
         self._work = threading.Condition()  # of `_acting` and `_running`, and `_interrupted` being set
@@ -249,7 +249,7 @@ class Daemon:
             events.sending(cluster, declared.revision, sending)
 
         try:
-            conduct = Conduct(begin, listen, self._interrupted, follow, self.stopped)
+            conduct = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped)
             return reconcile(self._world, declared, cluster, conduct)
         except Exception as error:  # an error of the world, or a bug: the caller tells which
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting

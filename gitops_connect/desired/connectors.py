@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gitops_connect.desired import operations, rules
-from gitops_connect.desired.fields import Fields, secret_references
+from gitops_connect.desired.fields import ConnectorFields, secret_references
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
@@ -106,7 +106,7 @@ class _Builder:
         return self._drafts.setdefault(cluster, _Draft())
 
     def _read(self, draft: _Draft, document: Document) -> None:
-        fields = Fields.of(document)
+        fields = ConnectorFields.of(document)
         problems = [*rules.check(fields)]
         seed = operations.seed(document, self._files)
         if isinstance(seed, Diagnostic):

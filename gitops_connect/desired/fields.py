@@ -25,7 +25,7 @@ _DEFAULT_TASKS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class ConnectorFields:
     """`config` is `spec.config` in texts; None stands for a field that the document leaves out."""
 
     document: Document
@@ -37,11 +37,11 @@ class Fields:
     secrets: Mapping[str, SecretReference]
 
     @staticmethod
-    def of(document: Document) -> Fields:
+    def of(document: Document) -> ConnectorFields:
         """Take a document apart. Only for one without schema errors."""
         spec = document.value["spec"]
         tasks_max = spec.get("tasksMax")
-        return Fields(
+        return ConnectorFields(
             document=document,
             name=ConnectorName(document.value["metadata"]["name"]),
             config=_config(document),

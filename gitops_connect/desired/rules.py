@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gitops_connect.desired.fields import CLASS, NAME, TASKS, Fields
+from gitops_connect.desired.fields import CLASS, NAME, TASKS, ConnectorFields
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, OWN_ANNOTATIONS, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Pointer
@@ -13,7 +13,7 @@ from gitops_connect.model.masking import MASK, holds_secret, masked_value
 _RESERVED = (NAME, CLASS, TASKS)
 
 
-def check(fields: Fields) -> Iterator[Diagnostic]:
+def check(fields: ConnectorFields) -> Iterator[Diagnostic]:
     """Every such problem of a document."""
     yield from _names(fields)
     yield from _class(fields)
@@ -23,14 +23,14 @@ def check(fields: Fields) -> Iterator[Diagnostic]:
     yield from _annotations(fields)
 
 
-def _names(fields: Fields) -> Iterator[Diagnostic]:
+def _names(fields: ConnectorFields) -> Iterator[Diagnostic]:
     within = fields.config.get(NAME)
     if within is not None and within != fields.name:
         summary = f"the config names the connector {within!r}, but metadata.name is {fields.name!r}"
         yield _error(fields, "connector/name-conflict", summary, ("spec", "config", NAME), "remove it from the config")
 
 
-def _class(fields: Fields) -> Iterator[Diagnostic]:
+def _class(fields: ConnectorFields) -> Iterator[Diagnostic]:
     within = fields.config.get(CLASS)
     if within is not None and fields.connector_class is not None and within != fields.connector_class:
         summary = f"the config's connector.class is {within!r}, but spec.class is {fields.connector_class!r}"
@@ -40,14 +40,14 @@ def _class(fields: Fields) -> Iterator[Diagnostic]:
         yield _error(fields, "connector/no-class", "the connector has no class", ("spec",), hint)
 
 
-def _tasks(fields: Fields) -> Iterator[Diagnostic]:
+def _tasks(fields: ConnectorFields) -> Iterator[Diagnostic]:
     within = fields.config.get(TASKS)
     if within is not None and fields.tasks_max is not None and within != str(fields.tasks_max):
         summary = f"the config's tasks.max is {within!r}, but spec.tasksMax is {fields.tasks_max}"
         yield _error(fields, "connector/tasks-conflict", summary, ("spec", "config", TASKS), "keep spec.tasksMax only")
 
 
-def _secrets(fields: Fields) -> Iterator[Diagnostic]:
+def _secrets(fields: ConnectorFields) -> Iterator[Diagnostic]:
     for key in sorted(fields.secrets):
         pointer = ("spec", "secrets", key)
         if key in fields.config:
@@ -58,7 +58,7 @@ def _secrets(fields: Fields) -> Iterator[Diagnostic]:
             yield _error(fields, "connector/secret-reserved", summary, pointer, "set it in spec")
 
 
-def _clear_passwords(fields: Fields) -> Iterator[Diagnostic]:
+def _clear_passwords(fields: ConnectorFields) -> Iterator[Diagnostic]:
     for key, value in sorted(fields.config.items()):
         if holds_secret(key, value):
             whole = masked_value(key, value) == MASK
@@ -72,7 +72,7 @@ def _clear_passwords(fields: Fields) -> Iterator[Diagnostic]:
             )
 
 
-def _annotations(fields: Fields) -> Iterator[Diagnostic]:
+def _annotations(fields: ConnectorFields) -> Iterator[Diagnostic]:
     """An annotation of ours that is misspelt would have no effect."""
     for name in sorted(fields.annotations):
         if name.startswith(OWN_ANNOTATIONS) and name != ALLOW_UNKNOWN_KEYS:
@@ -86,5 +86,5 @@ def _annotations(fields: Fields) -> Iterator[Diagnostic]:
             )
 
 
-def _error(fields: Fields, rule: str, summary: str, pointer: Pointer, hint: str) -> Diagnostic:
+def _error(fields: ConnectorFields, rule: str, summary: str, pointer: Pointer, hint: str) -> Diagnostic:
     return Diagnostic(Severity.ERROR, rule, summary, fields.document.locate(pointer), hint, fields.name)

@@ -16,7 +16,7 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary, Table
 
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger import archived_pieces
-from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import OnDelete
@@ -50,7 +50,7 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
     OWNERSHIP.c.on_delete: OnDelete,
     OPERATIONS.c.kind: OperationKind,
     OPERATIONS.c.state: OperationState,
-    PIECES.c.part: Part,
+    PIECES.c.part: OffsetsPart,
     REVISIONS.c.kind: _Mark,
 }
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gitops_connect.ledger.pieces import Part, piece_of
+from gitops_connect.ledger.pieces import OffsetsPart, piece_of
 
 _Rows = Sequence[Mapping[str, Any]]
 
@@ -35,7 +35,7 @@ def spoken_of(operations: Iterable[Mapping[str, Any]], pieces: _Rows) -> _Rows:
 def _is_spoken_of(operation: Mapping[str, Any] | None, part: str) -> bool:
     if operation is None:
         return False
-    if part == Part.DECLARED.value:
+    if part == OffsetsPart.DECLARED.value:
         return operation["entries"] is not None
     return operation["digest_before"] is not None and operation["snapshot"] is None
 
@@ -48,7 +48,7 @@ def require_whole(operations: _Rows, pieces: _Rows) -> None:
     for row in operations:
         key = row["cluster"], row["name"]
         of = f"of {row['name']} on {row['cluster']}"
-        declared, before = (found.pop((*key, part.value), []) for part in (Part.DECLARED, Part.BEFORE))
+        declared, before = (found.pop((*key, part.value), []) for part in (OffsetsPart.DECLARED, OffsetsPart.BEFORE))
         entries = _entries(declared, f"the declared offsets {of}")
         if entries != (row["entries"] or 0) or (row["sent"] or 0) > entries:
             raise ValueError(f"the declared offsets {of}: found {entries} entries, expected {row['entries']}")

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from gitops_connect.errors import LedgerUnusable
-from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.ledger.schema import LEASES, OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
@@ -113,7 +113,7 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "operations.kind": _one_of(OperationKind),
     "operations.state": _one_of(OperationState),
     "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),
-    "operation_pieces.part": _one_of(Part),
+    "operation_pieces.part": _one_of(OffsetsPart),
 }
 _BY_TYPE: Mapping[Any, tuple[str, Check]] = {
     UtcTime: ("a time such as 2026-11-21T10:00:00.000000Z", _is_time),

@@ -30,9 +30,9 @@ _WRITES = "gitops_connect_writes"
 
 
 class Database:
-    """A database by its URL. `patience` is how long (seconds) SQLite waits for the lock of another process."""
+    """A database by its URL. `timeout` is how long (seconds) SQLite waits for the lock of another process."""
 
-    def __init__(self, url: str, folder: Path, *, patience: float = 10.0) -> None:
+    def __init__(self, url: str, folder: Path, *, timeout: float = 10.0) -> None:
         """Find it, without a connection. Raises UsageError for a URL that cannot be used."""
         parsed = _parse(url)
         self.file = _file(parsed, folder) if parsed.get_backend_name() == "sqlite" else None
@@ -43,7 +43,7 @@ class Database:
             engine = create_engine(
                 parsed,
                 poolclass=NullPool,
-                connect_args={"timeout": patience} if self.file else _limits(parsed),
+                connect_args={"timeout": timeout} if self.file else _limits(parsed),
                 hide_parameters=True,
             )
         except (ImportError, NoSuchModuleError) as error:

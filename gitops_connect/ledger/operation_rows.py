@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from sqlalchemy import ColumnElement, Connection, Row, select
 
 from gitops_connect.errors import OperationSettled
-from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.ledger.schema import OPERATIONS, upsert
 from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack
@@ -98,9 +98,9 @@ def recorded(operation: Operation, seen: Offsets | None, at: datetime) -> dict[s
     return {**values, "digest_before": found, "digest_after": found, "snapshot": pack(seen)}
 
 
-def has_pieces(row: Row[Any], part: Part) -> bool:
+def has_pieces(row: Row[Any], part: OffsetsPart) -> bool:
     """Whether that part of its offsets was saved in pieces, be it none of them."""
-    return is_large(row) if part is Part.DECLARED else row.digest_before is not None and row.snapshot is None
+    return is_large(row) if part is OffsetsPart.DECLARED else row.digest_before is not None and row.snapshot is None
 
 
 def nothing_large() -> dict[str, Any]:
@@ -108,9 +108,9 @@ def nothing_large() -> dict[str, Any]:
     return {**nothing_stood(), "declared": None, "entries": None, "sent": None}
 
 
-def parts_lost(blobs: dict[str, Any]) -> tuple[Part, ...]:
+def parts_lost(blobs: dict[str, Any]) -> tuple[OffsetsPart, ...]:
     """The parts that are no more, as `blobs_kept` says."""
-    parts = {"declared": Part.DECLARED, "snapshot": Part.BEFORE}
+    parts = {"declared": OffsetsPart.DECLARED, "snapshot": OffsetsPart.BEFORE}
     return tuple(part for column, part in parts.items() if column in blobs)
 
 

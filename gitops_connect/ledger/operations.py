@@ -20,7 +20,7 @@ from gitops_connect.ledger import operation_rows as rows
 from gitops_connect.ledger import pieces
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
-from gitops_connect.ledger.pieces import Damaged, Part, PartKey, Piece
+from gitops_connect.ledger.pieces import Damaged, OffsetsPart, PartKey, StoredBlock
 from gitops_connect.ledger.schema import OPERATIONS
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
@@ -78,7 +78,7 @@ class Operations:
             raise self._damaged(row)
         return {partition: offset for partition, offset in stood.items() if offset is not None}
 
-    def pieces(self, cluster: ClusterName, name: OperationName, part: Part) -> Iterator[bytes]:
+    def pieces(self, cluster: ClusterName, name: OperationName, part: OffsetsPart) -> Iterator[bytes]:
         """The offsets of a large one, as whole lines, an entry each; a few MiB at a time, each read by itself.
 
         Raises LedgerUnusable where there are none, and, at the latest after the last, where they are not what was
@@ -89,9 +89,9 @@ class Operations:
             row, (count, entries) = rows.find(connection, cluster, name), pieces.count(connection, key)
         if row is None or not rows.has_pieces(row, part):
             raise self._nothing_saved(cluster, name)
-        if part is Part.DECLARED and entries != row.entries:
+        if part is OffsetsPart.DECLARED and entries != row.entries:
             raise self._damaged(row)
-        seen = pieces.Tally()
+        seen = pieces.BlockCounts()
         try:
             for number in range(count):
                 with self._database.read() as connection:
@@ -99,7 +99,7 @@ class Operations:
                 yield seen.lines(piece)
         except Damaged as error:
             raise self._damaged(row) from error
-        if part is Part.BEFORE and seen.digest != row.digest_before:
+        if part is OffsetsPart.BEFORE and seen.digest != row.digest_before:
             raise self._damaged(row)
 
     def intend(self, cluster: ClusterName, operation: Operation, at: datetime) -> None:
@@ -138,8 +138,8 @@ class Operations:
         """
         if not self._make_room(cluster, operation):
             return
-        stood, sent = pieces.Tally(), pieces.Tally()
-        for part, tally, blocks in ((Part.BEFORE, stood, before), (Part.DECLARED, sent, declared)):
+        stood, sent = pieces.BlockCounts(), pieces.BlockCounts()
+        for part, tally, blocks in ((OffsetsPart.BEFORE, stood, before), (OffsetsPart.DECLARED, sent, declared)):
             self._write_pieces(PartKey(cluster, operation.name, part), tally.cut(blocks))
         opened = rows.entered(operation, OperationState.OPEN, at)
         values = {**opened, "digest_before": stood.digest, "entries": sent.entries, "sent": 0}
@@ -154,7 +154,7 @@ class Operations:
         rows.put(connection, cluster, operation.name, values)
         pieces.remove_all(connection, cluster, operation.name)
 
-    def _write_pieces(self, key: PartKey, cut: Iterable[Piece]) -> None:
+    def _write_pieces(self, key: PartKey, cut: Iterable[StoredBlock]) -> None:
         for number, piece in enumerate(cut):
             with self._database.write() as connection:
                 self._require_lease(connection)

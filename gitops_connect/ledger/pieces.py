@@ -21,7 +21,7 @@ PIECE = 2 << 20
 """Bytes of lines in a piece, before they are compressed; a longer line is a piece by itself."""
 
 
-class Part(Enum):
+class OffsetsPart(Enum):
     """Which offsets of an operation."""
 
     DECLARED = "declared"
@@ -35,7 +35,7 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StoredBlock:
     """Whole lines, compressed, and how many they are."""
 
     entries: int
@@ -48,19 +48,19 @@ class PartKey:
 
     cluster: ClusterName
     name: OperationName
-    part: Part
+    part: OffsetsPart
 
     def matches(self) -> ColumnElement[bool]:
         """The condition for its rows."""
         return _of(self.cluster, self.name) & (PIECES.c.part == self.part.value)
 
 
-def piece_of(lines: bytes) -> Piece:
+def piece_of(lines: bytes) -> StoredBlock:
     """Whole lines as one piece; equal ones give equal bytes on the same zlib."""
-    return Piece(lines.count(b"\n"), zlib.compress(lines))
+    return StoredBlock(lines.count(b"\n"), zlib.compress(lines))
 
 
-class Tally:
+class BlockCounts:
     """Cuts lines into pieces, or makes lines of pieces, and says how many they were, and their SHA-256."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Tally:
         """Of all lines so far."""
         return Digest(self._digest.hexdigest())
 
-    def cut(self, blocks: Iterable[bytes], size: int = PIECE) -> Iterator[Piece]:
+    def cut(self, blocks: Iterable[bytes], size: int = PIECE) -> Iterator[StoredBlock]:
         """Pieces of about so many bytes of whole lines; `blocks` may be of any size, and end anywhere."""
         rest = bytearray()
         for block in blocks:
@@ -86,7 +86,7 @@ class Tally:
         if rest:
             yield self._piece(bytes(rest) if rest.endswith(b"\n") else bytes(rest) + b"\n")
 
-    def lines(self, piece: Piece | None) -> bytes:
+    def lines(self, piece: StoredBlock | None) -> bytes:
         """The reverse, a piece at a time. Raises Damaged."""
         if piece is None:
             raise Damaged("a piece is missing")
@@ -98,7 +98,7 @@ class Tally:
             raise Damaged(f"expected {piece.entries:,} complete lines")
         return lines
 
-    def _piece(self, lines: bytes) -> Piece:
+    def _piece(self, lines: bytes) -> StoredBlock:
         self._count(lines)
         return piece_of(lines)
 
@@ -109,7 +109,7 @@ class Tally:
         return entries
 
 
-def put(connection: Connection, key: PartKey, number: int, piece: Piece) -> None:
+def put(connection: Connection, key: PartKey, number: int, piece: StoredBlock) -> None:
     """Write one piece."""
     connection.execute(
         insert(PIECES).values(
@@ -123,11 +123,11 @@ def put(connection: Connection, key: PartKey, number: int, piece: Piece) -> None
     )
 
 
-def get(connection: Connection, key: PartKey, number: int) -> Piece | None:
+def get(connection: Connection, key: PartKey, number: int) -> StoredBlock | None:
     """Read one piece; None where there are no more."""
     query = select(PIECES.c.entries, PIECES.c.content).where(key.matches() & (PIECES.c.number == number))
     row = connection.execute(query).one_or_none()
-    return None if row is None else Piece(row.entries, row.content)
+    return None if row is None else StoredBlock(row.entries, row.content)
 
 
 def count(connection: Connection, key: PartKey) -> tuple[int, int]:

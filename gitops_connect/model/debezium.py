@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gitops_connect.model.shape_fields import Choice, Contradiction, Fields, FieldType, Shape, Tie, Tied
+from gitops_connect.model.shape_fields import Choice, Contradiction, FieldType, Shape, ShapeFields, Tie, Tied
 from gitops_connect.model.units import Unit
 
 _TEXT, _NUMBER, _SMALL, _SIGNED = FieldType.TEXT, FieldType.NUMBER, FieldType.SMALL, FieldType.SIGNED
 _LSN, _DIGITS, _FLAG, _ANY = FieldType.LSN, FieldType.DIGITS, FieldType.FLAG, FieldType.ANY
 
-_SERVER = Fields({"server": _TEXT})
+_SERVER = ShapeFields({"server": _TEXT})
 _LOGICAL_NAME = (Tied("server", Tie.SERVER, ("topic.prefix", "database.server.name")),)
 _DEBEZIUM_PREFIXES = ("transaction_", "incremental_snapshot")
 """`TransactionContext.store`, `AbstractIncrementalSnapshotContext`: among them the names of tables."""
@@ -30,8 +30,8 @@ def _debezium(
     nullable: str = "",
     any_of: tuple[str, ...] = (),
     choices: Mapping[str, tuple[Choice, ...]] | None = None,
-) -> Fields:
-    return Fields(
+) -> ShapeFields:
+    return ShapeFields(
         required,
         {**dict.fromkeys(_SNAPSHOT, _ANY), **(optional or {})},
         nullable=frozenset((*nullable.split(), *_SNAPSHOT)),
@@ -128,7 +128,7 @@ _OTHER_TRANSACTION = Contradiction(
 
 SQL_SERVER = Shape(
     "Debezium for SQL Server",
-    (Fields({"server": _TEXT, "database": _TEXT}), _SERVER),
+    (ShapeFields({"server": _TEXT, "database": _TEXT}), _SERVER),
     _LSN_FIELDS,
     _LSN_POSITION,
     frame=_SNAPSHOT,
@@ -153,7 +153,7 @@ DB2 = Shape(
 _SEQUENCE = FieldType.SEQUENCE
 INFORMIX = Shape(
     "Debezium for Informix",
-    (Fields({"databaseName": _TEXT}),),
+    (ShapeFields({"databaseName": _TEXT}),),
     _debezium(
         {"commit_lsn": _SEQUENCE}, {"change_lsn": _SEQUENCE, "begin_lsn": _SEQUENCE}, nullable="change_lsn begin_lsn"
     ),
@@ -212,8 +212,8 @@ if there is none (`XStreamOracleOffsetContextLoader`)."""
 
 MONGODB = Shape(
     "Debezium for MongoDB",
-    (Fields({"server_id": _TEXT}), Fields({"server_id": _TEXT, "rs": _TEXT})),
-    Fields(
+    (ShapeFields({"server_id": _TEXT}), ShapeFields({"server_id": _TEXT, "rs": _TEXT})),
+    ShapeFields(
         {"sec": _SMALL, "ord": _SIGNED},
         {
             "resume_token": FieldType.TOKEN,
@@ -243,8 +243,8 @@ time `sec`, `ord` if there is none."""
 
 VITESS = Shape(
     "Debezium for Vitess",
-    (_SERVER, Fields({"server": _TEXT, "task_key": _TEXT})),
-    Fields({"vgtid": FieldType.VGTID}, prefixes=_DEBEZIUM_PREFIXES),
+    (_SERVER, ShapeFields({"server": _TEXT, "task_key": _TEXT})),
+    ShapeFields({"vgtid": FieldType.VGTID}, prefixes=_DEBEZIUM_PREFIXES),
     ("vgtid",),
     tied=(*_LOGICAL_NAME, Tied("task_key", Tie.TASKS, ("vitess.offset.storage.per.task",))),
 )

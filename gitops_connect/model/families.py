@@ -18,7 +18,7 @@ from gitops_connect.model.debezium import (
     SQL_SERVER,
     VITESS,
 )
-from gitops_connect.model.shape_fields import Demand, Fields, FieldType, Shape, Tie, Tied
+from gitops_connect.model.shape_fields import Demand, FieldType, Shape, ShapeFields, Tie, Tied
 from gitops_connect.model.units import Unit
 
 _TEXT, _NUMBER, _SMALL, _SIGNED = FieldType.TEXT, FieldType.NUMBER, FieldType.SMALL, FieldType.SIGNED
@@ -26,8 +26,8 @@ _ZERO = FieldType.ZERO
 
 SINK = Shape(
     "a sink",
-    (Fields({"kafka_topic": _TEXT, "kafka_partition": _SMALL}),),
-    Fields({"kafka_offset": _NUMBER}),
+    (ShapeFields({"kafka_topic": _TEXT, "kafka_partition": _SMALL}),),
+    ShapeFields({"kafka_offset": _NUMBER}),
     ("kafka_offset",),
     unit=Unit.RECORDS,
     measured=("kafka_offset",),
@@ -38,8 +38,8 @@ SINK = Shape(
 
 MIRROR_SOURCE = Shape(
     "MirrorSourceConnector",
-    (Fields({"cluster": _TEXT, "topic": _TEXT, "partition": _SMALL}),),
-    Fields({"offset": _NUMBER}),
+    (ShapeFields({"cluster": _TEXT, "topic": _TEXT, "partition": _SMALL}),),
+    ShapeFields({"offset": _NUMBER}),
     ("offset",),
     unit=Unit.RECORDS,
     measured=("offset",),
@@ -51,8 +51,8 @@ MIRROR_SOURCE = Shape(
 
 MIRROR_CHECKPOINT = Shape(
     "MirrorCheckpointConnector",
-    (Fields({"group": _TEXT, "topic": _TEXT, "partition": _SMALL}),),
-    Fields({"offset": _ZERO}),
+    (ShapeFields({"group": _TEXT, "topic": _TEXT, "partition": _SMALL}),),
+    ShapeFields({"offset": _ZERO}),
     ("offset",),
     demand=Demand.TYPES,
 )
@@ -60,8 +60,8 @@ MIRROR_CHECKPOINT = Shape(
 
 MIRROR_HEARTBEAT = Shape(
     "MirrorHeartbeatConnector",
-    (Fields({"sourceClusterAlias": _TEXT, "targetClusterAlias": _TEXT}),),
-    Fields({"offset": _ZERO}),
+    (ShapeFields({"sourceClusterAlias": _TEXT, "targetClusterAlias": _TEXT}),),
+    ShapeFields({"offset": _ZERO}),
     ("offset",),
     tied=(
         Tied("sourceClusterAlias", Tie.ALIAS, ("source.cluster.alias",)),
@@ -73,8 +73,8 @@ MIRROR_HEARTBEAT = Shape(
 
 FILE_SOURCE = Shape(
     "FileStreamSourceConnector",
-    (Fields({"filename": _TEXT}),),
-    Fields({"position": _NUMBER}),
+    (ShapeFields({"filename": _TEXT}),),
+    ShapeFields({"position": _NUMBER}),
     ("position",),
     unit=Unit.FILE_BYTES,
     measured=("position",),
@@ -85,8 +85,8 @@ FILE_SOURCE = Shape(
 
 JDBC = Shape(
     "the JDBC source",
-    (Fields({"protocol": _TEXT, "table": _TEXT}), Fields({"table": _TEXT}), Fields({"query": _TEXT})),
-    Fields(
+    (ShapeFields({"protocol": _TEXT, "table": _TEXT}), ShapeFields({"table": _TEXT}), ShapeFields({"query": _TEXT})),
+    ShapeFields(
         optional={"incrementing": _SIGNED, "timestamp": FieldType.MILLISECONDS, "timestamp_nanos": FieldType.NANOS},
         any_of=("incrementing", "timestamp"),
     ),

@@ -16,7 +16,7 @@ _READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries ag
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedPart:
     """A part of a connector that is FAILED: `task` is its number, or None for the connector itself.
 
     `reason` is what `summary` makes of the Java stack trace.
@@ -39,7 +39,7 @@ class UnhealthyConnector:
     """
 
     name: ConnectorName
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedPart, ...] = ()
     no_tasks: str = ""
 
     @property
@@ -59,14 +59,14 @@ def unhealthy(connector: ObservedConnector) -> UnhealthyConnector | None:
     return None
 
 
-def failures(connector: ObservedConnector) -> tuple[Failure, ...]:
+def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
     """Every part that is FAILED: the connector first, then its tasks by number.
 
     In most cases Connect reports a connector RUNNING while its tasks are FAILED.
     """
-    tasks = (Failure(task.id, summary(task.trace)) for task in connector.tasks if task.state is WorkerState.FAILED)
+    tasks = (FailedPart(task.id, summary(task.trace)) for task in connector.tasks if task.state is WorkerState.FAILED)
     if connector.state is WorkerState.FAILED:
-        return (Failure(None, summary(connector.trace)), *tasks)
+        return (FailedPart(None, summary(connector.trace)), *tasks)
     return tuple(tasks)
 
 
@@ -141,7 +141,7 @@ def _simple_class(config: Mapping[str, str]) -> str:
     return config.get("connector.class", "").rpartition(".")[2].removesuffix("Connector")
 
 
-def _fold(found: tuple[Failure, ...]) -> Iterator[str]:
+def _fold(found: tuple[FailedPart, ...]) -> Iterator[str]:
     by_reason: dict[str, list[int]] = {}
     for failure in found:
         if failure.task is None:

@@ -112,7 +112,7 @@ class Step:
     offset_effects: tuple[OffsetEffect, ...] = ()
 
 
-class Standing(Enum):
+class OperationStatus(Enum):
     """How a declared offset change stands in a plan."""
 
     PLANNED = "planned"
@@ -137,7 +137,7 @@ class PlannedOperation:
     name: OperationName
     connector: ConnectorName
     kind: OperationKind
-    standing: Standing
+    standing: OperationStatus
     message: str = ""
     reason: str = ""
     difference: Difference | None = None

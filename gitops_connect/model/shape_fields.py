@@ -46,7 +46,7 @@ class FieldType(Enum):
 
 
 @dataclass(frozen=True)
-class Fields:
+class ShapeFields:
     """The fields of a partition or an offset.
 
     `any_of`: at least one of these optional fields has to be there. `nullable` may hold null. `prefixes` begin the
@@ -142,8 +142,8 @@ class Shape:
     """
 
     name: str
-    partitions: tuple[Fields, ...]
-    offset: Fields
+    partitions: tuple[ShapeFields, ...]
+    offset: ShapeFields
     position: tuple[str, ...]
     unit: Unit | None = None
     noun: str = ""

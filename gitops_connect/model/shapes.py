@@ -14,10 +14,10 @@ from gitops_connect.model.manifests import OffsetSchema
 from gitops_connect.model.positions import compare
 from gitops_connect.model.resume_rules import PLAIN_SINK, PLAIN_SINKS, RESUME_RULES
 from gitops_connect.model.resume_rules import SINK as SINK_RULES
-from gitops_connect.model.shape_fields import Fields, FieldType, Shape, Tie, Tied
+from gitops_connect.model.shape_fields import FieldType, Shape, ShapeFields, Tie, Tied
 from gitops_connect.model.units import Unit, unit_named
 
-__all__ = ["FieldType", "Fields", "Shape", "Tie", "Tied", "class_names", "compare", "schema_of", "shape_of"]
+__all__ = ["FieldType", "Shape", "ShapeFields", "Tie", "Tied", "class_names", "compare", "schema_of", "shape_of"]
 
 _CLASS = "connector.class"
 
@@ -52,7 +52,7 @@ def shape_of(config: Mapping[str, str], schema: OffsetSchema | None = None) -> S
     if schema is not None and schema.position:
         measured = schema.position if len(schema.position) == 1 else ()
         unit, noun = unit_named(schema.unit)
-        return Shape(schema.class_name, (), Fields(), schema.position, unit=unit, noun=noun, measured=measured)
+        return Shape(schema.class_name, (), ShapeFields(), schema.position, unit=unit, noun=noun, measured=measured)
     return None
 
 

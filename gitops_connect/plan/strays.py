@@ -10,12 +10,12 @@ from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import WorkerState
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.plans import ConnectorPlan, PlannedOperation, Standing, Step
+from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation, Step
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.plan.offsets import review_unfinished
+from gitops_connect.plan.operation_status import StatusReason, history_unknown, started_since, status_by_record
 from gitops_connect.plan.operations import action_of, show
 from gitops_connect.plan.situation import Situation, Unfinished
-from gitops_connect.plan.standing import Stand, history_unknown, stand_by_record, started_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +39,26 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
             for _, one in sorted(situation.offsets.unfinished.items())
             if one.operation.connector not in declared | leaving and (plan := _finish(situation, one)) is not None
         ),
-        tuple(one for one in shown if one.standing is not Standing.APPLIED),
-        tuple(one for one in shown if one.standing is Standing.APPLIED),
+        tuple(one for one in shown if one.standing is not OperationStatus.APPLIED),
+        tuple(one for one in shown if one.standing is OperationStatus.APPLIED),
         tuple(_diagnose(one, how) for one, how in stood if how.rule),
     )
 
 
-def _stand(situation: Situation, operation: DesiredOperation) -> Stand:
-    known = history_unknown(situation, operation) or stand_by_record(situation, operation)
+def _stand(situation: Situation, operation: DesiredOperation) -> StatusReason:
+    known = history_unknown(situation, operation) or status_by_record(situation, operation)
     if known is not None:
         return known
     if operation.connector in situation.desired.held:
-        return Stand(Standing.WAITING, "the document of its connector has errors")
+        return StatusReason(OperationStatus.WAITING, "the document of its connector has errors")
     names = [connector.name for connector in situation.desired.connectors]
     there = "is on the cluster, but " if operation.connector in situation.observed.connectors else ""
     message = f"connector {operation.connector!r} {there}is not declared{did_you_mean(operation.connector, names)}"
-    return Stand(Standing.WAITING, message, "offsets/no-connector")
+    return StatusReason(OperationStatus.WAITING, message, "offsets/no-connector")
 
 
-def _diagnose(operation: DesiredOperation, stood: Stand) -> Diagnostic:
-    severity = Severity.WARNING if stood.standing is Standing.UNKNOWN else Severity.ERROR
+def _diagnose(operation: DesiredOperation, stood: StatusReason) -> Diagnostic:
+    severity = Severity.WARNING if stood.standing is OperationStatus.UNKNOWN else Severity.ERROR
     hint = "declare the connector for the same cluster: offsets are changed only for declared connectors"
     return Diagnostic(
         severity,
@@ -78,10 +78,10 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
     if observed is None or operation.kind is OperationKind.CLEAR:
         return None
     shown = PlannedOperation(
-        operation.name, operation.connector, operation.kind, Standing.WAITING, digest=operation.digest
+        operation.name, operation.connector, operation.kind, OperationStatus.WAITING, digest=operation.digest
     )
     if started := started_since(situation, operation):
-        unknown = replace(shown, standing=Standing.UNKNOWN, message=started)
+        unknown = replace(shown, standing=OperationStatus.UNKNOWN, message=started)
         return ConnectorPlan(operation.connector, operations=(unknown,))
     if observed.state is not WorkerState.STOPPED or (live is None and unfinished.review is None):
         why = "in progress, but its connector is no longer declared and is not stopped"
@@ -96,6 +96,6 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
         operation.connector, action_of(operation), f"offset change {operation.name} (in progress)", operation=operation
     )
     note = "no longer declared: the offset change in progress is finished, and the connector stays stopped"
-    shown = replace(shown, standing=Standing.UNFINISHED, difference=seen.difference)
+    shown = replace(shown, standing=OperationStatus.UNFINISHED, difference=seen.difference)
     enforced = situation.policy.enforce
     return ConnectorPlan(operation.connector, (step,), (note,), applicable=enforced, operations=(shown,))

@@ -42,14 +42,14 @@ _OPEN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PageOrigin:
     """What has written the page, and when."""
 
     program: str
     when: datetime
 
 
-def render(checked: CheckedManifest, origin: Origin) -> str:
+def render(checked: CheckedManifest, origin: PageOrigin) -> str:
     """The page; the list of all violations, `violations.parquet`, is in the same directory."""
     moves, problems = _moves(checked), _problems(checked)
     main = [*_head(checked), *((*problems, *moves) if checked.errors else (*moves, *problems))]
@@ -186,20 +186,20 @@ def _problems(checked: CheckedManifest) -> Iterator[str]:
     link = '<a href="violations.parquet">violations.parquet</a>'
     yield f"<p>The first violations of each rule are listed below. All of them, with file and line, are in {link}.</p>"
     for index, (rule, count) in enumerate(ranked):
-        yield _offenders(rule, count, named[rule], is_open=index < _OPEN)
+        yield _violations(rule, count, named[rule], is_open=index < _OPEN)
 
 
-def _severity(offenders: Sequence[Diagnostic]) -> str:
-    found = {one.severity for one in offenders}
+def _severity(violations: Sequence[Diagnostic]) -> str:
+    found = {one.severity for one in violations}
     return ", ".join(f'<span class="{one.value}">{one.value}</span>' for one in Severity if one in found)
 
 
-def _offenders(rule: str, count: int, offenders: Sequence[Diagnostic], *, is_open: bool) -> str:
-    hints = {one.hint for one in offenders}
+def _violations(rule: str, count: int, violations: Sequence[Diagnostic], *, is_open: bool) -> str:
+    hints = {one.hint for one in violations}
     hint = f'<p class="soft">{shown(next(iter(hints)))}</p>' if len(hints) == 1 and hints != {""} else ""
     rows = [
         (f'<code class="place">{shown(str(one.location))}</code>', _message(one, has_hint=not hint))
-        for one in offenders
+        for one in violations
     ]
     some = f"the first {len(rows):,} of {count:,}" if len(rows) < count else f"{count:,} in total"
     lines = table(f"{rule}: {some}", ("Place", "What is wrong"), rows)
@@ -211,6 +211,6 @@ def _message(one: Diagnostic, *, has_hint: bool) -> str:
     return f"{shown(one.summary)}{hint}"
 
 
-def _foot(checked: CheckedManifest, origin: Origin) -> str:
+def _foot(checked: CheckedManifest, origin: PageOrigin) -> str:
     when = f'<time datetime="{origin.when.isoformat(timespec="seconds")}">{origin.when:%Y-%m-%d %H:%M:%S} UTC</time>'
     return f"<footer><p>Checked {shown(effort(checked))}. Written by {shown(origin.program)}, {when}.</p></footer>"

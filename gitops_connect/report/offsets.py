@@ -12,7 +12,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Standing
+from gitops_connect.model.plans import ConnectorPlan, OperationStatus, Plan, PlannedOperation
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.printable import escaped, one_line, shortened
 from gitops_connect.report.sentence import Sentence
@@ -292,4 +292,4 @@ def applied_lines(applied: Sequence[PlannedOperation]) -> Iterator[Line]:
         yield Line("offset changes applied before:", inner=False)
     for one in applied:
         name = label(one) if one.kind is OperationKind.SEED else f"{one.name} ({one.kind.value}) of {one.connector}"
-        yield Line(f"{name}: {one_line(one.message) or Standing.APPLIED.value}")
+        yield Line(f"{name}: {one_line(one.message) or OperationStatus.APPLIED.value}")

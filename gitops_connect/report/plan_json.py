@@ -28,7 +28,7 @@ FORMAT_VERSION = "1.2"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PlanOrigin:
     """Where and when a plan was made. `path` is set for a folder that was read as it is.
 
     `folder` stands before the path of every document.
@@ -40,7 +40,7 @@ class Origin:
     folder: str = ""
 
 
-def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: Origin) -> str:
+def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> str:
     """The document, indented, its keys in a fixed order."""
     errored = bool(diagnostics.errors)
     document = {

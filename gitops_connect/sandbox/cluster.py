@@ -29,7 +29,7 @@ from gitops_connect.sandbox.launch import BROKER, STOP_TIMEOUT, Launch, Tools, l
 from gitops_connect.sandbox.leash import Leash, tie
 from gitops_connect.sandbox.releases import BROKER_RELEASE, DEFAULT_RELEASE, parse
 from gitops_connect.sandbox.state import (
-    Part,
+    SandboxPart,
     State,
     locked,
     new_id,
@@ -255,18 +255,18 @@ def _ensure(launch: Launch, indices: list[int]) -> State:
     return launch.state
 
 
-def _worker(state: State, index: int) -> Part:
+def _worker(state: State, index: int) -> SandboxPart:
     for worker in state.workers:
         if worker.index == index:
             return worker
     raise SandboxFailed(f"there is no worker {index}; existing workers: {[worker.index for worker in state.workers]}")
 
 
-def _processes(parts: Iterable[Part]) -> list[processes.ProcessId]:
+def _processes(parts: Iterable[SandboxPart]) -> list[processes.ProcessId]:
     return [part.process for part in parts if part.process]
 
 
-def _look(folder: Path, part: Part) -> PartStatus:
+def _look(folder: Path, part: SandboxPart) -> PartStatus:
     running = part.running
     answers = running and (worker_answers(part.port) if part.index else broker_answers(part.port))
     pid = part.process.pid if part.process and running else None

@@ -18,7 +18,7 @@ from gitops_connect.sandbox.ivy import Progress
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.ports import choose_port
 from gitops_connect.sandbox.releases import BROKER_RELEASE
-from gitops_connect.sandbox.state import Part, State, write_state
+from gitops_connect.sandbox.state import SandboxPart, State, write_state
 
 BROKER = 0
 """The index of the broker among the parts; workers count from 1."""
@@ -90,19 +90,19 @@ class Launch:
             if part.process and part.process.pid not in self._before:
                 self._save(dataclasses.replace(part, process=None))
 
-    def _part(self, index: int) -> Part:
-        return next((part for part in self.state.parts if part.index == index), Part(index, 0))
+    def _part(self, index: int) -> SandboxPart:
+        return next((part for part in self.state.parts if part.index == index), SandboxPart(index, 0))
 
     def _usual_ports(self, index: int) -> tuple[int, ...]:
         return self._tools.worker_ports if index else self._tools.broker_ports
 
-    def _save(self, part: Part) -> None:
+    def _save(self, part: SandboxPart) -> None:
         self.state = self.state.with_part(part)
         write_state(self.folder, self.state)
 
     def _start(self, index: int, preferred: tuple[int, ...]) -> None:
         known = self._part(index)
-        part = Part(index, choose_port(preferred, self.state.ports - {known.port}))
+        part = SandboxPart(index, choose_port(preferred, self.state.ports - {known.port}))
         self._progress(f"starting {part.name}", None, None)
         if index == BROKER:
             self._prepare_broker(part, known)
@@ -119,7 +119,7 @@ class Launch:
         self._begun.add(index)
         self._save(dataclasses.replace(part, process=process))
 
-    def _prepare_broker(self, part: Part, known: Part) -> None:
+    def _prepare_broker(self, part: SandboxPart, known: SandboxPart) -> None:
         """Write its configuration and format its storage. Workers that look for it at another port are ended."""
         if part.port != known.port:
             processes.end((worker.process for worker in self.state.workers if worker.process), STOP_TIMEOUT)
@@ -132,7 +132,7 @@ class Launch:
         if not (data / "meta.properties").exists():
             self._format(part)
 
-    def _format(self, part: Part) -> None:
+    def _format(self, part: SandboxPart) -> None:
         command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.tools.StorageTool")
         arguments = ["format", "--ignore-formatted", "-t", self.state.id, "-c", str(self._config(part))]
         result = subprocess.run(  # noqa: S603 - our own Java and arguments
@@ -153,7 +153,7 @@ class Launch:
         path = f"{self.folder / 'conf'}:{self._tools.jars[release]}/*"
         return (str(self._tools.java.path), f"-Xmx{heap}m", *JAVA_OPTIONS, marker(self.state), "-cp", path, main)
 
-    def _config(self, part: Part) -> Path:
+    def _config(self, part: SandboxPart) -> Path:
         return self.folder / "conf" / f"{part.name}.properties"
 
     def _wait(self, indices: Iterable[int]) -> None:
@@ -166,7 +166,7 @@ class Launch:
                 raise self._failure(self._part(waiting[0]), f"did not answer within {READY_TIMEOUT:.0f}s")
             time.sleep(_POLL if waiting else 0)
 
-    def _ready(self, part: Part) -> bool:
+    def _ready(self, part: SandboxPart) -> bool:
         if not part.running and part.index not in self._begun:
             self._revive(part.index)  # it ran when we looked first, and had been killed already
             return False
@@ -178,11 +178,11 @@ class Launch:
             return False
         return worker_answers(part.port) if part.index else broker_answers(part.port)
 
-    def _failure(self, part: Part, what: str) -> SandboxFailed:
+    def _failure(self, part: SandboxPart, what: str) -> SandboxFailed:
         log = log_file(self.folder, part)
         return SandboxFailed(f"the {part.name} of the sandbox {what}; last lines of {log}:\n{excerpt(log)}")
 
-    def _lost_its_port(self, part: Part) -> bool:
+    def _lost_its_port(self, part: SandboxPart) -> bool:
         return any(_PORT_TAKEN in line for line in recent(log_file(self.folder, part)))
 
 
@@ -196,7 +196,7 @@ def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name in _VARIABLES}
 
 
-def log_file(folder: Path, part: Part) -> Path:
+def log_file(folder: Path, part: SandboxPart) -> Path:
     """Where that part writes what it has to say; the log of its life before is beside it, as `.previous.log`."""
     return folder / "logs" / f"{part.name}.log"
 

@@ -24,7 +24,7 @@ _LOCK_POLL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SandboxPart:
     """The broker (`index` 0) or a worker (from 1): where it listens, and its process where it was started."""
 
     index: int
@@ -58,14 +58,14 @@ class State:
     id: str
     release: str
     heap: int
-    broker: Part = Part(0, 0)
+    broker: SandboxPart = SandboxPart(0, 0)
     controller_port: int = 0
-    workers: tuple[Part, ...] = field(default=())
+    workers: tuple[SandboxPart, ...] = field(default=())
     plugin_path: tuple[str, ...] = ()
     exactly_once: bool = True
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[SandboxPart, ...]:
         """The broker, then the workers."""
         return (self.broker, *self.workers)
 
@@ -74,7 +74,7 @@ class State:
         """Every port that is given out."""
         return frozenset((self.controller_port, *(part.port for part in self.parts)))
 
-    def with_part(self, part: Part) -> State:
+    def with_part(self, part: SandboxPart) -> State:
         """The same with this part in the place of the one with its index."""
         if part.index == 0:
             return dataclasses.replace(self, broker=part)
@@ -119,9 +119,9 @@ def read_state(folder: Path) -> State | None:
         ) from error
 
 
-def _part(raw: dict[str, object]) -> Part:
+def _part(raw: dict[str, object]) -> SandboxPart:
     process = raw.pop("process")
-    return Part(**raw, process=ProcessId(**process) if isinstance(process, dict) else None)  # type: ignore[arg-type] # JSON
+    return SandboxPart(**raw, process=ProcessId(**process) if isinstance(process, dict) else None)  # type: ignore[arg-type] # JSON
 
 
 def write_state(folder: Path, state: State) -> None:

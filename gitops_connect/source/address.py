@@ -20,7 +20,7 @@ _SCP_LIKE = re.compile(r"(?P<host>[^/:]+):(?P<path>.*)", re.DOTALL)
 _SETTING = "[repository] url"
 
 
-class Transport(Enum):
+class GitTransport(Enum):
     """How git reaches the repository; the value is what git calls it in GIT_ALLOW_PROTOCOL."""
 
     HTTPS = "https"
@@ -35,7 +35,7 @@ class Address:
     """A repository's address. `url` has no credentials in it; for a local repository it is its absolute path."""
 
     url: str
-    transport: Transport
+    transport: GitTransport
     username: str | None = None
     password: str | None = field(default=None, repr=False)
 
@@ -68,11 +68,11 @@ def parse_address(url: str) -> Address:
         return _parse_url(url, scheme[1].lower())
     scp_like = _SCP_LIKE.fullmatch(url)
     if scp_like:
-        if scp_like["host"].lower() in {one.value for one in Transport} or "@" in scp_like["path"]:
+        if scp_like["host"].lower() in {one.value for one in GitTransport} or "@" in scp_like["path"]:
             raise UsageError(f"{_SETTING}: expected a URL such as https://HOST/PATH, USER@HOST:PATH, or a path")
         _refuse_option(scp_like["host"].rpartition("@")[2])
-        return Address(url, Transport.SSH)
-    return Address(str(_expand(url).absolute()), Transport.FILE)
+        return Address(url, GitTransport.SSH)
+    return Address(str(_expand(url).absolute()), GitTransport.FILE)
 
 
 def _expand(path: str) -> Path:
@@ -98,16 +98,16 @@ def _refuse_dangerous(url: str) -> None:
 
 def _parse_url(url: str, scheme: str) -> Address:
     try:
-        transport = Transport(scheme)
+        transport = GitTransport(scheme)
     except ValueError as error:
-        known = ", ".join(option.value for option in Transport)
+        known = ", ".join(option.value for option in GitTransport)
         raise UsageError(f"{_SETTING}: expected a path or one of {known}, found the scheme {scheme!r}") from error
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
         raise UsageError(f"{_SETTING}: invalid {scheme} URL: the host or the port cannot be read") from error
-    if transport is Transport.FILE:
+    if transport is GitTransport.FILE:
         return _parse_file(parts)
     if parts.query or parts.fragment:
         raise UsageError(
@@ -123,14 +123,14 @@ def _parse_url(url: str, scheme: str) -> Address:
 def _parse_file(parts: SplitResult) -> Address:
     if parts.netloc not in ("", "localhost"):
         raise UsageError(f"{_SETTING}: a file URL must not name a host; write file:///PATH")
-    return Address(unquote(parts.path), Transport.FILE)
+    return Address(unquote(parts.path), GitTransport.FILE)
 
 
-def _without_credentials(parts: SplitResult, transport: Transport) -> Address:
+def _without_credentials(parts: SplitResult, transport: GitTransport) -> Address:
     userinfo, _, host = parts.netloc.rpartition("@")
     username = unquote(parts.username) if parts.username else None
     password = unquote(parts.password) if parts.password else None
-    keep_user = transport is Transport.SSH and username is not None
+    keep_user = transport is GitTransport.SSH and username is not None
     netloc = f"{userinfo.partition(':')[0]}@{host}" if keep_user else host
     return Address(parts._replace(netloc=netloc).geturl(), transport, username, password)
 

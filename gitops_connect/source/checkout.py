@@ -12,7 +12,7 @@ from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import Revision
 
 
-class Reader(Protocol):
+class ContentReader(Protocol):
     """Where a checkout's content comes from."""
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
@@ -34,7 +34,7 @@ class Checkout:
     revision: Revision
     entries: tuple[Entry, ...] = field(repr=False)
     diagnostics: Diagnostics
-    reader: Reader = field(repr=False, compare=False)
+    reader: ContentReader = field(repr=False, compare=False)
     rewritten: Revision | None = None
 
     @property

@@ -11,7 +11,7 @@ from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
 from gitops_connect.source.environment import local_environment
-from gitops_connect.source.listing import Kind, Listing, arrange
+from gitops_connect.source.listing import Listing, PathKind, arrange
 from gitops_connect.source.program import GitFailed, Program
 from gitops_connect.source.target import Target
 
@@ -118,11 +118,11 @@ class Clone:
         """The files under a tree, and the ids of those whose content `fetch` would have to get."""
         found = objects.walk(self.program, tree, where)
         absent = objects.missing(self.program, tree)
-        link_ids = sorted({item.blob_id for item in found if item.kind is Kind.LINK})
+        link_ids = sorted({item.blob_id for item in found if item.kind is PathKind.LINK})
         fetch([blob_id for blob_id in link_ids if blob_id in absent])
         absent.difference_update(link_ids)
         leads = objects.links(self.program, link_ids)
-        present = {item.blob_id for item in found if item.kind is Kind.FILE} - absent
+        present = {item.blob_id for item in found if item.kind is PathKind.FILE} - absent
         sizes = objects.sizes(self.program, sorted(present))
         complete = (replace(item, size=sizes.get(item.blob_id), link=leads.get(item.blob_id, b"")) for item in found)
         return arrange(complete), absent

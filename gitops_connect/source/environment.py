@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gitops_connect.errors import UsageError
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source.address import Address, Transport
+from gitops_connect.source.address import Address, GitTransport
 
 _HELPER = (
     "!f() { test \"$1\" = get || exit 0; printf 'username=%s\\npassword=%s\\n'"
@@ -62,7 +62,7 @@ def remote_environment(folder: Path, address: Address, settings: RepositorySetti
     configuration = {**_SAFE, "remote.origin.url": address.url}
     environment = {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
     match address.transport:
-        case Transport.HTTP | Transport.HTTPS:
+        case GitTransport.HTTP | GitTransport.HTTPS:
             # For ~/.netrc: no server is lent a password that was not meant for it.
             environment["HOME"] = "/dev/null"
             # A git whose parent was killed ends by itself when the server has gone silent.
@@ -74,9 +74,9 @@ def remote_environment(folder: Path, address: Address, settings: RepositorySetti
                 username = settings.username or address.username or _ANY_USER
                 environment |= {"GITOPS_CONNECT_GIT_USERNAME": username, "GITOPS_CONNECT_GIT_PASSWORD": secret}
                 configuration[f"credential.{address.origin}.helper"] = _HELPER
-        case Transport.SSH:
+        case GitTransport.SSH:
             environment |= {"GIT_SSH_COMMAND": _ssh(settings), "GIT_SSH_VARIANT": "ssh"}
-        case Transport.GIT | Transport.FILE:
+        case GitTransport.GIT | GitTransport.FILE:
             pass
     return environment | _configuration(configuration)
 
@@ -89,9 +89,9 @@ def read_password(address: Address, settings: RepositorySettings) -> str | None:
     return secret
 
 
-def _allowed(transport: Transport) -> str:
+def _allowed(transport: GitTransport) -> str:
     """The way that the settings name, and from HTTP a redirect to HTTPS, which gets no credentials."""
-    return "http:https" if transport is Transport.HTTP else transport.value
+    return "http:https" if transport is GitTransport.HTTP else transport.value
 
 
 def _configuration(values: Mapping[str, str]) -> dict[str, str]:

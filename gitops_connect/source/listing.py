@@ -24,7 +24,7 @@ _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 """They show a name in another order than it has (CVE-2021-42574)."""
 
 
-class Kind(Enum):
+class PathKind(Enum):
     """What stands at a path."""
 
     FILE = "file"
@@ -41,7 +41,7 @@ class Found:
     """One path as it was found, in bytes, which may be in no encoding. `link` is where a symbolic link leads."""
 
     path: bytes
-    kind: Kind
+    kind: PathKind
     blob_id: str = ""
     size: int | None = None
     link: bytes = b""
@@ -71,7 +71,7 @@ def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
             raise SourceRefused(
                 f"{where}: more than {MOST_FILES:,} files and directories, which is the limit: {advice}"
             )
-        if item.kind is not Kind.DIRECTORY:
+        if item.kind is not PathKind.DIRECTORY:
             yield item
 
 
@@ -89,7 +89,7 @@ def arrange(found: Iterable[Found]) -> Listing:
             file = _resolve(item, by_path, folders)
             entries.append(Entry(name, file.blob_id, file.size))
         except _Refused as reason:
-            severity = Severity.WARNING if item.kind in (Kind.SUBMODULE, Kind.TOO_LARGE) else Severity.ERROR
+            severity = Severity.WARNING if item.kind in (PathKind.SUBMODULE, PathKind.TOO_LARGE) else Severity.ERROR
             location = Location(printable(item.path))
             diagnostics.append(Diagnostic(severity, reason.rule, str(reason), location, reason.hint))
     return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), Diagnostics.of(diagnostics))
@@ -138,23 +138,23 @@ def _is_odd(character: str) -> bool:
 def _resolve(item: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Found:
     """The file that is read at this path."""
     match item.kind:
-        case Kind.FILE:
+        case PathKind.FILE:
             return item
-        case Kind.LINK:
+        case PathKind.LINK:
             return _target(item, by_path, folders)
-        case Kind.SUBMODULE:
+        case PathKind.SUBMODULE:
             summary = "a submodule is not read, so its content is not part of the desired state"
             raise _Refused(
                 "source/submodule", summary, "move the documents into this repository, or set [repository] path"
             )
-        case Kind.TOO_LARGE:
+        case PathKind.TOO_LARGE:
             summary = f"the file is larger than {LARGEST // 1024**3} GiB and is not read"
             raise _Refused(
                 "source/file-too-large",
                 summary,
                 "remove it; if it is an offset manifest, store it elsewhere and use manifest.uri",
             )
-        case Kind.SPECIAL | Kind.DIRECTORY:
+        case PathKind.SPECIAL | PathKind.DIRECTORY:
             raise _Refused(
                 "source/special-file", "this is neither a file nor a directory, and is not read", "remove it"
             )
@@ -164,7 +164,7 @@ def _target(link: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Fo
     shown = printable(link.link)
     path = _follow(link, by_path, shown)
     target = by_path.get(path)
-    if target is not None and target.kind is Kind.FILE:
+    if target is not None and target.kind is PathKind.FILE:
         return target
     if path in folders:
         summary = f"the link points to the directory {shown}, and only links to files are followed"
@@ -190,7 +190,7 @@ def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
             done.pop()
         elif part not in (b"", b"."):
             here = by_path.get(b"/".join([*done, part]))
-            if here is None or here.kind is not Kind.LINK:
+            if here is None or here.kind is not PathKind.LINK:
                 done.append(part)
                 continue
             links += 1

@@ -8,14 +8,14 @@ from contextlib import closing
 from subprocess import Popen
 from typing import IO
 
-from gitops_connect.source.listing import Found, Kind, bounded
+from gitops_connect.source.listing import Found, PathKind, bounded
 from gitops_connect.source.program import GitFailed, Program
 
 _WINDOW = 512
 """As many ids as a pipe holds for certain, so that neither side waits for the other: 512 of 41 bytes."""
 _CHUNK = 1 << 20
 _LONGEST_LINK = 4096
-_KINDS = {b"040": Kind.DIRECTORY, b"100": Kind.FILE, b"120": Kind.LINK, b"160": Kind.SUBMODULE}
+_KINDS = {b"040": PathKind.DIRECTORY, b"100": PathKind.FILE, b"120": PathKind.LINK, b"160": PathKind.SUBMODULE}
 
 
 def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = None) -> Iterator[bytes]:
@@ -83,7 +83,7 @@ def links(program: Program, blob_ids: Sequence[str]) -> dict[str, bytes]:
 def _parse(record: bytes) -> Found:
     about, _, path = record.partition(b"\t")
     mode, _, blob_id = about.split(b" ")
-    return Found(path, _KINDS.get(mode[:3], Kind.SPECIAL), blob_id.decode())
+    return Found(path, _KINDS.get(mode[:3], PathKind.SPECIAL), blob_id.decode())
 
 
 def _records(stream: IO[bytes]) -> Generator[bytes, None, None]:

@@ -18,11 +18,11 @@ from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
-from gitops_connect.source.address import Transport, parse_address
+from gitops_connect.source.address import GitTransport, parse_address
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.source.clone import Clone
 from gitops_connect.source.environment import read_password, remote_environment
-from gitops_connect.source.failures import SourceError, explain, recognise
+from gitops_connect.source.git_errors import SourceError, explain, recognise
 from gitops_connect.source.listing import printable
 from gitops_connect.source.lock import locked
 from gitops_connect.source.program import GitFailed, GitTimedOut, git_version
@@ -209,7 +209,7 @@ class Repository:
 
     def _check_path(self) -> None:
         """git's own words for this are the same as for a server that does not know the repository."""
-        if self._address.transport is Transport.FILE and not os.path.lexists(self._address.url):
+        if self._address.transport is GitTransport.FILE and not os.path.lexists(self._address.url):
             raise SourceRefused(f"{self._where}: the path does not exist: check [repository] url")
 
 

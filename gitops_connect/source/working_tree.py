@@ -15,7 +15,7 @@ from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import Revision
 from gitops_connect.source.checkout import Checkout
-from gitops_connect.source.listing import LARGEST, Found, Kind, arrange, bounded, printable
+from gitops_connect.source.listing import LARGEST, Found, PathKind, arrange, bounded, printable
 
 _CHUNK = 1 << 20
 
@@ -85,7 +85,7 @@ def _walk(root: Path) -> Iterator[Found]:
             if not child.is_dir(follow_symlinks=False):
                 yield _find(path, child)
             elif _is_entered(child.name):
-                yield Found(os.fsencode(path), Kind.DIRECTORY)
+                yield Found(os.fsencode(path), PathKind.DIRECTORY)
                 waiting.append(f"{path}/")
 
 
@@ -108,16 +108,16 @@ def _find(path: str, child: os.DirEntry[str]) -> Found:
     name = os.fsencode(path)
     if child.is_symlink():
         try:
-            return Found(name, Kind.LINK, link=os.fsencode(Path(child.path).readlink()))
+            return Found(name, PathKind.LINK, link=os.fsencode(Path(child.path).readlink()))
         except OSError as error:
             raise _changed(path) from error
     if not child.is_file(follow_symlinks=False):
-        return Found(name, Kind.SPECIAL)
+        return Found(name, PathKind.SPECIAL)
     size = child.stat(follow_symlinks=False).st_size
     if size > LARGEST:
-        return Found(name, Kind.TOO_LARGE)
+        return Found(name, PathKind.TOO_LARGE)
     blob_id, _ = _read(Path(child.path), path, at_most=0)
-    return Found(name, Kind.FILE, blob_id, size)
+    return Found(name, PathKind.FILE, blob_id, size)
 
 
 def _read(file: Path, path: str, at_most: int | None) -> tuple[str, bytes]:

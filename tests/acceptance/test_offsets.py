@@ -14,9 +14,9 @@ import zstandard
 from acceptance.workplace import SINK, Workplace
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
-from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
+from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.load import load_settings
-from gitops_connect.world import open_source, open_world
 
 LINES = "one\ntwo\nthree\n"
 LOCAL = ClusterName("local")
@@ -80,8 +80,8 @@ def lines(at: Workplace) -> Lines:
 def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
     """One cycle as the daemon goes about it, with a look at the plan before the first effect."""
     settings = load_settings(place.folder / "gitops-connect.toml", {})
-    with closing(open_world(settings)) as world, closing(open_source(settings, None)) as source:
-        return reconcile(world, declare(source, settings.clusters, Memory()), LOCAL, Conduct(approve))
+    with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
+        return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, ReconcileOptions(approve))
 
 
 def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines: Lines) -> None:

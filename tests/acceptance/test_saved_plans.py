@@ -5,7 +5,7 @@ from __future__ import annotations
 from acceptance.workplace import Workplace
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
-from gitops_connect.world import SystemClock
+from gitops_connect.runtime import SystemClock
 
 
 def saved(at: Workplace) -> str:

@@ -4,8 +4,8 @@ import pytest
 from memory_cluster import connector
 from plans_of_steps import step
 
-from gitops_connect.apply.attempt import LONGEST_RETRY, Attempt, Ending, SendAgain, Watch
-from gitops_connect.apply.wait import Look
+from gitops_connect.apply.polling import ClusterSnapshot
+from gitops_connect.apply.step_execution import LONGEST_RETRY, AwaitEffect, SendAgain, StepExecution, StepResult
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -20,88 +20,88 @@ from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action
 
 STOPPED, RUNNING, FAILED = WorkerState.STOPPED, WorkerState.RUNNING, WorkerState.FAILED
-APPLIED = Ending(Result.APPLIED)
+APPLIED = StepResult(Result.APPLIED)
 
 
-def look(number: int, state: WorkerState | None, config: dict[str, str] | None = None) -> Look:
-    return Look(number, 0.0, {"a": connector("a", state, config)} if state else {})
+def look(number: int, state: WorkerState | None, config: dict[str, str] | None = None) -> ClusterSnapshot:
+    return ClusterSnapshot(number, 0.0, {"a": connector("a", state, config)} if state else {})
 
 
 def test_a_look_that_began_before_the_answer_says_nothing() -> None:
     """It may show the state from before the request, which may be the one that is waited for."""
-    attempt = Attempt(step("a", Action.STOP), 0, 30)
-    assert attempt.answered(None, 3, 1) == Watch()
-    assert attempt.looked(look(3, STOPPED), 1.1) == Watch()
+    attempt = StepExecution(step("a", Action.STOP), 0, 30)
+    assert attempt.answered(None, 3, 1) == AwaitEffect()
+    assert attempt.looked(look(3, STOPPED), 1.1) == AwaitEffect()
     assert attempt.looked(look(4, STOPPED), 1.2) == APPLIED
 
 
 def test_a_running_connector_has_to_stay_so_after_its_new_config() -> None:
-    attempt = Attempt(step("a", Action.CONFIGURE), 0, 30)
+    attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
     attempt.answered(None, 0, 0)
-    assert attempt.looked(look(1, RUNNING), 0.2) == Watch()
-    assert attempt.looked(look(2, WorkerState.UNASSIGNED), 0.9) == Watch()
-    assert attempt.looked(look(3, RUNNING), 1.3) == Watch()
+    assert attempt.looked(look(1, RUNNING), 0.2) == AwaitEffect()
+    assert attempt.looked(look(2, WorkerState.UNASSIGNED), 0.9) == AwaitEffect()
+    assert attempt.looked(look(3, RUNNING), 1.3) == AwaitEffect()
     assert attempt.looked(look(4, RUNNING), 2.4) == APPLIED
 
 
 def test_an_old_failure_is_not_that_of_the_new_config() -> None:
-    attempt = Attempt(step("a", Action.CONFIGURE), 0, 30)
+    attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
     attempt.answered(None, 0, 0)
-    assert attempt.looked(look(1, FAILED), 0.2) == Watch()
-    assert attempt.looked(look(2, RUNNING), 2.0) == Watch()
-    assert attempt.looked(look(3, FAILED), 3.3) == Watch()
+    assert attempt.looked(look(1, FAILED), 0.2) == AwaitEffect()
+    assert attempt.looked(look(2, RUNNING), 2.0) == AwaitEffect()
+    assert attempt.looked(look(3, FAILED), 3.3) == AwaitEffect()
     ending = attempt.looked(look(4, FAILED), 6.4)
-    assert isinstance(ending, Ending)
+    assert isinstance(ending, StepResult)
     assert ending.result is Result.FAILED
 
 
 @pytest.mark.parametrize("error", [RebalanceInProgress("x"), ConnectUnavailable("x")])
 def test_pauses_between_refusals_grow_up_to_a_limit_and_end_with_patience(error: Exception) -> None:
-    attempt, now, pauses = Attempt(step("a", Action.STOP), 0, 30), 0.0, []
+    attempt, now, pauses = StepExecution(step("a", Action.STOP), 0, 30), 0.0, []
     while isinstance(move := attempt.answered(error, 0, now), SendAgain):  # type: ignore[arg-type]
         pauses.append(move.at - now)
         now = move.at
     assert pauses == sorted(pauses)
     assert pauses[-1] == LONGEST_RETRY
     assert 25 < now <= 30
-    assert isinstance(move, Ending)
+    assert isinstance(move, StepResult)
     assert move.result is Result.FAILED
 
 
 @pytest.mark.parametrize("error", [ConnectRefused("x"), Unauthorized("x"), NotFound("x"), AlreadyExists("x")])
 def test_a_refusal_for_good_is_the_end(error: ConnectRefused) -> None:
-    assert Attempt(step("a", Action.CREATE), 0, 30).answered(error, 0, 1) == Ending(Result.FAILED, "x")
+    assert StepExecution(step("a", Action.CREATE), 0, 30).answered(error, 0, 1) == StepResult(Result.FAILED, "x")
 
 
 def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
-    attempt = Attempt(step("a", Action.STOP), 0, 30)
-    assert attempt.answered(OutcomeUnknown("lost"), 0, 0) == Watch()
-    assert [attempt.looked(look(number, RUNNING), number) for number in (1, 2, 3, 4)] == [Watch()] * 4
+    attempt = StepExecution(step("a", Action.STOP), 0, 30)
+    assert attempt.answered(OutcomeUnknown("lost"), 0, 0) == AwaitEffect()
+    assert [attempt.looked(look(number, RUNNING), number) for number in (1, 2, 3, 4)] == [AwaitEffect()] * 4
     assert attempt.looked(look(5, RUNNING), 5) == SendAgain(5)
-    assert attempt.answered(OutcomeUnknown("lost again"), 5, 6) == Watch()
-    assert {attempt.looked(look(number, RUNNING), number) for number in range(6, 36)} == {Watch()}
+    assert attempt.answered(OutcomeUnknown("lost again"), 5, 6) == AwaitEffect()
+    assert {attempt.looked(look(number, RUNNING), number) for number in range(6, 36)} == {AwaitEffect()}
     ending = attempt.looked(look(36, RUNNING), 36)
-    assert isinstance(ending, Ending)
+    assert isinstance(ending, StepResult)
     assert "sent twice, and its outcome is unknown: lost again" in ending.message
 
 
 def test_looks_that_saw_nothing_are_no_reason_to_send_again() -> None:
-    attempt = Attempt(step("a", Action.STOP), 0, 30)
+    attempt = StepExecution(step("a", Action.STOP), 0, 30)
     attempt.answered(OutcomeUnknown("lost"), 0, 0)
-    moves = [attempt.looked(Look(number, 0.0, error="nobody answers"), number) for number in range(1, 30)]
-    assert set(moves) == {Watch()}
+    moves = [attempt.looked(ClusterSnapshot(number, 0.0, error="nobody answers"), number) for number in range(1, 30)]
+    assert set(moves) == {AwaitEffect()}
 
 
 def test_what_was_accepted_is_not_sent_again() -> None:
-    attempt = Attempt(step("a", Action.STOP), 0, 30)
+    attempt = StepExecution(step("a", Action.STOP), 0, 30)
     attempt.answered(None, 0, 0)
-    assert {attempt.looked(look(number, RUNNING), number) for number in range(1, 30)} == {Watch()}
+    assert {attempt.looked(look(number, RUNNING), number) for number in range(1, 30)} == {AwaitEffect()}
 
 
 def test_what_was_never_carried_out_is_skipped_when_abandoned_and_all_else_has_failed() -> None:
-    refused, lost = Attempt(step("a", Action.STOP), 0, 30), Attempt(step("a", Action.STOP), 0, 30)
+    refused, lost = StepExecution(step("a", Action.STOP), 0, 30), StepExecution(step("a", Action.STOP), 0, 30)
     refused.answered(RebalanceInProgress("busy"), 0, 0)
     lost.answered(OutcomeUnknown("lost"), 0, 0)
     assert refused.abandon("interrupted").result is Result.SKIPPED
     assert lost.abandon("interrupted").result is Result.FAILED
-    assert Attempt(step("a", Action.STOP), 0, 30).abandon("x") == Ending(Result.SKIPPED, "skipped: x")
+    assert StepExecution(step("a", Action.STOP), 0, 30).abandon("x") == StepResult(Result.SKIPPED, "skipped: x")

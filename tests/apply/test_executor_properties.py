@@ -72,8 +72,8 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
     assert [outcome.step for outcome in outcomes] == list(the_plan.steps)
     assert Counter(map(id, told)) == Counter(map(id, outcomes))
     # What is skipped stays skipped: after a step that did not succeed, none of its connector is begun.
-    for _, lane in groupby(outcomes, key=lambda outcome: outcome.step.connector):
-        after_failure = [outcome.result for outcome in lane]
+    for _, run in groupby(outcomes, key=lambda outcome: outcome.step.connector):
+        after_failure = [outcome.result for outcome in run]
         while after_failure and after_failure[0] is Result.APPLIED:
             after_failure.pop(0)
         assert set(after_failure[1:]) <= {Result.SKIPPED}

@@ -11,12 +11,12 @@ from manual_clock import ManualClock
 from standin.connect import StandIn
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.outcomes import Result
+from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
-from gitops_connect.world import SystemClock
 
 pytestmark = pytest.mark.slow
 APPLIED, BAD = Result.APPLIED, Result.FAILED
@@ -33,41 +33,41 @@ def standin_or_url(request: pytest.FixtureRequest) -> Iterator[StandIn | str]:
 
 
 @pytest.fixture
-def world(standin_or_url: StandIn | str, tmp_path: Path) -> Iterator[LargeWorld]:
+def runtime(standin_or_url: StandIn | str, tmp_path: Path) -> Iterator[LargeWorld]:
     url = standin_or_url if isinstance(standin_or_url, str) else standin_or_url.url
     clock: Clock = SystemClock() if isinstance(standin_or_url, str) else ManualClock()
     with ConnectClient(ClusterSettings(APPLY, (url,)), clock) as client:
-        world = LargeWorld(client, url, tmp_path, clock=clock)
-        yield world
-        for name in world.made:
+        runtime = LargeWorld(client, url, tmp_path, clock=clock)
+        yield runtime
+        for name in runtime.made:
             client.delete(name)
-        world.session.close()
+        runtime.session.close()
 
 
-def test_it_is_sent_in_chunks_and_settled(world: LargeWorld) -> None:
-    world.prepare(MANY)
-    assert [(outcome.result, outcome.message) for outcome in world.run()] == [(APPLIED, "")]
-    assert world.positions() == [0, MANY]
-    record = world.record
+def test_it_is_sent_in_chunks_and_settled(runtime: LargeWorld) -> None:
+    runtime.prepare(MANY)
+    assert [(outcome.result, outcome.message) for outcome in runtime.run()] == [(APPLIED, "")]
+    assert runtime.positions() == [0, MANY]
+    record = runtime.record
     assert record is not None
     assert (record.state, record.entries, record.sent) == (OperationState.SETTLED, MANY, MANY)
-    assert world.progress[-1].done == MANY
-    before = b"".join(world.ledger.operations.pieces(APPLY, record.name, Part.BEFORE))
+    assert runtime.progress[-1].done == MANY
+    before = b"".join(runtime.ledger.operations.pieces(APPLY, record.name, OffsetsPart.BEFORE))
     assert sorted(before.splitlines(keepends=True)) == lines(1, MANY)
 
 
-def test_an_interrupt_ends_it_between_two_chunks_and_the_next_run_goes_on(world: LargeWorld) -> None:
-    world.prepare(FEW)
+def test_an_interrupt_ends_it_between_two_chunks_and_the_next_run_goes_on(runtime: LargeWorld) -> None:
+    runtime.prepare(FEW)
 
     def interrupted() -> bool:
-        return world.record is not None and (world.record.sent or 0) >= 3 * world.at_once
+        return runtime.record is not None and (runtime.record.sent or 0) >= 3 * runtime.at_once
 
-    (outcome,) = world.run(interrupted=interrupted)
+    (outcome,) = runtime.run(interrupted=interrupted)
     assert outcome.result is BAD
     assert outcome.message.startswith("interrupted; 600 of 2,000 offsets are set: the connector stays stopped")
-    assert world.positions() == [FEW - 600, 600]
-    assert [one.result for one in world.run()] == [APPLIED]
-    assert world.positions() == [0, FEW]
+    assert runtime.positions() == [FEW - 600, 600]
+    assert [one.result for one in runtime.run()] == [APPLIED]
+    assert runtime.positions() == [0, FEW]
 
 
 @pytest.mark.parametrize("effect", [True, False])
@@ -75,48 +75,48 @@ def test_an_interrupt_ends_it_between_two_chunks_and_the_next_run_goes_on(world:
 def test_answers_that_are_lost(tmp_path: Path, fault: str, effect: bool) -> None:
     clock = ManualClock()
     with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
-        world = LargeWorld(client, standin.url, tmp_path, clock=clock)
-        world.prepare(FEW)
+        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
+        runtime.prepare(FEW)
         before = standin.count("PATCH")
-        path = f"/connectors/{world.operation.connector}/offsets"
+        path = f"/connectors/{runtime.operation.connector}/offsets"
         for _ in range(3):
             if fault == "drop":
                 standin.drop("PATCH", path, effect=effect)
             else:
                 standin.refuse("PATCH", path, 500, "Request timed out. The worker is currently …", effect=effect)
-        assert [one.result for one in world.run()] == [APPLIED]
-        assert world.positions() == [0, FEW]
+        assert [one.result for one in runtime.run()] == [APPLIED]
+        assert runtime.positions() == [0, FEW]
         assert standin.count("PATCH") - before == 3 + 10
 
 
 def test_a_worker_that_is_away_for_a_while(tmp_path: Path) -> None:
     clock = ManualClock()
     with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
-        world = LargeWorld(client, standin.url, tmp_path, clock=clock)
-        world.prepare(FEW)
+        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
+        runtime.prepare(FEW)
         standin.refuse("PATCH", ".*/offsets", 409, "a rebalance is expected", times=20)
         clock.meanwhile = lambda: setattr(standin, "starting", clock.seconds < 10)
-        assert [one.result for one in world.run()] == [APPLIED]
+        assert [one.result for one in runtime.run()] == [APPLIED]
 
 
 def test_a_worker_that_does_not_come_back_leaves_it_open(tmp_path: Path) -> None:
     clock = ManualClock()
     with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
-        world = LargeWorld(client, standin.url, tmp_path, clock=clock)
-        world.prepare(FEW)
+        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
+        runtime.prepare(FEW)
 
         def interrupted() -> bool:
-            standin.starting = world.record is not None and (world.record.sent or 0) >= 2 * world.at_once
+            standin.starting = runtime.record is not None and (runtime.record.sent or 0) >= 2 * runtime.at_once
             return False
 
-        (outcome,) = world.run(interrupted=interrupted)
+        (outcome,) = runtime.run(interrupted=interrupted)
         assert outcome.result is BAD
         assert (
             "400 of 2,000 offsets are set: the connector stays stopped, and the next reconciliation continues"
             in outcome.message
         )
-        assert world.record is not None
-        assert (world.record.state, world.record.sent) == (OperationState.OPEN, 400)
+        assert runtime.record is not None
+        assert (runtime.record.state, runtime.record.sent) == (OperationState.OPEN, 400)
         standin.starting = False
-        assert [one.result for one in world.run()] == [APPLIED]
-        assert world.positions() == [0, FEW]
+        assert [one.result for one in runtime.run()] == [APPLIED]
+        assert runtime.positions() == [0, FEW]

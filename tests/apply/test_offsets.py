@@ -65,7 +65,7 @@ def steps(*operations: Operation, around: bool = True) -> list[Step]:
     return [Step(ConnectorName("a"), Action.STOP, ""), *changes, Step(ConnectorName("a"), Action.RESUME, "")]
 
 
-def world(live: Offsets = A20, *, state: Any = RUNNING) -> MemoryCluster:
+def runtime(live: Offsets = A20, *, state: Any = RUNNING) -> MemoryCluster:
     cluster = MemoryCluster(ManualClock(), connector("a", state, CONFIG))
     cluster.stored[ConnectorName("a")] = live
     return cluster
@@ -99,7 +99,7 @@ def state(cluster: MemoryCluster) -> Any:
     ],
 )
 def test_it_is_begun_with_what_stands_done_seen_settled_and_only_then_resumed(one, live, after) -> None:
-    cluster, journal = world(live), MemoryJournal()
+    cluster, journal = runtime(live), MemoryJournal()
     settled_before = []
     cluster.on_call = lambda verb, name: settled_before.append(dict(journal.settled)) if verb == "resume" else None
     assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
@@ -112,7 +112,7 @@ def test_it_is_begun_with_what_stands_done_seen_settled_and_only_then_resumed(on
 
 
 def test_what_is_as_declared_already_is_settled_without_a_request() -> None:
-    cluster, journal = world(A20), MemoryJournal()
+    cluster, journal = runtime(A20), MemoryJournal()
     run(cluster, journal, *steps(operation("alter", A20), operation("reset", None, "reset", name="d")))
     assert [call for call in cluster.calls if call[0] in ("alter", "reset")] == [("alter", "a"), ("reset", "a")]
     again = MemoryJournal()
@@ -122,7 +122,7 @@ def test_what_is_as_declared_already_is_settled_without_a_request() -> None:
 
 
 def test_a_change_that_is_only_recorded_sends_nothing() -> None:
-    cluster, journal = world(A20), MemoryJournal()
+    cluster, journal = runtime(A20), MemoryJournal()
     record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
     assert results(run(cluster, journal, record)) == [APPLIED]
     assert journal.told == [("record", "c")]
@@ -131,7 +131,7 @@ def test_a_change_that_is_only_recorded_sends_nothing() -> None:
 
 
 def test_a_change_that_cannot_be_recorded_has_failed_and_so_do_those_after_it() -> None:
-    cluster, journal = world(A20), MemoryJournal()
+    cluster, journal = runtime(A20), MemoryJournal()
     journal.faults["record"].append(LedgerUnusable("the disk is full"))
     record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
     outcomes = run(cluster, journal, record, record)
@@ -140,7 +140,7 @@ def test_a_change_that_cannot_be_recorded_has_failed_and_so_do_those_after_it() 
 
 
 def test_the_difference_is_computed_again_when_the_connector_stands_still() -> None:
-    cluster, journal = world(A20), MemoryJournal()
+    cluster, journal = runtime(A20), MemoryJournal()
     cluster.progress[ConnectorName("a")] = lambda _: stands(a=50)
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
     assert results(outcomes) == [APPLIED, BAD, APPLIED]
@@ -167,7 +167,7 @@ def test_the_difference_is_computed_again_when_the_connector_stands_still() -> N
 def test_that_a_class_did_not_check_its_offsets_is_told_if_it_means_something(
     config: dict[str, str], warning: str
 ) -> None:
-    cluster, journal = world(), MemoryJournal(config=config)
+    cluster, journal = runtime(), MemoryJournal(config=config)
     cluster.warnings[ConnectorName("a")] = "if this connector manages offsets externally, they will need to be …"
     change = replace(operation("alter", A30), acknowledged=frozenset(Acknowledgement))
     outcomes = run(cluster, journal, *steps(change))
@@ -177,7 +177,7 @@ def test_that_a_class_did_not_check_its_offsets_is_told_if_it_means_something(
 
 
 def test_another_warning_of_connect_is_kept_and_shown() -> None:
-    cluster, journal = world(), MemoryJournal()
+    cluster, journal = runtime(), MemoryJournal()
     cluster.warnings[ConnectorName("a")] = "something new"
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
     assert outcomes[1].message == "something new"
@@ -189,13 +189,13 @@ class TestRefusals:
         "error", [NotStopped("not yet"), GroupInUse("members"), RebalanceInProgress("wait"), ConnectUnavailable("503")]
     )
     def test_a_refusal_for_the_moment_is_waited_out(self, error: Exception) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(error)] * 3)
         assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
         assert cluster.stored["a"] == A30
 
     def test_one_that_lasts_leaves_everything_as_it_was(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
@@ -211,7 +211,7 @@ class TestRefusals:
         assert "its consumer group is mine" in outcomes[1].message
 
     def test_a_connector_that_does_not_support_it_is_not_asked_again(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotSupported("it does not")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
@@ -219,7 +219,7 @@ class TestRefusals:
         assert cluster.calls.count(("alter", "a")) == 1
 
     def test_a_failure_that_changed_nothing_lets_the_connector_go_on(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("position must be a Long")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
@@ -247,7 +247,7 @@ class TestRefusals:
         assert state(cluster) is STOPPED
 
     def test_it_is_put_back_to_what_stood_before_an_earlier_cycle_began(self) -> None:
-        cluster, journal = world(A30 | stands(c=9), state=STOPPED), MemoryJournal()
+        cluster, journal = runtime(A30 | stands(c=9), state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20 | stands(c=9)
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
@@ -255,7 +255,7 @@ class TestRefusals:
         assert cluster.stored["a"] == A20 | stands(c=9)
 
     def changes_half_of_it(self) -> tuple[MemoryCluster, MemoryJournal]:
-        cluster, halves = world(), iter([A30])
+        cluster, halves = runtime(), iter([A30])
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("half of it")))
 
         def change_half(verb: str, name: str) -> None:
@@ -269,7 +269,7 @@ class TestRefusals:
         """It is refused as it runs; and at the end it would take what puts it back, as it is stopped again."""
         refusals = 40
         for _ in range(2):
-            cluster, journal = world(), MemoryJournal()
+            cluster, journal = runtime(), MemoryJournal()
             cluster.faults["alter", ConnectorName("a")].extend([Fault(NotStopped("it runs"))] * refusals)
             cluster.on_call = lambda verb, name, of=cluster: of.stored.update({name: A30}) if verb == "alter" else None
             outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
@@ -280,20 +280,20 @@ class TestRefusals:
             refusals = sum(verb == "alter" for verb, _ in cluster.calls)
 
     def test_a_failure_that_did_it_all_the_same_is_none(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("failed after it"), happens=True))
         assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
         assert "c" in journal.settled
 
     def test_later_changes_are_skipped_and_the_connector_goes_on(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30), operation("alter", A30, name="d")))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED, APPLIED]
         assert outcomes[2].message == "skipped: the step alter before it failed"
 
     def test_a_connector_that_was_to_be_seeded_does_not_run_without_that(self) -> None:
-        cluster, journal = world({}), MemoryJournal()
+        cluster, journal = runtime({}), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
         assert results(run(cluster, journal, *steps(operation("seed", A30)))) == [APPLIED, BAD, SKIPPED]
         assert "c" in journal.failed
@@ -303,14 +303,14 @@ class TestLostAnswers:
     @pytest.mark.parametrize("kind", ["alter", "reset"])
     @pytest.mark.parametrize("happens", [True, False])
     def test_it_is_looked_at_before_it_is_sent_again(self, kind: str, happens: bool) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults[kind, "a"].append(Fault(LOST, happens))
         one = operation(kind, A30 if kind == "alter" else None, "reset")
         assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
         assert cluster.calls.count((kind, "a")) == (1 if happens else 2)
 
     def test_what_is_never_answered_stays_open_and_stopped(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(LOST)] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED]
@@ -318,14 +318,14 @@ class TestLostAnswers:
         assert journal.failed == {}
 
     def test_what_cannot_be_read_before_it_is_not_begun(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert "begin" not in dict(journal.told)
 
     def test_what_cannot_be_read_after_it_stays_open(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
 
         def break_reads(verb: str, name: str) -> None:
             if verb == "alter":
@@ -336,7 +336,7 @@ class TestLostAnswers:
         assert "the offsets after the change could not be read" in journal.noted["c"]
 
     def test_a_zombie_that_writes_once_more_is_overruled(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         looks = iter([False, True, True, True])
 
         def zombie(verb: str, name: str) -> None:
@@ -351,32 +351,32 @@ class TestLostAnswers:
 
 class TestInterrupts:
     def test_a_connector_that_was_only_stopped_for_its_offsets_is_started_again(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
         assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
         assert (cluster.changed, state(cluster)) == ([], RUNNING)
         assert journal.told == []
 
     def test_a_refusal_for_the_moment_is_waited_out_then_too(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["resume", "a"].append(Fault(RebalanceInProgress("wait")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
         assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
 
     def test_a_change_that_is_under_way_is_finished(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         interrupted = lambda: bool(journal.told)  # noqa: E731
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=interrupted)
         assert results(outcomes) == [APPLIED, APPLIED, APPLIED]
 
     def test_nothing_is_started_whose_state_was_to_change(self) -> None:
-        cluster, journal = world(state=STOPPED), MemoryJournal()
+        cluster, journal = runtime(state=STOPPED), MemoryJournal()
         outcomes = run(cluster, journal, *steps(operation("alter", A30))[1:], interrupted=lambda: True)
         assert results(outcomes) == [SKIPPED, SKIPPED]
 
     def test_a_connector_that_is_to_be_seeded_does_not_run_without_that(self) -> None:
         """Before Connect 3.7 it has to be stopped after it was created."""
-        cluster = world({})
+        cluster = runtime({})
         outcomes = run(
             cluster, MemoryJournal(), *steps(operation("seed", A30)), interrupted=lambda: bool(cluster.calls)
         )
@@ -384,7 +384,7 @@ class TestInterrupts:
         assert state(cluster) is STOPPED
 
     def test_a_lost_lease_leaves_all_to_whoever_has_it_now(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
 
         def check() -> None:
             if cluster.calls:
@@ -393,7 +393,7 @@ class TestInterrupts:
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), before_effect=check)
         assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
         both = run(
-            world_ := world(),
+            world_ := runtime(),
             MemoryJournal(),
             *steps(operation("alter", A30)),
             interrupted=lambda: bool(world_.calls),
@@ -405,14 +405,14 @@ class TestInterrupts:
 class TestLedger:
     @pytest.mark.parametrize("error", [LedgerUnusable("disk full"), LedgerBusy("lease lost")])
     def test_what_cannot_be_begun_is_not_done(self, error: Exception) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         journal.faults["begin"].append(error)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert cluster.changed == []
 
     def test_what_cannot_be_settled_does_not_run(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         journal.faults["settle"].append(LedgerUnusable("disk full"))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED]
@@ -441,7 +441,7 @@ class TestLedger:
 class TestUnfinished:
     @pytest.mark.parametrize(("live", "sent"), [(A20, 1), (A30, 0)], ids=["before-its-effect", "after-its-effect"])
     def test_it_is_finished_and_sent_only_where_it_had_no_effect(self, live: Offsets, sent: int) -> None:
-        cluster, journal = world(live, state=STOPPED), MemoryJournal()
+        cluster, journal = runtime(live, state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         assert results(run(cluster, journal, *steps(operation("alter", A30), around=False))) == [APPLIED]
         assert cluster.calls.count(("alter", "a")) == sent
@@ -449,7 +449,7 @@ class TestUnfinished:
 
     def test_it_stays_open_where_the_offsets_that_stand_cannot_be_read(self) -> None:
         """Half of it may stand: it is not to be called failed, and its connector not to go on from there."""
-        cluster, journal = world(A20, state=STOPPED), MemoryJournal()
+        cluster, journal = runtime(A20, state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         cluster.faults["offsets", "a"].append(Fault(OffsetsNotChanged("the worker cannot tell")))
         _, *rest = steps(operation("alter", A30))
@@ -459,7 +459,7 @@ class TestUnfinished:
         assert state(cluster) is STOPPED
 
     def test_it_is_not_sent_again_where_the_connector_ran_in_between(self) -> None:
-        cluster, journal = world(A20), MemoryJournal()
+        cluster, journal = runtime(A20), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         cluster.progress[ConnectorName("a")] = lambda _: stands(a=25)
         outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
@@ -470,7 +470,7 @@ class TestUnfinished:
 
 class TestDeletion:
     def test_the_offsets_are_gone_before_the_connector_and_the_ledger_hears_the_end_from_the_deletion(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         delete = Step(ConnectorName("a"), Action.DELETE, "")
         stop, reset, _ = steps(operation("clear"))
         assert results(run(cluster, journal, stop, reset, delete)) == [APPLIED] * 3
@@ -478,7 +478,7 @@ class TestDeletion:
         assert (cluster.stored["a"], cluster.listed) == ({}, set())
 
     def test_it_is_not_deleted_where_its_offsets_stay(self) -> None:
-        cluster, journal = world(), MemoryJournal()
+        cluster, journal = runtime(), MemoryJournal()
         cluster.faults["reset", "a"].append(Fault(OffsetsNotSupported("no")))
         delete = Step(ConnectorName("a"), Action.DELETE, "")
         stop, reset, _ = steps(operation("clear"))

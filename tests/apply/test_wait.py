@@ -3,13 +3,13 @@ from __future__ import annotations
 from manual_clock import ManualClock
 from memory_cluster import MemoryCluster, connector
 
-from gitops_connect.apply.wait import BUSY_PAUSE, LONGEST_PAUSE, SHORTEST_PAUSE, Pace, look
+from gitops_connect.apply.polling import BUSY_PAUSE, LONGEST_PAUSE, SHORTEST_PAUSE, PollInterval, take_snapshot
 from gitops_connect.errors import ConnectUnavailable
 
 NONE: frozenset[str] = frozenset()
 
 
-def pauses(pace: Pace, count: int, *, seconds: float = 0.0) -> list[float]:
+def pauses(pace: PollInterval, count: int, *, seconds: float = 0.0) -> list[float]:
     now, found = 0.0, []
     for _ in range(count):
         pace.looked(now, seconds, moved=False)
@@ -19,14 +19,14 @@ def pauses(pace: Pace, count: int, *, seconds: float = 0.0) -> list[float]:
 
 
 def test_looks_become_rarer_up_to_a_limit() -> None:
-    found = pauses(Pace(0), 12)
+    found = pauses(PollInterval(0), 12)
     assert found == sorted(found)
     assert found[0] > SHORTEST_PAUSE
     assert found[-1] == LONGEST_PAUSE
 
 
 def test_looks_are_frequent_again_when_something_moves() -> None:
-    pace = Pace(0)
+    pace = PollInterval(0)
     pauses(pace, 12)
     pace.looked(100, 0, moved=True)
     assert pace.due(busy=False) == 100 + SHORTEST_PAUSE
@@ -37,13 +37,13 @@ def test_looks_are_frequent_again_when_something_moves() -> None:
 
 
 def test_the_first_that_waits_is_looked_at_soon() -> None:
-    pace = Pace(0)
+    pace = PollInterval(0)
     pace.answered(50, alone=True)
     assert pace.due(busy=False) == 50 + SHORTEST_PAUSE
 
 
 def test_looks_that_cost_much_are_rare_and_rarer_while_requests_queue_up() -> None:
-    pace = Pace(0)
+    pace = PollInterval(0)
     pace.looked(0, 0.3, moved=True)
     assert 0.3 < pace.due(busy=False) < pace.due(busy=True)
     pace.looked(0, 0.01, moved=True)
@@ -53,7 +53,7 @@ def test_looks_that_cost_much_are_rare_and_rarer_while_requests_queue_up() -> No
 def test_one_look_is_one_request(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"), connector("b"))
     cluster.unreadable.add("b")
-    seen = look(cluster, clock, 7, frozenset({"a", "b"}))
+    seen = take_snapshot(cluster, clock, 7, frozenset({"a", "b"}))
     assert (seen.number, set(seen.connectors), seen.unknown, seen.gone, seen.error) == (7, {"a"}, {"b"}, NONE, "")
     assert (cluster.looks, cluster.name_looks) == (1, 0)
 
@@ -61,12 +61,12 @@ def test_one_look_is_one_request(clock: ManualClock) -> None:
 def test_the_names_tell_what_is_gone_from_what_has_no_status(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.listed.add("without-status")
-    assert look(cluster, clock, 1, frozenset({"gone", "without-status"})).gone == {"gone"}
+    assert take_snapshot(cluster, clock, 1, frozenset({"gone", "without-status"})).gone == {"gone"}
     assert cluster.name_looks == 1
 
 
 def test_a_cluster_that_cannot_be_read_is_no_cluster_without_connectors(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.look_faults.append(ConnectUnavailable("nobody"))
-    seen = look(cluster, clock, 1, frozenset({"a"}))
+    seen = take_snapshot(cluster, clock, 1, frozenset({"a"}))
     assert (seen.error, seen.gone) == ("nobody", NONE)

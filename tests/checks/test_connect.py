@@ -19,8 +19,8 @@ from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.validation import ConnectChecks, Plugin
+from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
-from gitops_connect.world import SystemClock
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"

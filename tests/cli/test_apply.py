@@ -12,7 +12,7 @@ from terminal import Terminal
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
-from gitops_connect.world import SystemClock
+from gitops_connect.runtime import SystemClock
 
 RESET = "operation: reset\nacknowledge: [reset]"
 FOR_EVER = 10**9

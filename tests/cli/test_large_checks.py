@@ -71,7 +71,7 @@ def apart(at: Workplace, *arguments: str) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def offenders(report: Path) -> list[dict[str, Any]]:
+def violations(report: Path) -> list[dict[str, Any]]:
     from pyarrow import parquet  # noqa: PLC0415 - only where a JVM is wanted
 
     listed: list[dict[str, Any]] = parquet.read_table(report / "violations.parquet").to_pylist()
@@ -113,7 +113,7 @@ def test_what_stands_is_compared_without_being_held_and_reported(standing: Workp
     assert found["distribution"] == {"skip": [0, 1, 0, 1], "rewind": [0, 1, 0, 0, 1]}
     assert (found["spark"], found["entries"], found["errors"]) == ("local[*]", 8, 0)
     assert found["acknowledge"] == ["rewind", "skip", "tombstone"]
-    assert offenders(report) == []
+    assert violations(report) == []
     page = (report / "index.html").read_text()
     assert "Distances of rewinds" in page
     assert "59,995 records" in page
@@ -150,7 +150,7 @@ def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
         "deep/c.json",
     ]
     assert (found["entries"], found["rules"]) == (7, {"manifest/duplicate": 1, "manifest/negative": 2})
-    places = {(Path(one["file"]).name, one["line"], one["rule"]) for one in offenders(report)}
+    places = {(Path(one["file"]).name, one["line"], one["rule"]) for one in violations(report)}
     assert places == {
         ("a.jsonl", 2, "manifest/negative"),
         ("b.csv.gz", 3, "manifest/duplicate"),

@@ -20,7 +20,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, OperationName, Revision
 from gitops_connect.model.offsets import to_json
 from gitops_connect.model.operations import OperationRecord, OperationState
-from gitops_connect.world import SystemClock
+from gitops_connect.runtime import SystemClock
 
 pytestmark = pytest.mark.slow
 

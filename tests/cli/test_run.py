@@ -10,7 +10,7 @@ from standin.connect import StandIn
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
-from gitops_connect.world import SystemClock
+from gitops_connect.runtime import SystemClock
 
 pytestmark = pytest.mark.slow
 

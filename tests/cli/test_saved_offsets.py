@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gitops_connect.checks.small import check
+from gitops_connect.cli.current_offsets import Saving, listed, save
 from gitops_connect.cli.options import TableOutput
-from gitops_connect.cli.standing_offsets import Saving, listed, save
 from gitops_connect.desired import yaml
 from gitops_connect.desired.manifests import parse
 from gitops_connect.model.documents import Blob
@@ -20,7 +20,7 @@ from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text, to_json
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.shape_fields import Fields, Shape
+from gitops_connect.model.shape_fields import Shape, ShapeFields
 from gitops_connect.report.change_document import ChangeDocument, render
 
 SUFFIXES = (".json", ".yaml", ".yml", ".jsonl", ".ndjson")
@@ -41,7 +41,7 @@ numbers = st.one_of(
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 
 
-def part(draw: st.DrawFn, fields: Fields) -> dict[str, Any]:
+def part(draw: st.DrawFn, fields: ShapeFields) -> dict[str, Any]:
     """Every required field, some of the others, and perhaps one that the class does not know."""
     names = [name for name in fields.types if name in fields.required or draw(st.booleans())]
     return {name: draw(scalars) for name in (*names, *draw(st.lists(texts, max_size=1)))}

@@ -154,7 +154,7 @@ def test_what_no_worker_answers_is_named(
     assert not file.exists()
     content = body if isinstance(body, str) else json.dumps(body)
     if words != "no list":
-        with pytest.raises(wire.Unreadable, match=words):
+        with pytest.raises(wire.UnreadableAnswer, match=words):
             list(wire.offset_lines([content.encode()]))
 
 

@@ -158,7 +158,7 @@ def test_info() -> None:
     ],
 )
 def test_what_is_not_of_connect(parse: Any, body: Any) -> None:
-    with pytest.raises(wire.Unreadable):
+    with pytest.raises(wire.UnreadableAnswer):
         parse(body)
 
 
@@ -173,7 +173,7 @@ def test_a_key_that_the_plugin_defines_and_does_not_validate_has_no_value() -> N
     definition = {"name": "pin", "type": "PASSWORD"}
     verdict = wire.parse_verdict({"configs": [{"definition": definition, "value": None}]})
     assert (verdict.errors, verdict.sensitive, verdict.defined) == ({}, {"pin"}, {"pin"})
-    with pytest.raises(wire.Unreadable):
+    with pytest.raises(wire.UnreadableAnswer):
         wire.parse_verdict({"configs": [{"definition": None, "value": None}]})
 
 
@@ -242,7 +242,7 @@ def test_offsets_are_canonical_text_and_1_is_not_1_0() -> None:
     ],
 )
 def test_what_is_no_list_of_offsets_is_unreadable(body: Any, words: str) -> None:
-    with pytest.raises(wire.Unreadable, match=words):
+    with pytest.raises(wire.UnreadableAnswer, match=words):
         wire.parse_offsets(body)
 
 
@@ -259,5 +259,5 @@ def test_only_the_plain_message_of_success_is_no_warning(done: str) -> None:
 
 @pytest.mark.parametrize("body", [None, [], {}, {"message": None}, "altered successfully"])
 def test_an_answer_without_a_message_is_unreadable(body: Any) -> None:
-    with pytest.raises(wire.Unreadable):
+    with pytest.raises(wire.UnreadableAnswer):
         wire.parse_warning(body)

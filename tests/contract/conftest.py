@@ -15,8 +15,8 @@ from standin.connect import StandIn
 from contract.under_test import Contract
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.names import ClusterName
+from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
-from gitops_connect.world import SystemClock
 
 
 @pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.daemon.cadence import Cadence
+from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.errors import ConnectUnavailable, Unauthorized, UsageError
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import DaemonSettings, RepositorySettings, Settings
 
-STEADY = Cadence(interval=60, retry=10, longest=300, jitter=0)
+STEADY = PollSchedule(interval=60, retry=10, longest=300, jitter=0)
 
 
 def test_waits_double_up_to_the_longest() -> None:
@@ -29,7 +29,7 @@ def test_what_time_does_not_mend_waits_longest_from_the_first() -> None:
 
 
 def test_jitter_is_added_and_spreads() -> None:
-    cadence = Cadence(interval=60, retry=10, longest=300, jitter=5)
+    cadence = PollSchedule(interval=60, retry=10, longest=300, jitter=5)
     waits = {cadence.usual() for _ in range(50)}
     assert len(waits) > 1
     assert all(60 <= wait <= 65 for wait in waits)
@@ -44,4 +44,4 @@ def test_no_server_is_asked_without_a_pause(name: str) -> None:
         daemon=DaemonSettings(**({} if name == "interval" else nothing)),
     )
     with pytest.raises(UsageError, match=rf"{name}: expected a duration longer than 0s"):
-        Cadence.of(settings)
+        PollSchedule.of(settings)

@@ -15,7 +15,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon.daemon import HEARTBEAT
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
-from gitops_connect.world import SystemClock, World
+from gitops_connect.runtime import Runtime, SystemClock
 
 FOR_EVER = 10**9
 
@@ -168,7 +168,7 @@ def test_a_cluster_that_hangs_holds_neither_another_nor_the_end(at: Workplace, s
 def test_quiet_cycles_are_silent_but_for_a_sign_of_life(at: Workplace, standin: StandIn) -> None:
     clock = Ahead()
     at.commit("orders.yaml", at.source("orders"))
-    with InThread(at, lambda world: replace(world, clock=clock)) as daemon:
+    with InThread(at, lambda runtime: replace(runtime, clock=clock)) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
@@ -229,7 +229,7 @@ def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin
 @pytest.mark.slow
 def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    with InThread(at, lambda world: replace(world, clients={"local": Flawed(world.clients["local"])})) as daemon:
+    with InThread(at, lambda runtime: replace(runtime, clients={"local": Flawed(runtime.clients["local"])})) as daemon:
         line = daemon.wait("bug", count=2)
         assert (line["cluster"], line["reason"]) == ("local", "ZeroDivisionError")
         assert line["error"][2] is not None, "with its trace"
@@ -283,7 +283,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
             ("stop", "step_skipped"),
         ]
         assert daemon.wait("reconciliation_finished")["interrupted"] is True
-        assert daemon.world.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
+        assert daemon.runtime.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
         at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
 
 
@@ -315,9 +315,9 @@ class Hurried(SystemClock):
         """Go on."""
 
 
-def hurry(world: World) -> World:
-    clients = {name: ConnectClient(settings, Hurried()) for name, settings in world.settings.clusters.items()}
-    return replace(world, clients=clients)
+def hurry(runtime: Runtime) -> Runtime:
+    clients = {name: ConnectClient(settings, Hurried()) for name, settings in runtime.settings.clusters.items()}
+    return replace(runtime, clients=clients)
 
 
 @dataclass

@@ -12,19 +12,19 @@ from death.program import Fate, main
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.database import Database
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
-from gitops_connect.world import SystemClock
 
 
 def carry_out(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, Any]:
     fate = Fate(order, say)
     with ConnectClient(ClusterSettings(APPLY, (order["url"],)), SystemClock()) as client:
-        world = LargeWorld(client, order["url"], Path(order["folder"]), chunks=order["chunks"])
-        world.take(ConnectorName(order["connector"]), order["many"])
+        runtime = LargeWorld(client, order["url"], Path(order["folder"]), chunks=order["chunks"])
+        runtime.take(ConnectorName(order["connector"]), order["many"])
         _watch(ConnectClient, "alter_offsets_with", fate)
         _watch(ConnectClient, "save_offsets", fate)
         _watch(Database, "write", fate)  # each piece, and each word of the ledger, is one of these
-        (outcome,) = world.run()
+        (outcome,) = runtime.run()
     return {"result": outcome.result.value, "message": outcome.message}
 
 

@@ -22,10 +22,10 @@ from typing import Any, NoReturn
 from death.watched import watch
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
+from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.runtime import open_runtime
 from gitops_connect.settings.load import load_settings
 from gitops_connect.source.working_tree import WorkingTree
-from gitops_connect.world import open_world
 
 LOCAL = ClusterName("local")
 HASTE = 40
@@ -74,12 +74,12 @@ class Fate:
 def live(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, Any]:
     folder = Path(order["folder"])
     settings = load_settings(folder / "gitops-connect.toml", {})
-    world = watch(open_world(settings), Fate(order, say).tell)
+    runtime = watch(open_runtime(settings), Fate(order, say).tell)
     if order["hasty"]:
-        world = replace(world, clock=HastyClock())
-    declared = declare(WorkingTree(folder / "repository"), settings.clusters, Memory())
+        runtime = replace(runtime, clock=HastyClock())
+    declared = declare(WorkingTree(folder / "repository"), settings.clusters, Caches())
     try:
-        outcome = reconcile(world, declared, LOCAL, Conduct())
+        outcome = reconcile(runtime, declared, LOCAL, ReconcileOptions())
     except GitopsConnectError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     steps = [[one.step.connector, one.step.action.value, one.result.value, one.message] for one in outcome.steps]

@@ -14,7 +14,7 @@ from standin.connect import StandIn
 
 from death.trials import Program, program
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.ledger.pieces import Part
+from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.settings.sections import ClusterSettings
@@ -39,18 +39,18 @@ def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
             for number in count():
                 folder = tmp_path / f"{number}"
                 folder.mkdir()
-                world = LargeWorld(client, standin.url, folder, clock=ManualClock(), chunks=CHUNKS)
-                world.prepare(MANY)
-                yield world, standin
-                world.session.close()
+                runtime = LargeWorld(client, standin.url, folder, clock=ManualClock(), chunks=CHUNKS)
+                runtime.prepare(MANY)
+                yield runtime, standin
+                runtime.session.close()
 
         yield each()
 
 
-def carry_out(orders: Program, world: LargeWorld, **fate: Any) -> bool:
+def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
     """Whether it lived."""
-    name = world.operation.connector
-    ended = orders.order(folder=str(world.folder), url=world.url, connector=name, many=MANY, chunks=CHUNKS, **fate)
+    name = runtime.operation.connector
+    ended = orders.order(folder=str(runtime.folder), url=runtime.url, connector=name, many=MANY, chunks=CHUNKS, **fate)
     assert ended["code"] in (0, -9), ended
     if ended["code"] == 0:
         assert ended["said"][-1] == ["told", {"result": "applied", "message": ""}]
@@ -61,35 +61,35 @@ def carry_out(orders: Program, world: LargeWorld, **fate: Any) -> bool:
 def test_it_goes_on_with_the_chunk_that_was_open(
     worlds: Iterator[tuple[LargeWorld, StandIn]], orders: Program, twice: bool
 ) -> None:
-    for number, (world, standin) in enumerate(worlds):
-        lived = carry_out(orders, world, die_at=number)
-        _require_honest(world)
+    for number, (runtime, standin) in enumerate(worlds):
+        lived = carry_out(orders, runtime, die_at=number)
+        _require_honest(runtime)
         if twice and not lived:
-            carry_out(orders, world, die_at=9)
-            _require_honest(world)
-        record, before = world.record, standin.count("PATCH")
+            carry_out(orders, runtime, die_at=9)
+            _require_honest(runtime)
+        record, before = runtime.record, standin.count("PATCH")
         if record is None or record.state is OperationState.OPEN:
-            assert [one.result for one in world.run()] == [Result.APPLIED]
+            assert [one.result for one in runtime.run()] == [Result.APPLIED]
             accepted = (record.sent or 0) if record else 0
-            assert standin.count("PATCH") - before == (MANY - accepted) // world.at_once
-        _require_done(world)
+            assert standin.count("PATCH") - before == (MANY - accepted) // runtime.at_once
+        _require_done(runtime)
         if lived:
             assert number > 20, "hardly anything happened"
             return
 
 
-def _require_honest(world: LargeWorld) -> None:
+def _require_honest(runtime: LargeWorld) -> None:
     """What the ledger calls accepted stands, and at most one chunk more; what is not begun was not touched."""
-    sent = (world.record.sent or 0) if world.record else 0
-    there = world.positions()[1]
-    assert there - sent in (0, world.at_once)
-    assert world.record is not None or not there
+    sent = (runtime.record.sent or 0) if runtime.record else 0
+    there = runtime.positions()[1]
+    assert there - sent in (0, runtime.at_once)
+    assert runtime.record is not None or not there
 
 
-def _require_done(world: LargeWorld) -> None:
-    assert world.positions() == [0, MANY]
-    record = world.record
+def _require_done(runtime: LargeWorld) -> None:
+    assert runtime.positions() == [0, MANY]
+    record = runtime.record
     assert record is not None
     assert (record.state, record.entries, record.sent) == (OperationState.SETTLED, MANY, MANY)
-    stood = b"".join(world.ledger.operations.pieces(APPLY, record.name, Part.BEFORE))
+    stood = b"".join(runtime.ledger.operations.pieces(APPLY, record.name, OffsetsPart.BEFORE))
     assert stood.splitlines(keepends=True) == lines(1, MANY)

@@ -13,7 +13,7 @@ from typing import Any, cast
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operations import Operations
-from gitops_connect.world import World
+from gitops_connect.runtime import Runtime
 
 Tell = Callable[[str], None]
 
@@ -61,7 +61,7 @@ class WatchedLedger(Watched):
         self.operations = WatchedOperations(part.operations, tell)
 
 
-def watch(world: World, tell: Tell) -> World:
+def watch(runtime: Runtime, tell: Tell) -> Runtime:
     """The same world, watched. Some of it happens in threads."""
-    clients = {name: cast(ConnectClient, Watched(client, LOOKS, tell)) for name, client in world.clients.items()}
-    return replace(world, clients=clients, ledger=cast(Ledger, WatchedLedger(world.ledger, tell)))
+    clients = {name: cast(ConnectClient, Watched(client, LOOKS, tell)) for name, client in runtime.clients.items()}
+    return replace(runtime, clients=clients, ledger=cast(Ledger, WatchedLedger(runtime.ledger, tell)))

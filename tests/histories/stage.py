@@ -14,7 +14,6 @@ from manual_clock import ManualClock
 from memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
 from sqlalchemy import Engine, event
 
-from gitops_connect.checks.large.sessions import Sessions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
@@ -24,11 +23,12 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import CycleOutcome
-from gitops_connect.reconcile import Conduct, Memory, declare, reconcile
+from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.runtime import Runtime
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout
-from gitops_connect.world import World
+from gitops_connect.spark.shared_session import SharedSession
 from histories.account import MAX_SKIP, Account, Accounted, at, positions
 
 LOCAL = ClusterName("local")
@@ -147,8 +147,8 @@ class Stage:
         )
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
         known = Settings(Path(self._folder.name), clusters={LOCAL: settings})
-        spark = Sessions(known.spark, {}, Path(self._folder.name))
-        self._world = World(known, self.ledger, clients, {}, spark, self.clock)
+        spark = SharedSession(known.spark, {}, Path(self._folder.name))
+        self._world = Runtime(known, self.ledger, clients, {}, spark, self.clock)
         event.listen(Engine, "connect", _hasty)
 
     def close(self) -> None:
@@ -169,8 +169,8 @@ class Stage:
                 raise Killed(step)
 
         try:
-            declared = declare(self.repository, [LOCAL], Memory())
-            return reconcile(watch(self._world, tell), declared, LOCAL, Conduct(interrupted=interrupted))
+            declared = declare(self.repository, [LOCAL], Caches())
+            return reconcile(watch(self._world, tell), declared, LOCAL, ReconcileOptions(interrupted=interrupted))
         except Killed:
             return None
         except GitopsConnectError as error:

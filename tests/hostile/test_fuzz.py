@@ -256,7 +256,7 @@ def read_wire(name: str, body: bytes) -> None:
         return
     try:
         repr(_PARSERS[name](value)).encode()
-    except wire.Unreadable as error:
+    except wire.UnreadableAnswer as error:
         str(error).encode()
 
 
@@ -285,7 +285,7 @@ def test_offsets_as_they_come(content: Any) -> None:
     try:
         for line in wire.offset_lines(content):
             assert "\n" not in line
-    except wire.Unreadable as error:
+    except wire.UnreadableAnswer as error:
         str(error).encode("utf-8", "backslashreplace")
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.settings.sections import ClusterSettings
-from gitops_connect.world import SystemClock
 from kip875.workbench import Kind, Numbers, Workbench
 
 

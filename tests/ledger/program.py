@@ -16,7 +16,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.world import SystemClock
+from gitops_connect.runtime import SystemClock
 
 LOCAL = ClusterName("local")
 

@@ -96,7 +96,7 @@ def test_a_ledger_that_may_not_be_read(plain_folder: Path) -> None:
 
 
 def test_a_lock_that_is_held_for_too_long(ledger: Ledger, tmp_path: Path) -> None:
-    database = Database(URL, tmp_path, patience=0.05)
+    database = Database(URL, tmp_path, timeout=0.05)
     with closing(connect(tmp_path / "state.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerBusy, match=r"state\.db is locked by another process"), database.write():

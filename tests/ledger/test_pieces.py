@@ -23,14 +23,14 @@ from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operations import Operations
-from gitops_connect.ledger.pieces import PIECE, Part, Tally
+from gitops_connect.ledger.pieces import PIECE, BlockCounts, OffsetsPart
 from gitops_connect.ledger.schema import LEASES
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.operations import OperationState
 
 LARGE = replace(SKIP, offsets={}, is_large=True)
 AFTER = Digest("f" * 64)
-BOTH = (Part.DECLARED, Part.BEFORE)
+BOTH = (OffsetsPart.DECLARED, OffsetsPart.BEFORE)
 
 
 def lines(count: int, position: int = 0) -> list[bytes]:
@@ -44,7 +44,7 @@ def begin(operations: Operations, declared: list[bytes] = DECLARED, before: list
     operations.begin_large(LOCAL, LARGE, before, declared, NOON)
 
 
-def saved(operations: Operations, part: Part) -> bytes:
+def saved(operations: Operations, part: OffsetsPart) -> bytes:
     return b"".join(operations.pieces(LOCAL, SKIP.name, part))
 
 
@@ -65,10 +65,10 @@ def test_what_was_begun_is_there_in_pieces(operations: Operations, tmp_path: Pat
     assert operations.records(LOCAL) == {"skip": begun}
     assert operations.saved(LOCAL, SKIP.name) == LARGE
     assert (operations.declared(LOCAL, SKIP.name), operations.snapshot(LOCAL, SKIP.name)) == (None, None)
-    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
-    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
+    assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
     assert len(stored(tmp_path)) == 2
-    for piece in operations.pieces(LOCAL, SKIP.name, Part.BEFORE):
+    for piece in operations.pieces(LOCAL, SKIP.name, OffsetsPart.BEFORE):
         assert piece.endswith(b"\n")
         assert len(piece) <= PIECE
 
@@ -78,7 +78,7 @@ def test_lines_are_cut_into_pieces_wherever_the_blocks_end(text: list[bytes], da
     whole = b"".join(line + b"\n" for line in text)
     ends = sorted(data.draw(st.lists(st.integers(0, len(whole)))))
     blocks = [whole[begin:end] for begin, end in zip([0, *ends], [*ends, len(whole)], strict=True)]
-    cut, read = Tally(), Tally()
+    cut, read = BlockCounts(), BlockCounts()
     pieces = list(cut.cut(blocks, 16))
     assert b"".join(map(read.lines, pieces)) == whole
     assert (cut.entries, cut.digest) == (read.entries, read.digest) == (len(text), hashlib.sha256(whole).hexdigest())
@@ -86,7 +86,7 @@ def test_lines_are_cut_into_pieces_wherever_the_blocks_end(text: list[bytes], da
 
 
 def test_a_last_line_without_its_end_gets_one() -> None:
-    cut = Tally()
+    cut = BlockCounts()
     assert [zlib.decompress(piece.content) for piece in cut.cut([b"a\nb"])] == [b"a\nb\n"]
     assert cut.entries == 2
 
@@ -95,7 +95,7 @@ def test_nothing_at_all_is_large_too(operations: Operations) -> None:
     """A reset declares nothing, and where nothing stands there is no snapshot."""
     begin(operations, [], [])
     assert operations.records(LOCAL)[SKIP.name].entries == 0
-    assert (saved(operations, Part.DECLARED), saved(operations, Part.BEFORE)) == (b"", b"")
+    assert (saved(operations, OffsetsPart.DECLARED), saved(operations, OffsetsPart.BEFORE)) == (b"", b"")
 
 
 class _KilledError(Exception):
@@ -109,18 +109,23 @@ def breaking(whole: list[bytes], after: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("part", BOTH)
 def test_an_attempt_that_is_cut_off_has_begun_nothing_and_is_written_over(
-    operations: Operations, tmp_path: Path, part: Part
+    operations: Operations, tmp_path: Path, part: OffsetsPart
 ) -> None:
     many = lines(100_000, 9)
-    declared, before = (breaking(many, 99_999), many) if part is Part.DECLARED else (DECLARED, breaking(many, 99_999))
+    declared, before = (
+        (breaking(many, 99_999), many) if part is OffsetsPart.DECLARED else (DECLARED, breaking(many, 99_999))
+    )
     with pytest.raises(_KilledError):
         operations.begin_large(LOCAL, LARGE, before, declared, NOON)
     assert operations.records(LOCAL) == {}
     assert stored(tmp_path)
     with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
-        saved(operations, Part.BEFORE)
+        saved(operations, OffsetsPart.BEFORE)
     begin(operations)
-    assert (saved(operations, Part.DECLARED), saved(operations, Part.BEFORE)) == (b"".join(DECLARED), b"".join(BEFORE))
+    assert (saved(operations, OffsetsPart.DECLARED), saved(operations, OffsetsPart.BEFORE)) == (
+        b"".join(DECLARED),
+        b"".join(BEFORE),
+    )
 
 
 def test_what_is_open_is_not_begun_again(operations: Operations) -> None:
@@ -129,7 +134,7 @@ def test_what_is_open_is_not_begun_again(operations: Operations) -> None:
     before = operations.records(LOCAL)
     operations.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), LATER)
     assert operations.records(LOCAL) == before
-    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+    assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
 
 
 @pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.UNKNOWN])
@@ -145,7 +150,7 @@ def test_other_offsets_under_the_name_of_an_open_one_are_refused(operations: Ope
     begin(operations)
     with pytest.raises(OperationSettled, match="with other offsets"):
         operations.begin_large(LOCAL, replace(LARGE, digest=Digest("e" * 64)), [], [], LATER)
-    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
 
 
 @pytest.mark.parametrize("state", [OperationState.INTENDED, OperationState.FAILED, OperationState.RELEASED])
@@ -188,9 +193,9 @@ def test_settled_it_keeps_all_of_it(operations: Operations) -> None:
     found = operations.records(LOCAL)[SKIP.name]
     assert (found.state, found.after, found.warning) == (OperationState.SETTLED, AFTER, "managed elsewhere")
     assert operations.saved(LOCAL, SKIP.name) == LARGE
-    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+    assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
     operations.release(LOCAL, SKIP.name)
-    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
 
 
 def test_failed_or_dropped_it_keeps_nothing(operations: Operations, tmp_path: Path) -> None:
@@ -221,14 +226,14 @@ def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operatio
     begin(operations)
     begun = operations.records(LOCAL)[SKIP.name]
     operations.mark(LOCAL, replace(begun, state=OperationState.SETTLED, message="by hand"))
-    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
     operations.mark(LOCAL, replace(begun, digest=Digest("e" * 64)))
     with pytest.raises(LedgerUnusable, match="contains no offsets"):
-        saved(operations, Part.DECLARED)
-    assert saved(operations, Part.BEFORE) == b"".join(BEFORE)
+        saved(operations, OffsetsPart.DECLARED)
+    assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
     operations.mark(LOCAL, replace(begun, before=None))
     with pytest.raises(LedgerUnusable, match="contains no offsets"):
-        saved(operations, Part.BEFORE)
+        saved(operations, OffsetsPart.BEFORE)
 
 
 def test_another_operation_of_that_name_elsewhere_is_another(operations: Operations) -> None:
@@ -236,7 +241,7 @@ def test_another_operation_of_that_name_elsewhere_is_another(operations: Operati
     begin(operations)
     operations.begin_large(elsewhere, LARGE, lines(3), lines(2), NOON)
     operations.drop(elsewhere, SKIP.name)
-    assert saved(operations, Part.DECLARED) == b"".join(DECLARED)
+    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
 
 
 DAMAGE = {
@@ -250,7 +255,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("part", BOTH)
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str, part: Part) -> None:
+def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str, part: OffsetsPart) -> None:
     begin(operations, lines(90_000), lines(90_000))
     assert len(stored(tmp_path)) == 6
     with closing(connect(tmp_path / "state.db")) as database, database:
@@ -264,7 +269,7 @@ def test_damage_of_what_is_sent_is_found_before_anything_of_it_is(operations: Op
     with closing(connect(tmp_path / "state.db")) as database, database:
         database.execute("DELETE FROM operation_pieces WHERE part = 'declared' AND number = 2")
     with pytest.raises(LedgerUnusable, match="is damaged"):
-        next(operations.pieces(LOCAL, SKIP.name, Part.DECLARED))
+        next(operations.pieces(LOCAL, SKIP.name, OffsetsPart.DECLARED))
 
 
 def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:

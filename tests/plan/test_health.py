@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from situations import CLUSTER, NOW, REVISION, seen, situation, wanted
 
-from gitops_connect.model.health import Failure, UnhealthyConnector, runs_without_tasks, summary, why_no_tasks
+from gitops_connect.model.health import FailedPart, UnhealthyConnector, runs_without_tasks, summary, why_no_tasks
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ObservedConnector
 from gitops_connect.model.ownership import Origin, Ownership
@@ -106,7 +106,7 @@ def test_the_summary_of_a_trace(trace: str, told: str) -> None:
 
 
 def test_the_connector_comes_before_its_tasks() -> None:
-    one = UnhealthyConnector(ORDERS, (Failure(None, "a"), Failure(0, "b"), Failure(2, "b")))
+    one = UnhealthyConnector(ORDERS, (FailedPart(None, "a"), FailedPart(0, "b"), FailedPart(2, "b")))
     assert one.problems == ("the connector is FAILED: a", "tasks 0, 2 are FAILED: b")
 
 

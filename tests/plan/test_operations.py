@@ -13,7 +13,7 @@ from situations import NOW, REVISION, change, full, record, seen, situation, ski
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, OnDelete
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationRecord, clear_name, seed_name
-from gitops_connect.model.plans import Plan, Standing
+from gitops_connect.model.plans import OperationStatus, Plan
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, Unit
 from gitops_connect.plan.planner import plan
@@ -46,7 +46,7 @@ def actions(made: Plan) -> list[str]:
     return [step.action.value for step in made.steps]
 
 
-def standings(made: Plan) -> dict[str, Standing]:
+def standings(made: Plan) -> dict[str, OperationStatus]:
     return {one.name: one.standing for one in made.operations}
 
 
@@ -140,7 +140,7 @@ class TestAcknowledgements:
         assert rules(refused) == [("offsets/unacknowledged", "error")]
         (problem,) = refused.diagnostics
         assert f"acknowledge: [{needed}]" in problem.hint
-        assert standings(refused) == {"c": Standing.WAITING}
+        assert standings(refused) == {"c": OperationStatus.WAITING}
         assert not refused.complete
 
         allowed = planned(wanted("a"), change("c", "a", kind, acknowledge=[needed]), about=about)
@@ -248,7 +248,7 @@ class TestOnce:
         failed = record(one, "failed", failures=3, message="the worker said no", since=NOW - timedelta(minutes=3))
         made = planned(wanted("a"), one, later, about=offsets({"a": A20}, {"c": A30, "d": A30}, failed))
         assert made.is_empty
-        assert standings(made) == {"c": Standing.WAITING, "d": Standing.WAITING}
+        assert standings(made) == {"c": OperationStatus.WAITING, "d": OperationStatus.WAITING}
         assert made.operations[0].message == (
             "it failed 3 times; next retry at 09:31:00 UTC or when its document changes: the worker said no"
         )
@@ -297,7 +297,7 @@ class TestUnfinished:
         one = change("c", "a")
         made = planned(wanted("a"), one, there="STOPPED", about=self.begun(one, A20, A10, live))
         assert actions(made) == ["alter", "resume"]
-        assert standings(made) == {"c": Standing.UNFINISHED}
+        assert standings(made) == {"c": OperationStatus.UNFINISHED}
 
     def test_it_is_finished_when_it_was_withdrawn(self) -> None:
         one = change("c", "a")
@@ -325,7 +325,7 @@ class TestUnfinished:
         about = replace(self.begun(one, A20, A10, A20), live={}, unread={"a": "HTTP 500"})
         made = planned(wanted("a"), one, there="STOPPED", about=about)
         assert made.is_empty
-        assert made.operations[0].standing is Standing.WAITING
+        assert made.operations[0].standing is OperationStatus.WAITING
 
     def test_it_is_finished_when_its_connector_is_there_again(self) -> None:
         one = change("c", "a")
@@ -351,7 +351,7 @@ class TestHistory:
         changes = [change("1", "a"), change("2", "a")]
         made = planned(wanted("a"), *changes, about=offsets({"a": A20}, {"1": A30, "2": A30}, is_new=True))
         assert made.is_empty
-        assert standings(made) == {"1": Standing.UNKNOWN, "2": Standing.UNKNOWN}
+        assert standings(made) == {"1": OperationStatus.UNKNOWN, "2": OperationStatus.UNKNOWN}
         assert rules(made) == [("offsets/unknown", "warning")] * 2
         assert made.complete
 
@@ -361,14 +361,14 @@ class TestHistory:
 
     def test_what_could_not_be_read_counts_as_offsets(self) -> None:
         made = planned(wanted("a"), change("c", "a"), about=offsets({}, {"c": A30}, is_new=True))
-        assert standings(made) == {"c": Standing.UNKNOWN}
+        assert standings(made) == {"c": OperationStatus.UNKNOWN}
 
     def test_nor_is_one_replayed_whose_connector_cannot_be_planned_now(self) -> None:
         about = offsets({}, {}, is_new=True)
         invalid = planned(wanted("a"), change("c", "a"), about=about, invalid=frozenset({"a"}))
-        assert standings(invalid) == {"c": Standing.UNKNOWN}
+        assert standings(invalid) == {"c": OperationStatus.UNKNOWN}
         undeclared = plan(situation([], [seen("a")], changes=[change("c", "a")], offsets=about))
-        assert standings(undeclared) == {"c": Standing.UNKNOWN}
+        assert standings(undeclared) == {"c": OperationStatus.UNKNOWN}
 
     def test_it_waits_until_somebody_says_what_was_applied(self) -> None:
         one = change("c", "a")
@@ -479,7 +479,7 @@ class TestStrays:
         (problem,) = made.diagnostics
         assert (problem.rule, problem.severity.value) == ("offsets/no-connector", "error")
         assert "did you mean 'orders'" in problem.summary
-        assert standings(made) == {"c": Standing.WAITING}
+        assert standings(made) == {"c": OperationStatus.WAITING}
 
     def test_one_that_was_applied_is_history_when_its_connector_is_gone(self) -> None:
         one = change("c", "a")

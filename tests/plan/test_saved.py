@@ -14,7 +14,7 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.saved import SavedPlan, load_saved, require_fresh
 from gitops_connect.report import plan_json
-from gitops_connect.report.plan_json import Origin
+from gitops_connect.report.plan_json import PlanOrigin
 
 
 def made() -> Plan:
@@ -22,7 +22,7 @@ def made() -> Plan:
 
 
 def saved(fresh: Plan) -> SavedPlan:
-    origin = Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
+    origin = PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
     return load_saved(plan_json.render([fresh], Diagnostics(), origin), "plan.json")
 
 

@@ -18,10 +18,10 @@ from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.bars import bars
-from gitops_connect.report.manifest_page import Origin, render
+from gitops_connect.report.manifest_page import PageOrigin, render
 from gitops_connect.report.manifests import CheckedManifest
 
-ORIGIN = Origin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
+ORIGIN = PageOrigin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
 CONNECTOR = ConnectorName("orders-source")
 FOREIGN = '</code><script>alert("1")</script>\u202e&amp;\ud800'
 EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
@@ -164,7 +164,7 @@ def foreign() -> CheckedManifest:
 
 @pytest.mark.parametrize("checked", [foreign(), replace(foreign(), difference=None, why_not=FOREIGN)])
 def test_foreign_text_is_text_wherever_it_stands(checked: CheckedManifest) -> None:
-    text = render(checked, Origin(FOREIGN, ORIGIN.when))
+    text = render(checked, PageOrigin(FOREIGN, ORIGIN.when))
     page, usual = Markup(text), Markup(render(CLEAN, ORIGIN))
     assert not page.open
     assert not set(page.tags) - {*usual.tags, "a", "ul", "li", "br"}

@@ -16,7 +16,7 @@ from gitops_connect.plan.ownership import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown, plan_json
 from gitops_connect.report.connectors import describe_connector
-from gitops_connect.report.plan_json import Origin as PlanOrigin
+from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.text import TextReport
 
 URL = "jdbc:postgresql://db/shop?user=a&password={}"

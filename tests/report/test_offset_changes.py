@@ -20,7 +20,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationKind, seed_name
 from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
-from gitops_connect.model.plans import Action, Plan, Standing, Step
+from gitops_connect.model.plans import Action, OperationStatus, Plan, Step
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.plan.offsets import find_difference
@@ -40,7 +40,7 @@ from gitops_connect.report.text import TextReport
 
 SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "orders"}
 SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
-ORIGIN = plan_json.Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION, folder="connect")
+ORIGIN = plan_json.PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION, folder="connect")
 CONTROL = "\x1b[2J\x9b31m\u202e"
 """What would clear a terminal, colour it, or turn the text round."""
 
@@ -215,7 +215,7 @@ def test_a_suspended_connector_has_no_changes_to_apply() -> None:
     value = json.loads(plan_json.render([plan(given)], plan(given).diagnostics, ORIGIN))
     assert (value["summary"]["offset_changes"], value["summary"]["offset_changes_blocked"]) == (0, 0)
     (shown,) = value["clusters"][0]["offset_changes"]
-    assert (shown["status"], shown["due"]) == (Standing.PLANNED.value, False)
+    assert (shown["status"], shown["due"]) == (OperationStatus.PLANNED.value, False)
 
 
 @pytest.mark.parametrize(

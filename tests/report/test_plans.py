@@ -77,7 +77,7 @@ def test_markdown(made: Plan) -> None:
 
 
 def test_json_is_what_its_schema_says(made: Plan) -> None:
-    origin = plan_json.Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
+    origin = plan_json.PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
     text = plan_json.render([made], Diagnostics.of([PROBLEM]), origin)
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -86,7 +86,7 @@ def test_json_is_what_its_schema_says(made: Plan) -> None:
 
 
 def test_no_secret_is_in_any_rendering(made: Plan) -> None:
-    origin = plan_json.Origin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
+    origin = plan_json.PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION)
     texts = [
         TextReport(coloured=False).plans([made]),
         markdown.render([made]),

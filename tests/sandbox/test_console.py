@@ -14,9 +14,9 @@ from gitops_connect.sandbox.console import (
     produce_arguments,
 )
 from gitops_connect.sandbox.ports import choose_port
-from gitops_connect.sandbox.state import Part, State
+from gitops_connect.sandbox.state import SandboxPart, State
 
-STATE = State("id", "4.3.1", 512, broker=Part(0, 9092))
+STATE = State("id", "4.3.1", 512, broker=SandboxPart(0, 9092))
 
 
 def test_a_producer_sends_at_once_and_reads_null() -> None:
@@ -51,7 +51,7 @@ def test_a_consumer_has_limits_and_prints_more() -> None:
 
 
 def test_a_broker_that_does_not_answer_is_an_error_before_java_is_looked_for(tmp_path: Path) -> None:
-    state = State("id", "4.3.1", 512, broker=Part(0, choose_port((), ())))
+    state = State("id", "4.3.1", 512, broker=SandboxPart(0, choose_port((), ())))
     with pytest.raises(SandboxFailed, match=f"broker of the sandbox in {tmp_path} does not answer; start it with"):
         java_command(tmp_path, state, {}, lambda *_: None)
 

@@ -9,7 +9,7 @@ import pytest
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.processes import ProcessId
 from gitops_connect.sandbox.state import (
-    Part,
+    SandboxPart,
     State,
     locked,
     new_id,
@@ -23,9 +23,9 @@ STATE = State(
     id="AAAAAAAAQACAAAAAAAAAAA",
     release="4.3.1",
     heap=2048,
-    broker=Part(0, 9092, ProcessId(11, 1.5)),
+    broker=SandboxPart(0, 9092, ProcessId(11, 1.5)),
     controller_port=9093,
-    workers=(Part(1, 8083, ProcessId(12, 2.5)), Part(2, 8084)),
+    workers=(SandboxPart(1, 8083, ProcessId(12, 2.5)), SandboxPart(2, 8084)),
     plugin_path=("/connectors",),
     exactly_once=False,
 )
@@ -68,7 +68,7 @@ def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_parts_come_and_go() -> None:
-    moved = STATE.with_part(Part(1, 8085)).with_part(Part(3, 8086)).without_worker(2)
+    moved = STATE.with_part(SandboxPart(1, 8085)).with_part(SandboxPart(3, 8086)).without_worker(2)
     assert [(worker.name, worker.port) for worker in moved.workers] == [("worker-1", 8085), ("worker-3", 8086)]
     assert moved.ports == {9092, 9093, 8085, 8086}
     assert all(part.process is None for part in STATE.without_processes().parts)

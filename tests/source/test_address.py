@@ -5,24 +5,24 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import UsageError
-from gitops_connect.source.address import Transport, absolute_url, parse_address
+from gitops_connect.source.address import GitTransport, absolute_url, parse_address
 
 
 @pytest.mark.parametrize(
     ("url", "transport", "clean"),
     [
-        ("https://git.example.org:8443/a/b.git", Transport.HTTPS, "https://git.example.org:8443/a/b.git"),
-        ("HTTP://git.example.org/a", Transport.HTTP, "http://git.example.org/a"),
-        ("https://me:s3cret@git.example.org/a", Transport.HTTPS, "https://git.example.org/a"),
-        ("ssh://git@git.example.org:22/a", Transport.SSH, "ssh://git@git.example.org:22/a"),
-        ("ssh://git:s3cret@git.example.org/a", Transport.SSH, "ssh://git@git.example.org/a"),
-        ("git@git.example.org:team/a.git", Transport.SSH, "git@git.example.org:team/a.git"),
-        ("git://git.example.org/a", Transport.GIT, "git://git.example.org/a"),
-        ("file:///srv/a%20b.git", Transport.FILE, "/srv/a b.git"),
-        ("/srv/a:b.git", Transport.FILE, "/srv/a:b.git"),
+        ("https://git.example.org:8443/a/b.git", GitTransport.HTTPS, "https://git.example.org:8443/a/b.git"),
+        ("HTTP://git.example.org/a", GitTransport.HTTP, "http://git.example.org/a"),
+        ("https://me:s3cret@git.example.org/a", GitTransport.HTTPS, "https://git.example.org/a"),
+        ("ssh://git@git.example.org:22/a", GitTransport.SSH, "ssh://git@git.example.org:22/a"),
+        ("ssh://git:s3cret@git.example.org/a", GitTransport.SSH, "ssh://git@git.example.org/a"),
+        ("git@git.example.org:team/a.git", GitTransport.SSH, "git@git.example.org:team/a.git"),
+        ("git://git.example.org/a", GitTransport.GIT, "git://git.example.org/a"),
+        ("file:///srv/a%20b.git", GitTransport.FILE, "/srv/a b.git"),
+        ("/srv/a:b.git", GitTransport.FILE, "/srv/a:b.git"),
     ],
 )
-def test_an_address_is_without_credentials(url: str, transport: Transport, clean: str) -> None:
+def test_an_address_is_without_credentials(url: str, transport: GitTransport, clean: str) -> None:
     address = parse_address(url)
     assert (address.transport, address.url) == (transport, clean)
     assert "s3cret" not in f"{address} {address!r}"

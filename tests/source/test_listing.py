@@ -5,15 +5,15 @@ import pytest
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.source import listing
-from gitops_connect.source.listing import Found, Kind, arrange, bounded
+from gitops_connect.source.listing import Found, PathKind, arrange, bounded
 
 
 def file(path: bytes, blob_id: str = "b") -> Found:
-    return Found(path, Kind.FILE, blob_id, 1)
+    return Found(path, PathKind.FILE, blob_id, 1)
 
 
 def link(path: bytes, target: bytes) -> Found:
-    return Found(path, Kind.LINK, "l", None, target)
+    return Found(path, PathKind.LINK, "l", None, target)
 
 
 def rules(*found: Found) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ def test_names_in_any_script_are_fine() -> None:
 
 
 def test_a_submodule_is_a_warning_and_a_pipe_an_error() -> None:
-    found = arrange([Found(b"sub", Kind.SUBMODULE), Found(b"pipe", Kind.SPECIAL)])
+    found = arrange([Found(b"sub", PathKind.SUBMODULE), Found(b"pipe", PathKind.SPECIAL)])
     assert [(item.location.file, item.severity) for item in found.diagnostics] == [
         ("pipe", Severity.ERROR),
         ("sub", Severity.WARNING),

@@ -17,10 +17,10 @@ from typing import Any, TextIO
 
 from large_engine import READER
 
-from gitops_connect.checks.large.sessions import Sessions
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.spark.shared_session import SharedSession
 from spark_parts.manifests_held import planted
 
 DRIVER = os.getpid()
@@ -61,7 +61,7 @@ def bulky(batches: Iterable[Any]) -> Iterator[Any]:
 
 def start(settings: SparkSettings, environment: Mapping[str, str], say: Any, _: Path) -> Any:
     """Without the archive of classes, which takes longer to be made than it would save here."""
-    from gitops_connect.checks.large.session import start_at  # noqa: PLC0415 - not before the first use
+    from gitops_connect.spark.session import start_at  # noqa: PLC0415 - not before the first use
 
     return start_at(settings, environment, say, None)
 
@@ -76,7 +76,7 @@ def main(told: dict[str, Any]) -> None:
         Path(told["shared"]) if "shared" in told else None,
         {name: Credential(value=value) for name, value in told["options"].items()},
     )
-    sessions = Sessions(settings, os.environ, folder, start=start)
+    sessions = SharedSession(settings, os.environ, folder, start=start)
     manifests = planted(folder / "manifests")
     assert not {"pyspark", "py4j"} & set(sys.modules)
     for number, line in enumerate(sys.stdin):
@@ -88,7 +88,7 @@ def main(told: dict[str, Any]) -> None:
     sessions.close()
 
 
-def _done(task: str, sessions: Sessions, manifests: Any, file: Path) -> str:
+def _done(task: str, sessions: SharedSession, manifests: Any, file: Path) -> str:
     with sessions.using(lambda text: _say(text, sys.stderr)) as session:
         if task == "check":
             from gitops_connect.checks.large.check import check  # noqa: PLC0415 - not before the first use

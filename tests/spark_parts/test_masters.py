@@ -6,24 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.checks.large.failures import failed
-from gitops_connect.checks.large.masters import Kind, Master, master_of, shared_folder
 from gitops_connect.errors import SparkFailed, SparkUnusable, UsageError
 from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.spark.error_messages import failed
+from gitops_connect.spark.master_url import Master, MasterKind, master_of, shared_folder
 
 
 @pytest.mark.parametrize(
     ("text", "master", "is_here"),
     [
-        ("local", Master(Kind.LOCAL, "local"), True),
-        ("local[*]", Master(Kind.LOCAL, "local[*]"), True),
-        ("local[4,2]", Master(Kind.LOCAL, "local[4,2]"), True),
-        ("spark://a:1,b:2", Master(Kind.STANDALONE, "spark://a:1,b:2", (("a", 1), ("b", 2))), False),
-        ("spark://127.0.0.1:7077", Master(Kind.STANDALONE, "spark://127.0.0.1:7077", (("127.0.0.1", 7077),)), True),
-        ("yarn", Master(Kind.MANAGED, "yarn"), False),
-        ("k8s://https://a:6443", Master(Kind.MANAGED, "k8s://https://a:6443"), False),
-        ("sc://a/;use_ssl=true;token=secret", Master(Kind.CONNECT, "sc://a", (("a", 15002),)), False),
-        ("sc://[::1]:7/;token=secret", Master(Kind.CONNECT, "sc://[::1]:7", (("[::1]", 7),)), True),
+        ("local", Master(MasterKind.LOCAL, "local"), True),
+        ("local[*]", Master(MasterKind.LOCAL, "local[*]"), True),
+        ("local[4,2]", Master(MasterKind.LOCAL, "local[4,2]"), True),
+        ("spark://a:1,b:2", Master(MasterKind.STANDALONE, "spark://a:1,b:2", (("a", 1), ("b", 2))), False),
+        (
+            "spark://127.0.0.1:7077",
+            Master(MasterKind.STANDALONE, "spark://127.0.0.1:7077", (("127.0.0.1", 7077),)),
+            True,
+        ),
+        ("yarn", Master(MasterKind.MANAGED, "yarn"), False),
+        ("k8s://https://a:6443", Master(MasterKind.MANAGED, "k8s://https://a:6443"), False),
+        ("sc://a/;use_ssl=true;token=secret", Master(MasterKind.CONNECT, "sc://a", (("a", 15002),)), False),
+        ("sc://[::1]:7/;token=secret", Master(MasterKind.CONNECT, "sc://[::1]:7", (("[::1]", 7),)), True),
     ],
 )
 def test_every_kind_of_master(text: str, master: Master, is_here: bool) -> None:

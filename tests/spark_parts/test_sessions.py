@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from gitops_connect.checks.large.sessions import Sessions
 from gitops_connect.errors import SparkFailed
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.spark.shared_session import SharedSession
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Starts:
         self.all.append(Started())
         return self.all[-1]
 
-    def sessions(self) -> Sessions:
+    def sessions(self) -> SharedSession:
         settings = SparkSettings("local[2]", idle=Duration(300))
-        return Sessions(settings, {}, Path("cache"), lambda: self.now, self.start)
+        return SharedSession(settings, {}, Path("cache"), lambda: self.now, self.start)
 
 
 @pytest.fixture
@@ -130,6 +130,6 @@ def test_two_use_it_at_the_same_time_and_whoever_comes_after_a_failure_waits_for
 
 
 def test_importing_it_imports_nothing_of_spark() -> None:
-    code = "import sys, gitops_connect.checks.large.sessions; print(*sys.modules)"
+    code = "import sys, gitops_connect.spark.shared_session; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pyspark", "py4j", "numpy", "pandas", "pyarrow", "grpc"} & set(done.stdout.split())

@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gitops_connect.checks.large.comparing import compare_buckets
-from gitops_connect.checks.large.gathering import gather
+from gitops_connect.checks.large.input_splits.splits import ManifestReader, is_packed
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
-from gitops_connect.checks.large.leaving import folders_in
-from gitops_connect.checks.large.preparing import prepare, prepare_surely
-from gitops_connect.checks.large.reading import Reader, is_packed
-from gitops_connect.checks.large.verdicts import Results
-from gitops_connect.checks.large.writing import WRITTEN, Writing, patch_of, writing_of
+from gitops_connect.checks.large.job_files import job_directories
+from gitops_connect.checks.large.join.compare import compare_buckets
+from gitops_connect.checks.large.output.patch_files import WRITTEN, Writing, patch_of, writing_of
+from gitops_connect.checks.large.output.verdicts import Results
+from gitops_connect.checks.large.output.violations_file import write_violations
+from gitops_connect.checks.large.prepare import prepare, prepare_surely
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
 
 if TYPE_CHECKING:
-    from gitops_connect.checks.large.session import Session
+    from gitops_connect.spark.session import Session
 
 _BUCKET = 768 * 1024 * 1024
 """Bytes of manifests whose rows fall into one bucket: some 8 million, which take 700 MB where they are compared."""
@@ -42,18 +42,18 @@ class Engine(Protocol):
 def check(
     session: Session,
     manifests: Sequence[LargeManifest],
-    reader: Reader,
+    reader: ManifestReader,
     ready: Path | None = None,
-    offenders: Path | None = None,
+    violations: Path | None = None,
 ) -> list[LargeVerdict]:
     """Every entry of all manifests held against every rule, and against the offsets that stand.
 
-    `ready` is a folder for the patches of those that nothing holds up and whose live offsets are known; `offenders` one
-    for `violations.parquet`, with everything that is wrong. Every executor can write to both.
+    `ready` is a folder for the patches of those that nothing holds up and whose live offsets are known; `violations`
+    one for `violations.parquet`, with everything that is wrong. Every executor can write to both.
 
     Raises SparkFailed where Spark cannot do it, OSError where a file cannot be read or written here.
     """
-    return check_prepared(session, manifests, prepare(manifests, reader, 1), ready, offenders)
+    return check_prepared(session, manifests, prepare(manifests, reader, 1), ready, violations)
 
 
 def check_prepared(
@@ -61,12 +61,12 @@ def check_prepared(
     manifests: Sequence[LargeManifest],
     job: Job,
     ready: Path | None = None,
-    offenders: Path | None = None,
+    violations: Path | None = None,
 ) -> list[LargeVerdict]:
     """The same with what `preparing.prepare` has made of the manifests, for which no session was needed."""
     buckets = _buckets(manifests, session.parallelism)
-    job = replace(job, buckets=buckets, folders=folders_in(ready, offenders))
-    return carry_out(manifests, job, _OnSpark(session))
+    job = replace(job, buckets=buckets, folders=job_directories(ready, violations))
+    return carry_out(manifests, job, _SparkEngine(session))
 
 
 def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
@@ -78,8 +78,8 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> l
             job = prepare_surely(manifests, job)
             results = Results(manifests, job, engine.compare(job))
         found = results.verdicts()
-        if job.folders.offenders:
-            gather(results, job)
+        if job.folders.violations:
+            write_violations(results, job)
         return _with_patches(found, results, job, engine) if job.folders.ready else found
     finally:
         job.folders.clear()
@@ -98,29 +98,24 @@ def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine:
 
 
 @dataclass(frozen=True, slots=True)
-class _OnSpark:
+class _SparkEngine:
     session: Session
 
     def compare(self, job: Job) -> Iterator[bytes]:
+        rows_type, found_type = self.session.type_of(ROWS), self.session.type_of(FOUND)
         with self.session.working():
-            rows = self._units(len(job.units)).mapInArrow(job.read, _types(ROWS))
-            met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), _types(FOUND))
+            rows = self._units(len(job.units)).mapInArrow(job.read, rows_type)
+            met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), found_type)
             return (bytes(row.found) for row in met.collect())
 
     def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
         with self.session.working():
-            rows = self._units(len(writing.units)).mapInArrow(writing.write, _types(WRITTEN)).collect()
+            units = self._units(len(writing.units))
+            rows = units.mapInArrow(writing.write, self.session.type_of(WRITTEN)).collect()
             return [tuple(row) for row in rows]
 
     def _units(self, count: int) -> Any:
         return self.session.spark.range(0, count, 1, min(count, self.session.parallelism * _TASKS))
-
-
-def _types(schema: Any) -> Any:
-    """A text would do, but to parse one Spark loads half a second's worth of its SQL parser first."""
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - nothing of Spark before the first use
-
-    return from_arrow_schema(schema)
 
 
 def _buckets(manifests: Sequence[LargeManifest], parallelism: int) -> int:

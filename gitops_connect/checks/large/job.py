@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from gitops_connect.checks.entries import EntryJudge
-from gitops_connect.checks.large.keys import Secret
-from gitops_connect.checks.large.known_fields import counted_field
-from gitops_connect.checks.large.leaving import Folders
-from gitops_connect.checks.large.offenders import Offenders, offenders_in
-from gitops_connect.checks.large.parsing import Parser
-from gitops_connect.checks.large.reading import Reader, Unit, pieces
-from gitops_connect.checks.large.rows import Rows
-from gitops_connect.checks.large.standing import Examples, Standing
-from gitops_connect.checks.large.tally import Tally, dumped
-from gitops_connect.checks.large.templates import Template
+from gitops_connect.checks.large.input_splits.splits import InputSplit, ManifestReader, pieces
+from gitops_connect.checks.large.job_files import JobDirectories
+from gitops_connect.checks.large.keys.text_hashes import Secret
+from gitops_connect.checks.large.line_formats.known_fields import counted_field
+from gitops_connect.checks.large.line_formats.line_format import LineFormat
+from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
+from gitops_connect.checks.large.parse.parser import Parser
+from gitops_connect.checks.large.parse.shuffle_block import ShuffleBlock
+from gitops_connect.checks.large.violations.counts import ViolationCounts, dumped
+from gitops_connect.checks.large.violations.task_file import TaskViolations, task_violations
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import OperationKind
@@ -41,7 +41,7 @@ FOUND = pa.schema([("found", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ManifestTask:
     """One manifest, as executors know it. `examples` are offsets that stand in for all that stand; None: not known.
 
     `is_mixed`: among them is a field of several types, so that each entry is judged by what stands for its partition.
@@ -50,8 +50,8 @@ class Subject:
 
     context: ManifestContext
     kind: OperationKind
-    template: Template | None
-    live_template: Template | None
+    line_format: LineFormat | None
+    current_line_format: LineFormat | None
     examples: Offsets | None
     is_mixed: bool
     is_judged: bool = True
@@ -61,18 +61,18 @@ class Subject:
         """That of its connector."""
         return shape_of(self.context.config or {}, self.context.schema)
 
-    def known_types(self) -> Examples:
+    def known_types(self) -> TypeExamples:
         """Those of the offsets that stand, by the examples."""
-        known = Examples()
+        known = TypeExamples()
         known.add_all(
             {"partition": json.loads(one), "offset": json.loads(offset)}
             for one, offset in (self.examples or {}).items()
         )
         return known
 
-    def judge(self) -> tuple[EntryJudge, Standing | None]:
+    def judge(self) -> tuple[EntryJudge, CurrentSample | None]:
         """The rule function, and where to tell it what stands for a partition."""
-        standing = None if self.examples is None else Standing(self.examples)
+        standing = None if self.examples is None else CurrentSample(self.examples)
         return EntryJudge(replace(self.context, live=standing), self.kind), standing
 
 
@@ -80,12 +80,12 @@ class Subject:
 class Job:
     """Everything that an executor needs; the methods are what Spark runs."""
 
-    units: tuple[Unit, ...]
-    subjects: tuple[Subject, ...]
-    reader: Reader
+    units: tuple[InputSplit, ...]
+    subjects: tuple[ManifestTask, ...]
+    reader: ManifestReader
     seed: bytes
     buckets: int
-    folders: Folders = field(default_factory=Folders)
+    folders: JobDirectories = field(default_factory=JobDirectories)
 
     def read(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Numbers of units -> rows, each for the bucket that its hash names."""
@@ -96,32 +96,32 @@ class Job:
             return
         secret = Secret(self.seed)
         parsers: dict[tuple[int, bool], Parser] = {}
-        with offenders_in(self.folders, f"read-{first:07d}") as offenders:
+        with task_violations(self.folders, f"read-{first:07d}") as violations:
             for number in chain((first,), numbers):
                 unit = self.units[number]
                 key = unit.manifest, unit.is_live
-                parser = parsers.get(key) or parsers.setdefault(key, self._parser(unit, secret, offenders))
+                parser = parsers.get(key) or parsers.setdefault(key, self._parser(unit, secret, violations))
                 for piece in pieces(unit, self.reader):
-                    rows, tally, lines = parser.parse(piece, number)
-                    found = dumped([number, piece.base + lines, tally.to_json()])
+                    rows, counts, lines = parser.parse(piece, number)
+                    found = dumped([number, piece.base + lines, counts.to_json()])
                     yield _batch(number, piece.base, list(rows.buckets(self.buckets)), found)
 
-    def _parser(self, unit: Unit, secret: Secret, offenders: Offenders | None) -> Parser:
+    def _parser(self, unit: InputSplit, secret: Secret, violations: TaskViolations | None) -> Parser:
         subject = self.subjects[unit.manifest]
         counted = counted_field(subject.shape)
         salt = secret.salt(unit.manifest)
         if unit.is_live or not subject.is_judged:
-            template = subject.live_template if unit.is_live else subject.template
+            line_format = subject.current_line_format if unit.is_live else subject.line_format
             known = subject.known_types() if unit.is_live else None
-            return Parser(self.reader, secret, salt, template, counted, None, known=known)
+            return Parser(self.reader, secret, salt, line_format, counted, None, known=known)
         judge, standing = subject.judge()
-        tally = Tally(subject.context.acknowledged, offenders)
-        template, defers = subject.template, standing is not None
+        counts = ViolationCounts(subject.context.acknowledged, violations)
+        line_format, defers = subject.line_format, standing is not None
         mixed = defers and subject.is_mixed
-        return Parser(self.reader, secret, salt, None if mixed else template, counted, judge, tally, defers, mixed)
+        return Parser(self.reader, secret, salt, None if mixed else line_format, counted, judge, counts, defers, mixed)
 
 
-def _batch(unit: int, base: int, buckets: list[Rows], found: bytes) -> Any:
+def _batch(unit: int, base: int, buckets: list[ShuffleBlock], found: bytes) -> Any:
     columns = {
         "bucket": range(len(buckets)),
         "unit": [unit] * len(buckets),

@@ -19,7 +19,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one session that all tests share."""
-    from gitops_connect.checks.large.session import start  # noqa: PLC0415 - only where a JVM is wanted
+    from gitops_connect.spark.session import start  # noqa: PLC0415 - only where a JVM is wanted
 
     session = start("local[2]", os.environ, lambda _: None, None)
     yield session

@@ -14,11 +14,11 @@ from large_engine import laid_out
 from manifests import FILE_SOURCE, MIRROR, ORDERS, OTHER, SINK, entry, mirrored, read, sunk
 
 from gitops_connect.checks.entries import EntryJudge
-from gitops_connect.checks.large.certifying import canonical_lines, canonical_partitions, certify
-from gitops_connect.checks.large.field_keys import hash_fields, hash_partitions
-from gitops_connect.checks.large.keys import Secret
-from gitops_connect.checks.large.layouts import Lines
-from gitops_connect.checks.large.templates import MAX_FORMS, learn, learn_live
+from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
+from gitops_connect.checks.large.keys.text_hashes import Secret
+from gitops_connect.checks.large.line_formats.fast_path import canonical_lines, canonical_partitions, match_lines
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer
+from gitops_connect.checks.large.line_formats.line_format import MAX_FORMS, learn, learn_live
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
@@ -79,18 +79,18 @@ def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, sever
         lines.append(before + laid_out(spoiled, separators, backwards=backwards) + behind)
     content = "".join(lines).encode()
     context = ManifestContext(ORDERS, config)
-    template = learn(content.splitlines(), context, OperationKind.ALTER)
+    line_format = learn(content.splitlines(), context, OperationKind.ALTER)
     judge = EntryJudge(context, OperationKind.ALTER)
     found = zip(
-        canonical_lines(content, template).to_pylist(),
-        canonical_partitions(content, template).to_pylist(),
+        canonical_lines(content, line_format).to_pylist(),
+        canonical_partitions(content, line_format).to_pylist(),
         lines,
         strict=True,
     )
     for line, partition, text in found:
         if line is not None:
             assert (partition, line) == canonical(json.loads(text))
-    for one in certify(Lines(content), template)[0]:
+    for one in match_lines(LineBuffer(content), line_format)[0]:
         assert {judge.judge(json.loads(lines[row])).findings == one.form.findings for row in one.rows} == {True}
         certain = one.certain()
         own = hash_fields(certain.partition, len(certain.rows), SECRET)
@@ -145,8 +145,8 @@ def test_regular_lines_are_certified(name: str, count: int) -> None:
     made = [make(n) if n < 20 else {**make(n), "offset": None} for n in range(40)]
     listed = [laid_out(one, way[0], backwards=way[1]) for one, way in zip(made, ways, strict=True)]
     content = ("\n".join(listed) + "\n").encode()
-    template = learn(content.splitlines(), ManifestContext(ORDERS, config), OperationKind.ALTER)
-    assert canonical_lines(content, template).to_pylist() == [canonical(json.loads(line))[1] for line in listed]
+    line_format = learn(content.splitlines(), ManifestContext(ORDERS, config), OperationKind.ALTER)
+    assert canonical_lines(content, line_format).to_pylist() == [canonical(json.loads(line))[1] for line in listed]
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -154,5 +154,5 @@ def test_what_stands_may_be_laid_out_in_any_way(name: str) -> None:
     config, make = PLAIN[name]
     listed = [laid_out(make(n), backwards=True) for n in range(9)]
     content = ("\n".join(listed) + "\n").encode()
-    template = learn_live(content.splitlines(), shape_of(config or {}))
-    assert canonical_partitions(content, template).to_pylist() == [canonical(json.loads(line))[0] for line in listed]
+    line_format = learn_live(content.splitlines(), shape_of(config or {}))
+    assert canonical_partitions(content, line_format).to_pylist() == [canonical(json.loads(line))[0] for line in listed]

@@ -11,7 +11,7 @@ from manifests import MIRROR, OTHER, entry, mirrored, offsets
 
 from gitops_connect.checks import small
 from gitops_connect.checks.large.check import carry_out
-from gitops_connect.checks.large.preparing import prepare
+from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.desired import manifests as reading
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.documents import Blob

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from gitops_connect.checks.large.copying import copy
 from gitops_connect.errors import SparkFailed
+from gitops_connect.spark.file_copy import copy
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

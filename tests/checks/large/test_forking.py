@@ -10,7 +10,7 @@ from typing import Any
 import pyspark
 import pytest
 
-from gitops_connect.checks.large.forking import pass_over_zips
+from gitops_connect.spark.worker_daemon import pass_over_zips
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

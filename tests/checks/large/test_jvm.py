@@ -9,7 +9,7 @@ import threading
 import pytest
 from py4j.java_gateway import GatewayClient
 
-from gitops_connect.checks.large.jvm import silence_py4j
+from gitops_connect.spark.jvm import silence_py4j
 
 
 def _answer_nothing(server: socket.socket) -> None:

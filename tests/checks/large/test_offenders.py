@@ -67,7 +67,7 @@ def test_it_has_what_the_verdicts_name(chosen: Any, unit: int, is_known: bool) -
     with TemporaryDirectory() as name:
         folder = Path(name)
         manifests = [filed(case, folder / str(number)) for number, case in enumerate(cases)]
-        verdicts = in_process(manifests, unit=unit, offenders=folder / "offenders")
+        verdicts = in_process(manifests, unit=unit, violations=folder / "offenders")
         found = told(folder / "offenders")
         assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
 
@@ -85,13 +85,13 @@ def planted(count: int, faults: int) -> tuple[Case, Counter[tuple[str, int]]]:
 
 def test_all_that_was_planted_is_told(tmp_path: Path) -> None:
     case, expected = planted(3000, 2000)
-    in_process([filed(case, tmp_path / "m")], unit=9000, offenders=tmp_path / "offenders")
+    in_process([filed(case, tmp_path / "m")], unit=9000, violations=tmp_path / "offenders")
     assert Counter((row[0], row[3]) for row in told(tmp_path / "offenders")) == expected
 
 
 def test_all_that_was_planted_is_told_on_spark(spark: Any, tmp_path: Path) -> None:
     case, expected = planted(200_000, 50_000)
-    (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER, offenders=tmp_path / "offenders")
+    (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER, violations=tmp_path / "offenders")
     found = told(tmp_path / "offenders")
     assert Counter((row[0], row[3]) for row in found) == expected
     assert {row for row in named(verdict) if "more of this rule" not in row[5]} <= set(found)
@@ -100,7 +100,7 @@ def test_all_that_was_planted_is_told_on_spark(spark: Any, tmp_path: Path) -> No
 def test_of_a_mixed_class_each_entry_that_needs_its_own_look_is_told(tmp_path: Path) -> None:
     live = offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": "x"}))
     case = Case(jsonl(entry({"shard": n % 3}, {"seq": True}) for n in range(3)), OTHER, live)
-    (verdict,) = in_process([filed(case, tmp_path / "m")], offenders=tmp_path / "offenders")
+    (verdict,) = in_process([filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
     assert verdict.errors
     assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
 
@@ -109,7 +109,7 @@ def test_of_what_cannot_be_read_only_that_is_told(tmp_path: Path) -> None:
     whole = Case(jsonl([mirrored(1, -1), mirrored(1, 2)]), MIRROR, name="m.jsonl.gz").stored
     broken = filed(Case(whole[:-4], MIRROR, name="m.jsonl.gz", packed=True), tmp_path / "broken")
     empty = filed(Case(b"", MIRROR, name="empty.jsonl"), tmp_path / "empty")
-    verdicts = in_process([broken, empty], offenders=tmp_path / "offenders")
+    verdicts = in_process([broken, empty], violations=tmp_path / "offenders")
     rows = told(tmp_path / "offenders")
     assert sorted(rows) == sorted(row for verdict in verdicts for row in named(verdict))
     assert [row[0] for row in rows] == ["manifest/compression", "manifest/empty"]
@@ -119,14 +119,14 @@ def test_repeats_across_files_name_the_first_file(tmp_path: Path) -> None:
     manifest = filed(Case(jsonl([mirrored(1), mirrored(2)]), MIRROR, name="a.jsonl"), tmp_path / "a")
     second = filed(Case(jsonl([mirrored(3), mirrored(1), mirrored(2, 9)]), MIRROR, name="b.jsonl"), tmp_path / "b")
     both = LargeManifest(Location("all"), (*manifest.files, *second.files), manifest.context, manifest.kind)
-    (verdict,) = in_process([both], offenders=tmp_path / "offenders")
+    (verdict,) = in_process([both], violations=tmp_path / "offenders")
     rows = sorted(told(tmp_path / "offenders"), key=lambda row: row[3])
     assert rows == named(verdict)
     assert [row[5].split(" have ")[0] for row in rows] == ["lines 1 of a.jsonl and 2", "lines 2 of a.jsonl and 3"]
 
 
 def test_where_nothing_is_wrong_there_is_a_file_without_rows(tmp_path: Path) -> None:
-    in_process([filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "m")], offenders=tmp_path / "offenders")
+    in_process([filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "m")], violations=tmp_path / "offenders")
     assert told(tmp_path / "offenders") == []
 
 
@@ -149,7 +149,7 @@ def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None
 
     manifest = rewritten("m.yaml")
     for unit in (1, 10**6):
-        (verdict,) = in_process([manifest], unit=unit, offenders=tmp_path / "offenders")
+        (verdict,) = in_process([manifest], unit=unit, violations=tmp_path / "offenders")
         found = [(row[0].removeprefix("manifest/"), *row[3:5]) for row in named(verdict)]
         assert found == [
             ("negative", 10, 3),
@@ -173,7 +173,7 @@ def test_many_faults_of_a_rewritten_file_are_counted(tmp_path: Path) -> None:
     manifest = LargeManifest(
         Location("m.json"), (LargeFile("m.json", str(path), None, faults),), Case(b"", MIRROR).context, Case(b"").kind
     )
-    (verdict,) = in_process([manifest], offenders=tmp_path / "offenders")
+    (verdict,) = in_process([manifest], violations=tmp_path / "offenders")
     assert verdict.counts == {"manifest/syntax": 50}
     assert len(verdict.diagnostics) == SHOWN + 1
     assert "30 more of this rule, 50 in total" in {one.summary for one in verdict.diagnostics}

@@ -84,7 +84,7 @@ LOST = """
 import os, sys
 from pathlib import Path
 from gitops_connect.checks.large.check import check
-from gitops_connect.checks.large.session import start
+from gitops_connect.spark.session import start
 from gitops_connect.errors import SparkFailed
 from large_engine import READER, Case, filed, jsonl
 from manifests import MIRROR, mirrored

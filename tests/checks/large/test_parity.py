@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from large_engine import READER, Case, by_small, filed, in_process, jsonl, laid_out, line_of, said_by_large
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 
-from gitops_connect.checks.large.moves import TIES
-from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import UNIT
+from gitops_connect.checks.large.input_splits.splits import UNIT
+from gitops_connect.checks.large.join.moves import TIES
+from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.operations import OperationKind
@@ -283,11 +283,11 @@ def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
     one = make.get(str(config), lambda n: entry({"shard": n}, {"seq": n, "name": "x"}))
     case = Case(jsonl(one(number) for number in range(3)), config, offsets(one(1)))
     (subject,) = prepare([filed(case, tmp_path / "m")], READER, 2).subjects
-    assert subject.template is not None
-    assert subject.live_template is not None
+    assert subject.line_format is not None
+    assert subject.current_line_format is not None
     lines = pa.array(case.content.decode().splitlines(keepends=True))
-    for template in (subject.template, subject.live_template):
-        assert pc.match_substring_regex(lines, template.forms[0].pattern).to_pylist() == [True] * 3
+    for line_format in (subject.line_format, subject.current_line_format):
+        assert pc.match_substring_regex(lines, line_format.forms[0].pattern).to_pylist() == [True] * 3
 
 
 def test_lsns_as_postgresql_writes_them_are_the_same_offsets_as_their_numbers() -> None:

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from large_engine import READER, Case, by_small, filed, in_process, jsonl, said_by_large
 from manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
 
-from gitops_connect.checks.large.certifying import Certain
-from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import pieces
-from gitops_connect.checks.large.row_groups import SUFFIX
-from gitops_connect.checks.large.tables import certify_table
+from gitops_connect.checks.large.input_splits.row_groups import SUFFIX
+from gitops_connect.checks.large.input_splits.splits import pieces
+from gitops_connect.checks.large.input_splits.tables import certify_table
+from gitops_connect.checks.large.line_formats.fast_path import ValidRows
+from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.model.large_manifests import LargeFile, LargeVerdict
 from gitops_connect.model.operations import OperationKind
 
@@ -168,9 +168,9 @@ def test_the_short_way_is_taken(tmp_path: Path) -> None:
     job = prepare([manifest], READER, 2)
     (piece,) = (piece for unit in job.units for piece in pieces(unit, READER))
     assert piece.table is not None
-    found, left = certify_table(piece.table, job.subjects[0].template)
+    found, left = certify_table(piece.table, job.subjects[0].line_format)
     assert not len(left)
-    assert sum(len(one.rows) for one in found if isinstance(one, Certain)) == 50
+    assert sum(len(one.rows) for one in found if isinstance(one, ValidRows)) == 50
     assert [json.loads(line) for line in piece.content.splitlines()] == entries
 
 

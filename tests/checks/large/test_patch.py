@@ -18,11 +18,11 @@ from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, entry, mirrored, offsets
 from pyarrow import parquet
 
 from gitops_connect.checks.large.check import carry_out, check
-from gitops_connect.checks.large.leaving import folders_in
-from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import UNIT
-from gitops_connect.checks.large.verdicts import Results
-from gitops_connect.checks.large.writing import writing_of
+from gitops_connect.checks.large.input_splits.splits import UNIT
+from gitops_connect.checks.large.job_files import job_directories
+from gitops_connect.checks.large.output.patch_files import writing_of
+from gitops_connect.checks.large.output.verdicts import Results
+from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.large_manifests import LargeFile
@@ -44,7 +44,7 @@ def left_alike(cases: list[Case], unit: int = UNIT, tasks: int = 2) -> list[list
     with TemporaryDirectory() as name:
         folder = Path(name)
         manifests = [filed(case, folder / str(number)) for number, case in enumerate(cases)]
-        job = replace(prepare(manifests, READER, 3, unit), folders=folders_in(folder / "ready", None))
+        job = replace(prepare(manifests, READER, 3, unit), folders=job_directories(folder / "ready", None))
         verdicts = carry_out(manifests, job, InProcess(tasks))
         found = [sent(verdict) for verdict in verdicts]
         named = {file for verdict in verdicts if verdict.patch for file in verdict.patch.files}
@@ -141,7 +141,7 @@ def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
             return super().write(writing)
 
     manifest = filed(case, tmp_path / "m")
-    job = replace(prepare([manifest], READER, 3, 2000), folders=folders_in(tmp_path / "ready", None))
+    job = replace(prepare([manifest], READER, 3, 2000), folders=job_directories(tmp_path / "ready", None))
     (verdict,) = carry_out([manifest], job, Twice())
     assert sent(verdict) == patch_by_small(case)
     assert verdict.patch is not None
@@ -153,7 +153,7 @@ def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
     values = [mirrored(n % 7, 5) for n in range(40)]
     live = offsets(mirrored(1), mirrored(3, 4))
     manifest = filed(Case(jsonl(values), MIRROR, live), tmp_path / "m")
-    job = replace(prepare([manifest], READER, 2, 200), folders=folders_in(tmp_path / "ready", None))
+    job = replace(prepare([manifest], READER, 2, 200), folders=job_directories(tmp_path / "ready", None))
     engine = InProcess()
     results = Results([manifest], job, engine.compare(job))
     rows = sorted(engine.write(writing_of(job, {0: tuple(results.each[0].chosen)})))
@@ -195,7 +195,7 @@ def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -
             Path(manifest.files[0].path).write_bytes(jsonl(mirrored(n) for n in range(49)))
             return super().write(writing)
 
-    job = replace(prepare([manifest], READER, 2), folders=folders_in(tmp_path / "ready", None))
+    job = replace(prepare([manifest], READER, 2), folders=job_directories(tmp_path / "ready", None))
     with pytest.raises(SparkFailed, match="49 of its entries remain to be sent, expected 50"):
         carry_out([manifest], job, Hasty())
 

@@ -20,11 +20,11 @@ from spark_parts import program as told_program
 from spark_parts.manifests_held import planted
 from spark_parts.services import Place, connect_server, executors_python, running, standalone
 
-from gitops_connect.checks.large.archive import alone
 from gitops_connect.checks.large.check import check
-from gitops_connect.checks.large.session import start_at
 from gitops_connect.errors import SparkUnusable
 from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.spark.class_archive import alone
+from gitops_connect.spark.session import start_at
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -216,7 +216,7 @@ def test_a_java_that_does_not_start_is_told_with_its_words(tmp_path: Path) -> No
 CLIENT_WITHOUT_GRPC = """
 import os, sys
 sys.modules["grpc"] = None
-from gitops_connect.checks.large.session import start_at
+from gitops_connect.spark.session import start_at
 from gitops_connect.settings.sections import SparkSettings
 start_at(SparkSettings(sys.argv[1]), os.environ, lambda _: None, None)
 """
@@ -244,7 +244,7 @@ def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
 
 def test_whoever_was_killed_while_it_made_the_archive_holds_nobody_up(tmp_path: Path) -> None:
     archive = tmp_path / "cache" / "spark.jsa"
-    code = "import sys, pathlib; from gitops_connect.checks.large.archive import alone\n"
+    code = "import sys, pathlib; from gitops_connect.spark.class_archive import alone\n"
     code += "with alone(pathlib.Path(sys.argv[1])) as is_alone: print(is_alone, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(archive)]
     maker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)

@@ -22,7 +22,7 @@ from planted_families import ODD_LINES
 from planted_lines import REPEATS, UNKEPT_LINES, Plan, is_fine
 from planting import make
 
-from gitops_connect.checks.large.reading import UNIT
+from gitops_connect.checks.large.input_splits.splits import UNIT
 from gitops_connect.checks.rules import RULES
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.diagnostics import Diagnostic
@@ -64,7 +64,7 @@ def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def checked(*several: Planted, unit: int = UNIT) -> None:
     with TemporaryDirectory() as folder:
         filed = [one.filed(Path(folder) / str(number)) for number, one in enumerate(several)]
-        both(several, in_process(filed, unit=unit, offenders=Path(folder)))
+        both(several, in_process(filed, unit=unit, violations=Path(folder)))
         told = told_in(Path(folder))
     found, expected = Counter(one[:4] for one in told.elements()), sum((one.all_named() for one in several), Counter())
     assert not [*(found - expected), *(expected - found)]

@@ -13,9 +13,9 @@ from manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offset
 from pyarrow import parquet
 
 from gitops_connect.checks.large.check import carry_out
-from gitops_connect.checks.large.leaving import folders_in
-from gitops_connect.checks.large.preparing import prepare
-from gitops_connect.checks.large.reading import Reader
+from gitops_connect.checks.large.input_splits.splits import ManifestReader
+from gitops_connect.checks.large.job_files import job_directories
+from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.desired.manifests import pieces
 from gitops_connect.model.large_manifests import LinesRead
 from gitops_connect.model.operations import OperationKind
@@ -40,7 +40,7 @@ def _refuse(text: str) -> LinesRead:
     raise AssertionError(f"looked at one by one: {text[:200]}")
 
 
-HURRIED = Reader(_refuse, pieces.refuse, pieces.unpack)
+HURRIED = ManifestReader(_refuse, pieces.refuse, pieces.unpack)
 
 
 def _lines(name: str) -> Iterable[dict[str, Any]]:
@@ -59,7 +59,7 @@ def test_no_line_is_looked_at_alone(
     live = None if standing is None else offsets(*(make(number, number) for number in numbers))
     case = Case(jsonl(_lines(name)), config, live, kind, acknowledged)
     manifest = filed(case, tmp_path / "m")
-    job = replace(prepare([manifest], HURRIED, 3, UNIT), folders=folders_in(None, tmp_path / "offenders"))
+    job = replace(prepare([manifest], HURRIED, 3, UNIT), folders=job_directories(None, tmp_path / "offenders"))
     (verdict,) = carry_out([manifest], job, InProcess())
     expected, found = by_small(case), said_by_large(verdict)
     assert list(found.diagnostics) == list(expected.diagnostics)

@@ -1,0 +1,155 @@
+"""One connector's way through its steps: in their order, one at a time, until the first that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gitops_connect.apply.actions import sensitive_keys
+from gitops_connect.apply.advice import advice
+from gitops_connect.apply.step_execution import NextAction, StepExecution, StepResult
+from gitops_connect.apply.stopped import StoppedConnectors
+from gitops_connect.apply.working import Watched, failed_parts, leaves_running
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.masking import mask, sensitive_values
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
+
+_GO_ON = (Action.RESUME, Action.PAUSE)
+_END_A_STOP = (*_GO_ON, Action.DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What the steps of all connectors are watched with. Times are in seconds.
+
+    `timeout` is that of `StepExecution`; `min_running` is how long a connector has to run after its last step, if it
+    runs then. `before` is what the plan was made from. `stopped` is told which connectors are stopped and resumed.
+    """
+
+    cluster: ClusterName
+    timeout: float
+    min_running: float
+    before: Mapping[ConnectorName, ObservedConnector]
+    stopped: StoppedConnectors
+
+
+@dataclass(slots=True)
+class ConnectorRun:
+    """The steps of one connector, how those ended that are over, and the one in hand.
+
+    `failed` is the first step that did; `harmless` is False once one has failed that may have left something behind.
+    """
+
+    plan: ConnectorPlan
+    run_context: RunContext
+    outcomes: list[StepOutcome] = field(default_factory=list)
+    failed: Step | None = None
+    harmless: bool = True
+    attempt: StepExecution | None = None
+
+    @property
+    def name(self) -> ConnectorName:
+        """The connector's."""
+        return self.plan.name
+
+    @property
+    def step(self) -> Step:
+        """The one in hand, or the next."""
+        return self.plan.steps[len(self.outcomes)]
+
+    @property
+    def is_over(self) -> bool:
+        """True where every step has ended."""
+        return len(self.outcomes) == len(self.plan.steps)
+
+    @property
+    def goes_back(self) -> bool:
+        """True where the next step brings a connector back that was only stopped for its offsets, none in doubt.
+
+        One that is to be seeded has not gone anywhere yet.
+        """
+        was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
+        kinds = {step.operation.kind for step in self.plan.steps if step.operation is not None}
+        for_offsets = bool(kinds) and OperationKind.SEED not in kinds
+        return was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
+
+    def in_hand(self, now: float) -> StepExecution:
+        """The step in hand; where there is none, the next one is taken in hand now (monotonic seconds)."""
+        if self.attempt is None:
+            self.attempt = StepExecution(self.step, now, self.run_context.timeout, self._watched())
+            if self._stops() and not self._is_last:
+                self.run_context.stopped.add(self.run_context.cluster, self.name)
+        return self.attempt
+
+    def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str) -> NextAction:
+        """The request of the step in hand has ended; see `Attempt.answered`."""
+        if error is None and self.step.action in _END_A_STOP:
+            self._is_not_stopped()
+        return self.in_hand(now).answered(error, looks, now, remark)
+
+    @property
+    def _is_last(self) -> bool:
+        return len(self.outcomes) + 1 == len(self.plan.steps)
+
+    def _watched(self) -> Watched | None:
+        """How the connector is watched after the next step: only after its last one, if it runs then.
+
+        A connector that was seen STOPPED without tasks has no failure from before any more: what it reports afterwards
+        is new (`AbstractHerder.onDeletion`).
+        """
+        if not (self._is_last and self.run_context.min_running and leaves_running(self.step)):
+            return None
+        was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
+        seen = None if was_stopped else self.run_context.before.get(self.name)
+        return Watched(self.run_context.min_running, failed_parts(seen) if seen is not None else {})
+
+    def _stops(self) -> bool:
+        step = self.step
+        created = step.action is Action.CREATE and step.initial_state is TargetState.STOPPED
+        return step.action is Action.STOP or created
+
+    def _is_not_stopped(self) -> None:
+        self.run_context.stopped.discard(self.run_context.cluster, self.name)
+
+    def end(self, ending: StepResult, seconds: float, finished: datetime) -> StepOutcome:
+        """The step in hand, or the next, ends like this. No secret of the connector's steps is in the message."""
+        told = advice(self.outcomes, self.step) if ending.took_effect else ""
+        message = "; ".join(filter(None, [mask(ending.message, self._secrets()), told]))
+        outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect)
+        if self._stops() and not (self.attempt is not None and self.attempt.may_have_effect):
+            self._is_not_stopped()
+        if ending.result is Result.APPLIED and self.step.action in _END_A_STOP:
+            self._is_not_stopped()
+        if ending.result is Result.FAILED:
+            self.failed = self.failed or self.step
+            self.harmless = self.harmless and ending.harmless
+        self.outcomes.append(outcome)
+        self.attempt = None
+        return outcome
+
+    def why_not(self) -> str:
+        """Why the next step is not begun after those that have ended, or nothing.
+
+        Where offsets were not changed and certainly are as they were, the connector goes on as before.
+        """
+        if self.harmless and self.step.action in _GO_ON and (self.failed is not None or self.goes_back):
+            return ""
+        if self.failed is not None:
+            return f"skipped: the step {self.failed.action.value} before it failed"
+        last = self.outcomes[-1]
+        return last.message if last.result is Result.SKIPPED else ""
+
+    def _secrets(self) -> frozenset[str]:
+        return frozenset().union(*(_secrets(step) for step in self.plan.steps))
+
+
+def _secrets(step: Step) -> frozenset[str]:
+    keys = sensitive_keys(step)
+    before: Mapping[str, str] = {change.key: change.before for change in step.changes if change.before is not None}
+    return sensitive_values(step.config, keys) | sensitive_values(before, keys)

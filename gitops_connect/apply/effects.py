@@ -1,0 +1,180 @@
+"""When a step has had its effect: what must be observed, for each action, as pure functions.
+
+A status says nothing of the change that it belongs to, and Kafka updates it some time after it has accepted a change.
+Where the state before may look like the one that is waited for, it therefore has to last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.health import summary
+from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.sensitivity import is_mask
+
+RESTART_SECONDS = 1.0
+"""A running connector may not yet have begun the restart that its new config brings (DistributedHerder's tick)."""
+STALE_SECONDS = 3.0
+"""A FAILED that lasts longer is taken for the state after the change, and not for the one before a restart."""
+_STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED with all its tasks", "RUNNING"
+_INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
+_AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
+"""A failed task stays failed while its connector is paused; it does no work either."""
+
+
+class Progress(Enum):
+    """How far a step has come."""
+
+    PENDING = "pending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectCheck:
+    """What one look says of a step: how far it is, what was found, and for how long (seconds) that has to last.
+
+    `took_effect`: what the step asks for is in place, whether or not the connector works with it. `warning`: what to
+    say of a step that is done.
+    """
+
+    progress: Progress
+    found: str
+    lasting: float = 0.0
+    took_effect: bool = False
+    warning: str = ""
+
+
+def wanted(step: Step) -> str:
+    """What has to be observed, in words."""
+    match step.action:
+        case Action.CREATE:
+            words = f"{_INITIAL[step.initial_state]} with the config that was sent"
+        case Action.CONFIGURE:
+            words = "the config that was sent and a connector that is not FAILED"
+        case Action.STOP:
+            words = _STOPPED
+        case Action.PAUSE:
+            words = _PAUSED
+        case Action.RESUME:
+            words = _RUNNING
+        case Action.DELETE:
+            words = "no connector with this name"
+        case Action.ALTER | Action.RESET | Action.RECORD:
+            words = "the declared offsets"
+        case _:
+            assert_never(step.action)
+    return words
+
+
+def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> EffectCheck:
+    """What a look says of a step, other than a delete. `seen` is None where the connector is not there, or has no
+    status yet. `doubtful`: the request was sent, and its answer is not known.
+    """
+    if seen is None:
+        return EffectCheck(Progress.PENDING, "no connector with this name and a status")
+    match step.action:
+        case Action.CREATE:
+            verdict = differs(step, seen, doubtful=False) or _judge_initial(step.initial_state, seen)
+        case Action.CONFIGURE:
+            verdict = differs(step, seen, doubtful=doubtful) or _judge_restart(seen)
+        case Action.STOP:
+            verdict = _judge_stopped(seen)
+        case Action.PAUSE:
+            verdict = _judge_paused(seen)
+        case Action.RESUME:
+            verdict = _judge_running(seen)
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # which no status tells of
+            verdict = EffectCheck(Progress.PENDING, describe(seen))
+        case _:
+            assert_never(step.action)
+    return verdict
+
+
+def judge_delete(*, gone: bool) -> EffectCheck:
+    """A delete is done when no worker lists the name any more: a connector without a status still is one."""
+    return EffectCheck(Progress.DONE, "") if gone else EffectCheck(Progress.PENDING, "that the connector still exists")
+
+
+def _judge_initial(state: TargetState | None, seen: ObservedConnector) -> EffectCheck:
+    match state:
+        case TargetState.STOPPED:
+            return _judge_stopped(seen)
+        case TargetState.PAUSED:
+            return _judge_paused(seen)
+        case TargetState.RUNNING | None:
+            return _judge_running(seen)
+        case TargetState.ABSENT:
+            raise ValueError("a connector cannot be created as absent")
+        case _:
+            assert_never(state)
+
+
+def _judge_stopped(seen: ObservedConnector) -> EffectCheck:
+    return _reached(seen, is_so=seen.state is WorkerState.STOPPED and not seen.tasks)
+
+
+def _judge_paused(seen: ObservedConnector) -> EffectCheck:
+    if seen.state is WorkerState.FAILED:
+        # The worker accepts the pause of a failed connector, and then fails at it without a word.
+        return EffectCheck(Progress.FAILED, f"the connector cannot be paused: {_failure(seen)}", STALE_SECONDS)
+    tasks_rest = all(task.state in _AT_REST for task in seen.tasks)
+    return _reached(seen, is_so=seen.state is WorkerState.PAUSED and tasks_rest)
+
+
+def _judge_running(seen: ObservedConnector) -> EffectCheck:
+    if seen.state is WorkerState.FAILED:
+        return EffectCheck(Progress.FAILED, _failure(seen))
+    return _reached(seen, is_so=seen.state is WorkerState.RUNNING)
+
+
+def _reached(seen: ObservedConnector, *, is_so: bool) -> EffectCheck:
+    return EffectCheck(Progress.DONE if is_so else Progress.PENDING, describe(seen))
+
+
+def _judge_restart(seen: ObservedConnector) -> EffectCheck:
+    match seen.state:
+        case WorkerState.STOPPED | WorkerState.PAUSED:
+            return EffectCheck(Progress.DONE, describe(seen))
+        case WorkerState.RUNNING:
+            return EffectCheck(Progress.DONE, describe(seen), RESTART_SECONDS)
+        case WorkerState.FAILED:
+            return EffectCheck(Progress.FAILED, _failure(seen), STALE_SECONDS)
+        case WorkerState.UNASSIGNED | WorkerState.RESTARTING | WorkerState.DESTROYED:
+            return EffectCheck(Progress.PENDING, describe(seen))
+        case _:
+            assert_never(seen.state)
+
+
+def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
+    """Pending, with the keys, while the config is not what was sent. Keys that a server adds do not count.
+
+    A masked value is taken as equal, but is no evidence that a request without an answer has arrived.
+    """
+    changed = {change.key for change in step.changes} if doubtful else set()
+    keys = [
+        key
+        for key, value in step.config.items()
+        if seen.config.get(key) != value and (key in changed or not is_mask(seen.config.get(key, "")))
+    ]
+    keys += [change.key for change in step.changes if change.after is None and change.key in seen.config]
+    if not keys:
+        return None
+    return EffectCheck(Progress.PENDING, f"another config (keys that differ: {', '.join(sorted(keys))})")
+
+
+def _failure(seen: ObservedConnector) -> str:
+    return f"it is FAILED: {summary(seen.trace)}"
+
+
+def describe(seen: ObservedConnector) -> str:
+    """The state of the connector and of its first tasks."""
+    if not seen.tasks:
+        return f"{seen.state.value} without tasks"
+    tasks = ", ".join(f"{task.id} {task.state.value}" for task in seen.tasks[:5])
+    more = f" and {len(seen.tasks) - 5} more" if len(seen.tasks) > 5 else ""
+    return f"{seen.state.value} with tasks {tasks}{more}"

@@ -1,0 +1,173 @@
+"""One step in hand: from its first request to its end. It decides, and neither sends, looks nor waits by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitops_connect.apply.effects import EffectCheck, Progress, judge, judge_delete, wanted
+from gitops_connect.apply.polling import ClusterSnapshot
+from gitops_connect.apply.working import Watched, judge_working, wanted_working
+from gitops_connect.errors import AlreadyExists, GitopsConnectError, NotSettled, OutcomeUnknown, Waiting
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.plans import Action, Step
+
+LOOKS_BEFORE_RESENDING = 3
+SECONDS_BEFORE_RESENDING = 5.0
+"""A request without an answer may still stand in the queue of the herder (KAFKA-14353)."""
+FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """The step is over. `harmless`: it failed, and left everything as it was, so that the connector may go on.
+
+    `took_effect`: it failed, and what it asks for is in place: the connector does not work with it.
+    """
+
+    result: Result
+    message: str = ""
+    harmless: bool = False
+    took_effect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SendAgain:
+    """The step's request is to be sent again, at that time (monotonic seconds)."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEffect:
+    """The step waits for its effect."""
+
+
+NextAction = StepResult | SendAgain | AwaitEffect
+
+
+class StepExecution:
+    """Carrying out one step. Times are monotonic seconds."""
+
+    def __init__(self, step: Step, now: float, timeout: float, watched: Watched | None = None) -> None:
+        """Begin. `timeout` is how long the cluster may refuse it for the moment, and then how long it may take.
+
+        `watched`: the connector has to run for some time until the step is done.
+        """
+        self.step = step
+        self.begun = now
+        self._timeout = timeout
+        self._deadline = now + timeout
+        self._retry = FIRST_RETRY
+        self._accepted = False
+        self._unanswered = ""  # the error of the last request whose outcome is not known
+        self._resent = False
+        self._last_refusal = ""
+        self._sent_at = now
+        self._blind_until = 0  # looks up to this number began before the request was answered
+        self._looks = 0
+        self._watched = watched
+        self._lasting: tuple[EffectCheck, float] | None = None
+        self._found = ""
+        self._took_effect = False
+        self._remark = ""
+
+    @property
+    def may_have_effect(self) -> bool:
+        """Whether a request was accepted, or may have been."""
+        return self._accepted or bool(self._unanswered)
+
+    def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str = "") -> NextAction:
+        """The request has ended, well or with an error; `looks` have begun before. `remark` is told with a good end."""
+        self._remark = remark
+        match error:
+            case None:
+                self._accepted, self._unanswered = True, ""
+            case OutcomeUnknown():
+                self._unanswered = str(error)
+            case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
+                # That is our own first request, or somebody's equal one: its config will tell.
+                self._accepted, self._unanswered = True, ""
+            case Waiting():
+                return self._later(str(error), now)
+            case _:
+                return StepResult(Result.FAILED, str(error))
+        self._deadline = now + self._timeout
+        self._sent_at, self._blind_until, self._looks, self._lasting = now, looks, 0, None
+        return AwaitEffect()
+
+    def looked(self, look: ClusterSnapshot, now: float) -> NextAction:
+        """The cluster was looked at."""
+        if look.number <= self._blind_until:
+            return AwaitEffect()
+        verdict = self._judge(look)
+        if verdict:
+            self._found, self._took_effect = verdict.found, verdict.took_effect
+            self._looks += 1
+            if self._lasts(verdict, now):
+                return self._end(verdict)
+            if self._should_resend(now):
+                self._resent = True
+                return SendAgain(now)
+        if now >= self._deadline:
+            return StepResult(Result.FAILED, str(self._not_settled()), took_effect=self._took_effect)
+        return AwaitEffect()
+
+    def abandon(self, reason: str) -> StepResult:
+        """The request is not to be sent again. Skipped, if it was certainly never carried out."""
+        if self.may_have_effect:
+            return StepResult(Result.FAILED, f"{reason}; {self._not_settled()}")
+        last = f"; the last answer of the cluster was: {self._last_refusal}" if self._last_refusal else ""
+        return StepResult(Result.SKIPPED, f"skipped: {reason}{last}")
+
+    def _later(self, refusal: str, now: float) -> NextAction:
+        self._last_refusal = refusal
+        pause, self._retry = self._retry, min(2 * self._retry, LONGEST_RETRY)
+        if now + pause > self._deadline:
+            return StepResult(
+                Result.FAILED,
+                f"the cluster rejected the request for {now - self.begun:.0f} s; its last answer was: {refusal}",
+            )
+        return SendAgain(now + pause)
+
+    def _judge(self, look: ClusterSnapshot) -> EffectCheck | None:
+        """None where the look says nothing about this connector."""
+        name = self.step.connector
+        if look.error or name in look.unknown:
+            self._found = f"no readable status ({look.error})" if look.error else "no readable status"
+            return None
+        if self.step.action is Action.DELETE and name not in look.connectors:
+            return judge_delete(gone=name in look.gone)
+        seen = look.connectors.get(name)
+        doubtful = bool(self._unanswered)
+        if self._watched is None:
+            return judge(self.step, seen, doubtful=doubtful)
+        self._watched = self._watched.after(seen) if seen is not None else self._watched
+        return judge_working(self.step, seen, self._watched, doubtful=doubtful)
+
+    def _lasts(self, verdict: EffectCheck, now: float) -> bool:
+        """True where the verdict is one, and has been the same for long enough. Another number of tasks is another."""
+        if verdict.progress is Progress.PENDING:
+            self._lasting = None
+            return False
+        if self._lasting is None or self._lasting[0] != verdict:
+            self._lasting = (verdict, now)
+        return now - self._lasting[1] >= verdict.lasting
+
+    def _should_resend(self, now: float) -> bool:
+        """Once, where the answer is not known; or for a delete, as a worker in a rebalance may know no such name."""
+        doubtful = bool(self._unanswered) or self.step.action is Action.DELETE
+        patient = self._looks >= LOOKS_BEFORE_RESENDING and now - self._sent_at >= SECONDS_BEFORE_RESENDING
+        return doubtful and patient and not self._resent and self._lasting is None
+
+    def _not_settled(self) -> NotSettled:
+        goal = wanted_working(self.step, self._watched) if self._watched else wanted(self.step)
+        text = f"expected {goal}, but found {self._found or 'no status yet'} after {self._timeout:g} s"
+        if self._unanswered:
+            times = "twice" if self._resent else "once"
+            text += f"; the request was sent {times}, and its outcome is unknown: {self._unanswered}"
+        return NotSettled(text)
+
+    def _end(self, verdict: EffectCheck) -> StepResult:
+        if verdict.progress is Progress.DONE:
+            return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
+        return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)

@@ -1,0 +1,1 @@
+"""Files of manifests, cut into splits that Spark tasks read."""

@@ -1,0 +1,198 @@
+"""The files of the manifests, cut into units that tasks take; and the lines of a unit, piece by piece."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from gitops_connect.checks.large.input_splits.row_groups import SUFFIX, groups_of, tables
+from gitops_connect.checks.large.input_splits.tables import Table
+from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LineFault, LinesRead
+
+UNIT = 8 * 1024 * 1024
+"""Bytes of a unit, and about those of a piece: what a processor's cache still holds, and Spark moves in one row."""
+MAX_UNITS = 2**20
+"""Of one job; units grow where files are larger than that."""
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes. A Kafka record has 1 MiB, unless brokers are told otherwise: no offset is that long."""
+_STEP = 1024 * 1024
+COMPRESSIONS = (".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestReader:
+    """The strict reader of manifests, as functions that an executor can import.
+
+    `lines` reads a text. `refuse` says why bytes are no text of a manifest at all, if they are not; the second argument
+    is True for those that a file begins with. `unpack` decompresses; what ends it early comes last, in place of bytes.
+    """
+
+    lines: Callable[[str], LinesRead]
+    refuse: Callable[[bytes, bool], LineFault | None]
+    unpack: Callable[[bytes | mmap.mmap, str], Iterator[bytes | LineFault]]
+
+
+class InputSplit(NamedTuple):
+    """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is one unit.
+
+    `size` is about how many bytes a piece of it has. Of Parquet `start` and `end` are numbers of row groups.
+    """
+
+    manifest: int
+    is_live: bool
+    file: LargeFile
+    size: int = UNIT
+    start: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a unit: the last one ends in a line feed, too. `base` are the lines of the unit before it.
+
+    `fault` is what ended the reading; its line counts from the beginning of the piece. `table`: it has rows in place of
+    text.
+    """
+
+    base: int
+    text: bytes
+    is_first: bool = False
+    fault: LineFault | None = None
+    table: Table | None = None
+
+    @property
+    def content(self) -> bytes:
+        """Its lines; those of a table are made, each time."""
+        return self.text if self.table is None else self.table.lines()
+
+    @property
+    def is_empty(self) -> bool:
+        """True where there is none."""
+        return not self.text and self.table is None
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        return self.text.count(b"\n") if self.table is None else self.table.count
+
+
+def input_splits(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> list[InputSplit]:
+    """All parts of all files, the live offsets first: the order of units is the order of places."""
+    live = [(number, True, one.live) for number, one in enumerate(manifests) if one.live is not None]
+    files = [(number, False, file) for number, one in enumerate(manifests) for file in one.files]
+    total = sum(Path(file.path).stat().st_size for _, _, file in (*live, *files))
+    size = max(smallest, -(-total // MAX_UNITS) * 2)
+    return [
+        unit for number, is_live, file in (*live, *files) for unit in _parts(InputSplit(number, is_live, file, size))
+    ]
+
+
+def compression_of(name: str) -> str:
+    """How a file of that name is compressed, by its suffix; empty: not at all."""
+    return next((suffix for suffix in COMPRESSIONS if name.lower().endswith(suffix)), "")
+
+
+def is_parquet(file: LargeFile) -> bool:
+    """By its path."""
+    return file.path.lower().endswith(SUFFIX)
+
+
+def is_packed(file: LargeFile) -> bool:
+    """True where there is more in the file than its size says."""
+    return is_parquet(file) or bool(compression_of(file.path))
+
+
+def pieces(unit: InputSplit, reader: ManifestReader) -> Iterator[Block]:
+    """The lines of a unit. Raises OSError where its file cannot be read."""
+    if is_parquet(unit.file):
+        yield from _tables(unit)
+        return
+    if unit.end is not None:
+        yield from _plain(unit, unit.end)
+        return
+    with Path(unit.file.path).open("rb") as stream:
+        if not Path(unit.file.path).stat().st_size:
+            yield from _whole_lines(reader.unpack(b"", compression_of(unit.file.path)), unit.size)
+            return
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            yield from _whole_lines(reader.unpack(content, compression_of(unit.file.path)), unit.size)
+
+
+def _parts(whole: InputSplit) -> Iterator[InputSplit]:
+    if is_parquet(whole.file):
+        for start, end in groups_of(whole.file.path, whole.size):
+            yield whole._replace(start=start, end=end)
+        return
+    if compression_of(whole.file.path):
+        yield whole
+        return
+    length = Path(whole.file.path).stat().st_size
+    for start in range(0, max(length, 1), whole.size):
+        yield whole._replace(start=start, end=min(start + whole.size, length))
+
+
+def _tables(unit: InputSplit) -> Iterator[Block]:
+    base = 0
+    for found in tables(unit.file.path, unit.start, unit.end or 0, MAX_LINE):
+        if isinstance(found, LineFault):
+            yield Block(base, b"", fault=found)
+            return
+        yield Block(base, b"", table=found)
+        base += found.count
+
+
+def _plain(unit: InputSplit, end: int) -> Iterator[Block]:
+    with Path(unit.file.path).open("rb") as stream:
+        stream.seek(max(unit.start - 1, 0))
+        content = stream.read(end - max(unit.start - 1, 0))
+        if unit.start:
+            content = content[content.find(b"\n") + 1 :] if b"\n" in content else b""
+        if not content:
+            yield Block(0, b"", is_first=not unit.start)
+            return
+        rest = []
+        length = len(content) - content.rfind(b"\n") - 1
+        while not content.endswith(b"\n") and length <= MAX_LINE and (more := stream.read(_STEP)):
+            at = more.find(b"\n") + 1
+            rest.append(more[: at or len(more)])
+            length += len(rest[-1])
+            if at:
+                break
+        yield _finished(0, b"".join((content, *rest)), is_first=not unit.start)
+
+
+def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Block]:
+    """Pieces of about that size; each begins with the line that the one before has not finished."""
+    base, held = 0, bytearray()
+    is_first = True
+    for chunk in chunks:
+        if isinstance(chunk, LineFault):
+            yield Block(base, b"", is_first=is_first, fault=chunk)
+            return
+        held += chunk
+        at = held.rfind(b"\n") + 1
+        if (len(held) >= size and at) or len(held) - at > MAX_LINE:
+            at = at if len(held) - at <= MAX_LINE else len(held)
+            piece = _finished(base, bytes(held[:at]), is_first=is_first)
+            yield piece
+            if piece.fault is not None:
+                return
+            base += piece.lines
+            is_first = False
+            del held[:at]
+    yield _finished(base, bytes(held), is_first=is_first)
+
+
+def _finished(base: int, content: bytes, *, is_first: bool) -> Block:
+    """A last line without an end gets one; one without end is a fault, as a file that is another kind of file."""
+    if not content or content.endswith(b"\n"):
+        return Block(base, content, is_first)
+    at = content.rfind(b"\n") + 1
+    if len(content) - at > MAX_LINE:
+        found = f"a line of more than {MAX_LINE // 1024**2} MiB"
+        fault = LineFault("manifest/too-large", found, content.count(b"\n") + 1, 1)
+        return Block(base, content[:at], is_first, fault)
+    return Block(base, content + b"\n", is_first)

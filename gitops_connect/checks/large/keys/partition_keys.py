@@ -1,0 +1,89 @@
+"""The partition of an entry as 128 bits: a number for each of its fields, summed up.
+
+So it is the same in whatever order the fields stand, with whatever blanks, and whether they come from text or columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gitops_connect.checks.field_types import LONG
+from gitops_connect.checks.large.keys.text_columns import Texts, of_list
+from gitops_connect.checks.large.keys.text_hashes import Numbers, Secret, mixed
+from gitops_connect.model.canonical import canonical
+from gitops_connect.model.offsets import PartitionText
+
+
+class Values(NamedTuple):
+    """One field in many rows: texts; whole numbers of 64 bits; or what is neither, as JSON (`is_json`).
+
+    `which` is for each row the index of its value; None: there are as many as rows, or one that all of them have.
+    """
+
+    name: str
+    texts: Texts | None = None
+    numbers: NDArray[np.int64] | None = None
+    is_json: bool = False
+    which: NDArray[Any] | None = None
+
+
+def constant(name: str, text: str) -> Values:
+    """A field that is the same text in all rows."""
+    return Values(name, of_list([text]))
+
+
+def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Numbers]:
+    """Two numbers for each row; all rows have just these fields.
+
+    Different partitions have different ones, but for a chance of 2^-80 or less for each pair.
+    """
+    hashes = [np.full(count, start, np.uint64) for start in secret.starts]
+    for field in fields:
+        parts = _parts(field, secret)
+        for which in (0, 1):
+            hashes[which] += parts[which] if field.which is None else parts[which][field.which]
+    return hashes
+
+
+def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list[Numbers]:
+    """The same for partitions that each have fields of their own, one by one."""
+    found: dict[tuple[str, str], tuple[list[int], list[Any]]] = {}
+    for row, partition in enumerate(partitions):
+        for name, value in json.loads(partition).items():
+            is_long = type(value) is int and -LONG - 1 <= value <= LONG
+            kind = "text" if type(value) is str else "number" if is_long else "json"
+            rows, values = found.setdefault((name, kind), ([], []))
+            rows.append(row)
+            values.append(canonical(value).decode() if kind == "json" else value)
+    hashes = [np.full(len(partitions), start, np.uint64) for start in secret.starts]
+    for (name, kind), (rows, values) in found.items():
+        if kind == "number":
+            field = Values(name, numbers=np.array(values, np.int64))
+        else:
+            field = Values(name, of_list(values), is_json=kind == "json")
+        parts = _parts(field, secret)
+        for which in (0, 1):
+            hashes[which][rows] += parts[which]
+    return hashes
+
+
+def _parts(field: Values, secret: Secret) -> tuple[Numbers, Numbers]:
+    """Of each value, what it adds to the two numbers: a name and a type have secret factors of their own.
+
+    Without the last ones a field that is 0 or empty would be as one that is not there.
+    """
+    kind = "number" if field.texts is None else "json" if field.is_json else "text"
+    factors = secret.of_field(field.name, kind)
+    if field.texts is None:
+        word = mixed(np.asarray(field.numbers).view(np.uint64).copy(), secret)
+        return word * factors[0] + factors[4], word * factors[1] + factors[5]
+    first, second = (mixed(one, secret) for one in field.texts.hashed(secret))
+    return (
+        first * factors[0] + second * factors[2] + factors[4],
+        first * factors[1] + second * factors[3] + factors[5],
+    )

@@ -1,0 +1,56 @@
+"""Many texts in one buffer: where each begins and how long it is; and texts put together from pieces, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gitops_connect.checks.large.keys.text_hashes import PAD, Numbers, Positions, Secret, hash_texts, padded
+
+
+class Texts(NamedTuple):
+    """The buffer has `PAD` zeros around it; `starts` count from its beginning, zeros included."""
+
+    buffer: NDArray[np.uint8]
+    starts: Positions
+    lengths: Positions
+
+    def hashed(self, secret: Secret) -> list[Numbers]:
+        """Two numbers for each."""
+        return hash_texts(self.buffer, self.starts, self.lengths, secret)
+
+    def listed(self) -> list[str]:
+        """One by one."""
+        whole = self.buffer.tobytes()
+        spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
+        return [whole[start:end].decode() for start, end in spans]
+
+
+def assembled(pieces: Sequence[bytes | Any], count: int) -> Texts:
+    """So many texts, each the same pieces in a row: bytes that all have, and arrays of Arrow with those of each."""
+    if all(isinstance(piece, bytes) for piece in pieces):
+        text = b"".join(pieces)
+        return Texts(padded(text), np.full(count, PAD, np.int64), np.full(count, len(text), np.int64))
+    parts = [piece.decode() if isinstance(piece, bytes) else piece for piece in pieces]
+    return of_array(pc.binary_join_element_wise(*parts, ""))
+
+
+def of_array(array: Any) -> Texts:
+    """The texts of an array of Arrow that has no nulls."""
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)
+    content = b"" if data is None else data[int(ends[0]) : int(ends[-1])]
+    return Texts(padded(content), ends[:-1] - ends[0] + PAD, np.diff(ends))
+
+
+def of_list(texts: Iterable[str]) -> Texts:
+    """These texts."""
+    encoded = [text.encode() for text in texts]
+    lengths = np.array([len(text) for text in encoded], np.int64)
+    return Texts(padded(b"".join(encoded)), np.cumsum(lengths) - lengths + PAD, lengths)

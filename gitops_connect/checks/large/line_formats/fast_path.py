@@ -1,0 +1,120 @@
+"""The lines of a text that are of a known form, and so certain to be well; and what they are in canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from gitops_connect.checks.large.keys.partition_keys import Values, constant
+from gitops_connect.checks.large.keys.text_columns import Texts
+from gitops_connect.checks.large.keys.text_hashes import PAD, numbers_of
+from gitops_connect.checks.large.line_formats.layouts import Field, LineBuffer, LineForm, MatchedLines
+from gitops_connect.checks.large.line_formats.line_format import TEXTS, LineFormat
+from gitops_connect.checks.topics import TopicFilter
+from gitops_connect.model.shape_fields import FieldType
+
+_MINUS = ord("-")
+_PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
+
+
+class ValidRows(NamedTuple):
+    """Rows of a form, by their numbers, with what they are. Neither `offset` nor `numbers`: it is null."""
+
+    form: LineForm
+    rows: NDArray[np.intp]
+    partition: Sequence[Values]
+    offset: Texts | None = None
+    numbers: NDArray[np.int64] | None = None
+
+
+class ValidLines(NamedTuple):
+    """Lines of one form; `rows` are their numbers, ascending."""
+
+    form: LineForm
+    rows: NDArray[np.intp]
+    lines: MatchedLines
+
+    def certain(self) -> ValidRows:
+        """What is in them."""
+        form, rows, lines = self
+        partition = [_values(lines, field) for field in form.fields if field.half == "partition"]
+        if form.number is not None:
+            starts, ends = lines.places(form.number)
+            return ValidRows(form, rows, partition, numbers=numbers_of(lines.buffer, ends + PAD, ends - starts))
+        return ValidRows(form, rows, partition, lines.texts(form.offset) if form.offset else None)
+
+
+def _values(lines: MatchedLines, field: Field) -> Values:
+    if field.span is None:
+        return constant(field.name, field.constant or "")
+    if field.kind is FieldType.FLAG or field.kind in TEXTS:
+        return Values(field.name, lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
+    starts, ends = lines.places(field.span)
+    is_negative = lines.buffer[starts + PAD] == _MINUS
+    numbers = numbers_of(lines.buffer, ends + PAD, ends - starts - is_negative)
+    return Values(field.name, numbers=np.where(is_negative, -numbers, numbers))
+
+
+def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[ValidLines], NDArray[np.intp]]:
+    """The lines by their forms, and the numbers of those that are of none."""
+    found = []
+    left = np.arange(len(lines))
+    for form in () if line_format is None else line_format.forms:
+        if not len(left):
+            break
+        array = lines.array if len(left) == len(lines) else lines.array.take(pa.array(left))
+        well = pc.match_substring_regex(array, form.pattern).to_numpy(zero_copy_only=False)
+        if line_format is not None and line_format.topics is not None and form.topic is not None:
+            well = well.copy()
+            well[well] = read_topics(lines.of(form, left[well]).array(form.topic), line_format.topics)
+        if well.any():
+            found.append(ValidLines(form, left[well], lines.of(form, left[well])))
+            left = left[~well]
+    return found, left
+
+
+def read_topics(topics: Any, reads: TopicFilter) -> NDArray[np.bool_]:
+    """Of each whether the sink reads it: there are fewer of them than lines."""
+    found = topics.dictionary_encode()
+    known = np.array([reads.reads(topic) for topic in found.dictionary.to_pylist()], np.bool_)
+    return np.asarray(known[found.indices.to_numpy(zero_copy_only=False)])
+
+
+def lines_of(content: bytes) -> Any:
+    """The lines as they stand, with their line feeds, as an array of Arrow; the text ends with one."""
+    return LineBuffer(content).array
+
+
+def canonical_lines(content: bytes, line_format: LineFormat | None) -> Any:
+    """Each line as it is sent, with a line feed, as an array of Arrow; null where it is of no known form."""
+    lines = LineBuffer(content)
+    found, left = match_lines(lines, line_format)
+    if len(found) == 1 and not len(left) and found[0].form.is_canonical and b"\r" not in content:
+        return lines.array
+    arrays = [
+        _array(one, (_PARTITION, *one.form.partition, _OFFSET, *(one.form.offset or (b"null",)), _END)) for one in found
+    ]
+    return _in_order(arrays, found, left)
+
+
+def canonical_partitions(content: bytes, line_format: LineFormat | None) -> Any:
+    """The canonical text of the partition of each line, likewise."""
+    found, left = match_lines(LineBuffer(content), line_format)
+    return _in_order([_array(one, one.form.partition) for one in found], found, left)
+
+
+def _array(certified: ValidLines, pieces: Any) -> Any:
+    parts = [piece.decode() if isinstance(piece, bytes) else certified.lines.array(piece) for piece in pieces]
+    if all(isinstance(part, str) for part in parts):
+        return pa.array(["".join(parts)] * len(certified.rows), pa.string())
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def _in_order(arrays: list[Any], found: list[ValidLines], left: NDArray[np.intp]) -> Any:
+    order = np.argsort(np.concatenate([*(one.rows for one in found), left]), kind="stable")
+    return pa.concat_arrays([*arrays, pa.nulls(len(left), pa.string())]).take(pa.array(order))

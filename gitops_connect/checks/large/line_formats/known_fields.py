@@ -1,0 +1,73 @@
+"""What the class and config of a connector say of the fields of its entries, before one is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gitops_connect.checks.large.line_formats.layouts import Member
+from gitops_connect.checks.ties import ties_of
+from gitops_connect.checks.topics import TopicFilter
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.shape_fields import FieldType, Shape
+from gitops_connect.model.shapes import shape_of
+
+_FEW = 50
+"""Topics that an expression may list."""
+BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
+"""The type of an example, if the class says nothing of its field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the fields of an entry: their types, and the texts that one of them may have.
+
+    A field without a type may be of the type that it has in an example. Nothing is certain of the `closed` fields of an
+    offset, whose values are a closed set, nor of an offset that has both fields of one of the `pairs`. `counted` is the
+    field of an offset that decides all; see `counted_field`.
+    """
+
+    partition: Mapping[str, FieldType] = field(default_factory=dict)
+    offset: Mapping[str, FieldType] = field(default_factory=dict)
+    texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    topics: TopicFilter | None = None
+    counted: str = ""
+    closed: frozenset[str] = frozenset()
+    pairs: frozenset[tuple[str, str]] = frozenset()
+
+    def kind(self, half: str, member: Member) -> FieldType | None:
+        """The type of a field; None where nothing is certain of it."""
+        if half == "offset" and member.name in self.closed:
+            return None
+        kind = (self.partition if half == "partition" else self.offset).get(member.name, FieldType.ANY)
+        return BY_TYPE.get(type(member.value)) if kind is FieldType.ANY else kind
+
+
+def counted_field(shape: Shape | None) -> str:
+    """The field of an offset that is a number of 0 or more, decides which way it moves, and is alone; else empty."""
+    if shape is None or shape.unit is None or shape.offset.optional or len(shape.offset.required) != 1:
+        return ""
+    ((name, kind),) = shape.offset.required.items()
+    decides = shape.position == (name,) == shape.measured and not shape.frame
+    return name if decides and kind is FieldType.NUMBER else ""
+
+
+def known_of(context: ManifestContext) -> Known | None:
+    """What the connector's class and config say; None where each entry needs its own look."""
+    if context.schema is not None:
+        return None
+    shape = shape_of(context.config or {})
+    if shape is None or not shape.partitions:
+        return Known(counted=counted_field(shape))
+    ties = ties_of(shape, context.config)
+    if ties.filters:
+        return None
+    texts = {one.field: one.values for one in ties.expectations}
+    filtered = ties.topics
+    if filtered is not None and filtered.names is not None and len(filtered.names) <= _FEW:
+        texts[filtered.field] = filtered.names
+        filtered = None
+    types = {name: kind for part in shape.partitions for name, kind in part.types.items()}
+    closed = frozenset(shape.offset.choices)
+    pairs = frozenset((one.changed, one.kept) for one in shape.contradictions)
+    return Known(types, shape.offset.types, texts, filtered, counted_field(shape), closed, pairs)

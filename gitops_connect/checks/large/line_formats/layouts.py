@@ -1,0 +1,248 @@
+"""Where things stand in a line of a known form: for one line by reading it, for many at once by their quotation marks.
+
+No text in a line of such a form has a quotation mark in it. So the mark of a certain number has the same meaning in all
+lines, and whatever does not vary has the same distance from it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gitops_connect.checks.large.keys.text_columns import Texts, assembled
+from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, padded
+from gitops_connect.checks.rules import Finding
+from gitops_connect.model.shape_fields import FieldType
+
+_BLANK = re.compile(r"[ \t]*")
+_DECODER = json.JSONDecoder()
+_MARK = ord('"')
+
+
+class Anchor(NamedTuple):
+    """A place so many bytes behind the mark of that number (from 0) of its line; None: behind the end of the line."""
+
+    mark: int | None
+    distance: int
+
+
+Span = tuple[Anchor, Anchor]
+
+
+class Field(NamedTuple):
+    """A field of the partition or of the offset, of that type; `texts` are all that it may be, where they are few.
+
+    `span` is where its value stands, a text without its marks; None: it does not vary.
+    """
+
+    half: str
+    name: str
+    kind: FieldType
+    texts: frozenset[str] | None = None
+    span: Span | None = None
+
+    @property
+    def constant(self) -> str | None:
+        """The one text that it may be."""
+        return next(iter(self.texts)) if self.texts is not None and len(self.texts) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """A form that lines have. `pattern` is for RE2 and holds for a whole line with its line feed, and for no other one.
+
+    `partition` and `offset` are the pieces of their canonical texts: bytes that do not vary, and parts of the line. No
+    `offset`: it is null. `number` is the one number of the offset that decides all, `topic` the text of a sink's topic.
+    `is_canonical`: the line is as it would be sent. `fields` are those of all such lines. `findings` are what is wrong
+    with each of them where its partition does not stand, in the very same words; nothing is where it stands.
+    """
+
+    pattern: str
+    marks: int
+    partition: tuple[bytes | Span, ...]
+    offset: tuple[bytes | Span, ...]
+    number: Span | None = None
+    topic: Span | None = None
+    is_canonical: bool = False
+    fields: tuple[Field, ...] = ()
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
+
+
+class Member(NamedTuple):
+    """A field with its value, and where in the line that stands, in bytes."""
+
+    name: str
+    value: Any
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One line, without its end. `partition` and `offset` are the members of the two; `halves` are these themselves."""
+
+    line: bytes
+    halves: Mapping[str, Member]
+    partition: Sequence[Member]
+    offset: Sequence[Member]
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The entry."""
+        return {name: half.value for name, half in self.halves.items()}
+
+
+def layout_of(line: str) -> Layout | None:
+    """None for what is no entry of two objects (or a null in place of the offset), or has a key twice."""
+    try:
+        halves = {member.name: member for member in _members(line, _skip(line, 0), whole=True)}
+        partition, offset = halves["partition"], halves["offset"]
+        inner = [_members(line, half.start) if half.value is not None else [] for half in (partition, offset)]
+    except (ValueError, KeyError, IndexError, RecursionError):
+        return None
+    if len(halves) > 2 or partition.value is None:
+        return None
+    found = Layout(line.encode(), halves, *inner)
+    return found if line.isascii() else _in_bytes(found, line)
+
+
+def _in_bytes(layout: Layout, line: str) -> Layout:
+    def moved(one: Member) -> Member:
+        return one._replace(start=len(line[: one.start].encode()), end=len(line[: one.end].encode()))
+
+    halves = {name: moved(half) for name, half in layout.halves.items()}
+    return Layout(layout.line, halves, [*map(moved, layout.partition)], [*map(moved, layout.offset)])
+
+
+def _members(text: str, at: int, *, whole: bool = False) -> list[Member]:
+    """Of the object that begins there; `whole`: nothing stands behind it. Raises ValueError or IndexError."""
+    found: list[Member] = []
+    if text[at] != "{":
+        raise ValueError
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        if found:
+            at = _skip(text, _past(text, at, ","))
+        name, at = _DECODER.raw_decode(text, at)
+        start = _skip(text, _past(text, _skip(text, at), ":"))
+        value, end = _DECODER.raw_decode(text, start)
+        if not isinstance(name, str) or any(name == one.name for one in found):
+            raise ValueError
+        found.append(Member(name, value, start, end))
+        at = _skip(text, end)
+    if whole and _skip(text, at + 1) != len(text):
+        raise ValueError
+    return found
+
+
+def _past(text: str, at: int, mark: str) -> int:
+    if text[at] != mark:
+        raise ValueError
+    return at + 1
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return at if found is None else found.end()
+
+
+class Anchors:
+    """Places of one line that hold for all of its form.
+
+    The name of a field stands before each value, and the next one, or the end, behind it: so nothing varies between the
+    beginning of a part and the last mark before it, nor between its end and the next mark.
+    """
+
+    def __init__(self, line: bytes) -> None:
+        self._end = len(line)
+        self._marks = [at for at, byte in enumerate(line) if byte == _MARK]
+
+    @property
+    def count(self) -> int:
+        """Marks of a line."""
+        return len(self._marks)
+
+    def span(self, start: int, end: int) -> Span:
+        """A value or a half of the entry, by where it is in the line."""
+        before, behind = bisect_left(self._marks, start) - 1, bisect_left(self._marks, end)
+        last = Anchor(behind, end - self._marks[behind]) if behind < self.count else Anchor(None, end - self._end)
+        return Anchor(before, start - self._marks[before]), last
+
+
+class LineBuffer:
+    """A text whose last line ends, too, cut into lines, with all their marks."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._feeds = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
+        self._offsets = np.concatenate(([0], self._feeds + 1)).astype(np.int32)
+        self.array = pa.StringArray.from_buffers(len(self._feeds), pa.py_buffer(self._offsets), pa.py_buffer(content))
+        """With their line feeds, for Arrow."""
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    @cached_property
+    def _buffer(self) -> NDArray[np.uint8]:
+        return padded(self._content)
+
+    @cached_property
+    def _marks(self) -> Positions:
+        return np.flatnonzero(np.frombuffer(self._content, np.uint8) == _MARK)
+
+    def text_of(self, rows: NDArray[np.intp]) -> bytes:
+        """These lines, one behind the other."""
+        return "".join(self.array.take(pa.array(rows)).to_pylist()).encode() if len(rows) else b""
+
+    def of(self, form: LineForm, rows: NDArray[np.intp]) -> MatchedLines:
+        """Those of that form."""
+        if len(rows) == len(self) and len(self._marks) == len(rows) * form.marks:
+            first = rows * form.marks
+        else:
+            first = np.searchsorted(self._marks, self._offsets[rows])
+        ends = self._feeds[rows]
+        ends = ends - (self._buffer[ends - 1 + PAD] == ord("\r"))
+        return MatchedLines(self._content, self._buffer, self._marks, first, ends)
+
+
+class MatchedLines(NamedTuple):
+    """Lines of one form: `first` is which of all `marks` is the first of each line."""
+
+    content: bytes
+    buffer: NDArray[np.uint8]
+    marks: Positions
+    first: Positions
+    ends: Positions
+
+    def texts(self, pieces: Sequence[bytes | Span]) -> Texts:
+        """Those pieces of each line in a row."""
+        if len(pieces) == 1 and not isinstance(pieces[0], bytes):
+            start, end = self.places(pieces[0])
+            return Texts(self.buffer, start + PAD, end - start)
+        parts = [piece if isinstance(piece, bytes) else self.array(piece) for piece in pieces]
+        return assembled(parts, len(self.ends))
+
+    def array(self, span: Span) -> Any:
+        """That part of each line, for Arrow."""
+        offsets = np.empty(2 * len(self.ends) + 1, np.int32)
+        offsets[0:-1:2], offsets[1::2] = self.places(span)
+        offsets[-1] = len(self.content)
+        parts = pa.StringArray.from_buffers(2 * len(self.ends), pa.py_buffer(offsets), pa.py_buffer(self.content))
+        return parts.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
+
+    def places(self, span: Span) -> tuple[Positions, Positions]:
+        """Where that part begins and ends in the text."""
+        start, end = (
+            (self.ends if anchor.mark is None else self.marks[self.first + anchor.mark]) + anchor.distance
+            for anchor in span
+        )
+        return start, end

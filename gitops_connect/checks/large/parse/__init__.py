@@ -1,0 +1,1 @@
+"""Blocks of lines -> shuffle blocks: a row of numbers for each entry."""

@@ -1,0 +1,208 @@
+"""A piece of a file -> its rows, and what was found of its lines: the half of the work that needs the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.field_types import LONG
+from gitops_connect.checks.large.input_splits.splits import Block, ManifestReader
+from gitops_connect.checks.large.input_splits.tables import certify_table
+from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
+from gitops_connect.checks.large.keys.text_hashes import Secret
+from gitops_connect.checks.large.line_formats.fast_path import ValidRows, match_lines
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm
+from gitops_connect.checks.large.line_formats.line_format import LineFormat
+from gitops_connect.checks.large.parse.current_sample import TypeExamples
+from gitops_connect.checks.large.parse.shuffle_block import LINE, MARK, OffsetForm, ShuffleBlock, joined
+from gitops_connect.checks.large.violations.counts import ExplainedViolation, RowPosition, ViolationCounts
+from gitops_connect.checks.rules import Finding
+from gitops_connect.model.large_manifests import LineFault
+from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
+
+_FEW = 100
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """For the files of one manifest, or for the offsets that stand (`judge` is None).
+
+    `salt` keeps the partitions of one manifest apart from those of another. `counted` is the field of an offset that is
+    a number and decides all, or empty. `defers`: what was found may be otherwise for a partition that stands already.
+    `known` are the types of the offsets that stand, as far as they were looked at.
+    """
+
+    reader: ManifestReader
+    secret: Secret
+    salt: int
+    line_format: LineFormat | None
+    counted: str
+    judge: EntryJudge | None
+    counts: ViolationCounts = field(default_factory=ViolationCounts)
+    defers: bool = False
+    defers_all: bool = False
+    known: TypeExamples | None = None
+
+    def parse(self, piece: Block, unit: int) -> tuple[ShuffleBlock, ViolationCounts, int]:
+        """The rows, what was found, and how many lines there are."""
+        counts = self.counts.fresh()
+        refused = self._refused(piece) if piece.table is None else None
+        for fault in (refused, piece.fault):
+            if fault is not None:
+                finding = Finding(fault.rule, "", {"found": fault.found})
+                counts.broken.append(
+                    ExplainedViolation(RowPosition(unit, piece.base + fault.line - 1, fault.column), finding)
+                )
+                counts.add(counts.broken[-1])
+        if refused is not None or piece.is_empty:
+            return _no_rows(), counts, piece.lines
+        counts.size += _size(piece)
+        count, certain, others = self._certain(piece)
+        parts = [self._rows(one) for one in certain]
+        counts.entries += sum(len(rows.h1) for rows in parts)
+        for one in certain:
+            if one.form.findings and not self.defers:
+                counts.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
+        if len(others[0]):
+            parts.append(self._one_by_one(*others, RowPosition(unit, piece.base), counts))
+        return _in_order(parts), counts, count
+
+    def _certain(self, piece: Block) -> tuple[int, list[ValidRows], tuple[NDArray[np.intp], bytes]]:
+        """How many lines there are; what is certain of them; the numbers of all others, and these themselves."""
+        if piece.table is not None:
+            certain, slow = certify_table(piece.table, self.line_format)
+            return piece.table.count, certain, (slow, piece.table.taken(slow).lines() if len(slow) else b"")
+        lines = LineBuffer(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
+        found, slow = match_lines(lines, self.line_format)
+        return len(lines), [one.certain() for one in found], (slow, lines.text_of(slow))
+
+    def _refused(self, piece: Block) -> LineFault | None:
+        array = pa.StringArray.from_buffers(
+            1, pa.py_buffer(np.array([0, len(piece.text)], np.int32)), pa.py_buffer(piece.text)
+        )
+        suspicious = b"\0" in piece.text or piece.is_first
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            suspicious = True
+        return self.reader.refuse(piece.text, piece.is_first) if suspicious else None
+
+    def _rows(self, certain: ValidRows) -> ShuffleBlock:
+        count = len(certain.rows)
+        h1, h2 = hash_fields(certain.partition, count, self.secret)
+        texts: list[Any] = []
+        form, value = OffsetForm.NONE, np.zeros(count, np.int64)
+        if certain.numbers is not None:
+            form, value = OffsetForm.NUMBER, certain.numbers
+        elif certain.offset is not None:
+            form, value, texts = OffsetForm.TEXT, np.arange(count), certain.offset.listed()
+        marked = form | self._mark(certain.form) << MARK
+        return ShuffleBlock(
+            h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, marked, np.uint8), texts
+        )
+
+    def _mark(self, form: LineForm) -> int:
+        """Where it is known what stands, somebody else tells what was found."""
+        return self.line_format.forms.index(form) + 1 if self.line_format and form.findings and self.defers else 0
+
+    def _one_by_one(
+        self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts
+    ) -> ShuffleBlock:
+        """The lines that the strict reader and the rule function decide on; `slow` are their numbers."""
+        read = self.reader.lines(lines.decode())
+        for fault in read.faults:
+            position = RowPosition(first.unit, first.line + int(slow[fault.line - 1]), fault.column)
+            counts.add(ExplainedViolation(position, Finding(fault.rule, "", {"found": fault.found})))
+        counts.entries += len(read.entries)
+        found = _Collected(self.counted)
+        for value, number, column in read.entries:
+            line = int(slow[number - 1])
+            partition, offset, deferred = self._judged(
+                value, RowPosition(first.unit, first.line + line, column), counts
+            )
+            if partition is not None:
+                found.add(partition, offset, line, [column, value] if deferred else None)
+        return found.rows(self.secret, self.salt)
+
+    def _judged(
+        self, value: Any, position: RowPosition, counts: ViolationCounts
+    ) -> tuple[PartitionText | None, OffsetText | None, bool]:
+        if self.judge is None:
+            counts.odd += self.known is not None and not self.known.knows(value)
+            offset = value["offset"]
+            return partition_text(value["partition"]), None if offset is None else offset_text(offset), False
+        findings, partition, offset = self.judge.judge(value)
+        unsure = self.defers and (bool(findings) or self.judge.needs_current(value))
+        deferred = partition is not None and (self.defers_all or unsure)
+        if findings and not deferred:
+            counts.add_entry(position, findings)
+        return partition, offset, deferred
+
+
+def _size(piece: Block) -> int:
+    """Bytes as lines; of a table about so many, by its first rows."""
+    if piece.table is None:
+        return len(piece.text)
+    few = piece.table.taken(np.arange(min(piece.table.count, _FEW)))
+    return len(few.lines()) * piece.table.count // max(1, few.count)
+
+
+class _Collected:
+    """Rows that come one by one."""
+
+    def __init__(self, counted: str) -> None:
+        self._counted = counted
+        self._keys: list[PartitionText] = []
+        self._numbers: list[tuple[int, int, int]] = []
+        self._texts: list[Any] = []
+
+    def add(self, partition: PartitionText, offset: OffsetText | None, line: int, deferred: Any) -> None:
+        form, value = OffsetForm.NONE, 0
+        number = None if offset is None or deferred is not None else number_in(offset, self._counted)
+        if deferred is not None:
+            form, value = OffsetForm.DEFERRED, len(self._texts)
+            self._texts.append([partition, *deferred])
+        elif number is not None:
+            form, value = OffsetForm.NUMBER, number
+        elif offset is not None:
+            form, value = OffsetForm.TEXT, len(self._texts)
+            self._texts.append(offset)
+        self._keys.append(partition)
+        self._numbers.append((value, line, form))
+
+    def rows(self, secret: Secret, salt: int) -> ShuffleBlock:
+        h1, h2 = hash_partitions(self._keys, secret)
+        value, line, form = np.array(self._numbers, np.int64).reshape(-1, 3).T
+        return ShuffleBlock(
+            h1 ^ np.uint64(salt), h2, value.copy(), line.astype(LINE), form.astype(np.uint8), self._texts
+        )
+
+
+def number_in(offset: OffsetText, counted: str) -> int | None:
+    """The number that decides all, where there is nothing else in the offset."""
+    if not counted or not offset.startswith(f'{{"{counted}":'):
+        return None
+    value: Mapping[str, Any] = json.loads(offset)
+    number = value[counted]
+    return number if len(value) == 1 and type(number) is int and 0 <= number <= LONG else None
+
+
+def _no_rows() -> ShuffleBlock:
+    hashes = np.zeros(0, np.uint64)
+    return ShuffleBlock(hashes, hashes, np.zeros(0, np.int64), np.zeros(0, LINE), np.zeros(0, np.uint8), [])
+
+
+def _in_order(parts: list[ShuffleBlock]) -> ShuffleBlock:
+    """By line: what was found first is what comes first."""
+    if len(parts) < 2:
+        return parts[0] if parts else _no_rows()
+    rows = joined(parts)
+    return rows.taken(np.argsort(rows.line, kind="stable"))

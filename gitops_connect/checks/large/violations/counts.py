@@ -1,0 +1,175 @@
+"""What was found, as far as it has to be kept: numbers of all, and of each rule the first in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from gitops_connect.checks.large.keys.text_hashes import Positions
+from gitops_connect.checks.rules import Finding, severity_of
+from gitops_connect.checks.small import SHOWN
+from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.operations import Acknowledgement
+
+Kind = tuple[str, str]
+"""A rule and a severity: what is counted apart."""
+
+
+class RowPosition(NamedTuple):
+    """A place before its line is known: unit, line from 0 within the unit, column from 1."""
+
+    unit: int
+    line: int
+    column: int = 1
+
+
+Places = tuple[Positions, Positions]
+"""Units and lines, as a `RowPosition` has them."""
+
+
+class ExplainedViolation(NamedTuple):
+    """A finding that is put into words; `other` is the place that it speaks of besides."""
+
+    position: RowPosition
+    finding: Finding
+    other: RowPosition | None = None
+
+
+class ViolationSink(Protocol):
+    """Who is told of each finding."""
+
+    def add(self, shown: ExplainedViolation, acknowledged: frozenset[Acknowledgement]) -> None:
+        """One finding of a manifest whose document acknowledges that."""
+
+    def add_alike(
+        self, finding: Finding, acknowledged: frozenset[Acknowledgement], places: Places, firsts: Places | None
+    ) -> None:
+        """The same finding at many places, each at the first column; `firsts` are those that it speaks of besides."""
+
+
+@dataclass(slots=True)
+class ViolationCounts:
+    """Of a piece of a manifest, of several, or of all of it. `size` is in bytes.
+
+    Of the offsets that stand `odd` ones have a type that was not known.
+
+    `violations` is told of each finding, where all of them are wanted. `broken` are places after which nothing could be
+    read: what else is said of such a manifest is not the half of it.
+    """
+
+    acknowledged: frozenset[Acknowledgement] = frozenset()
+    violations: ViolationSink | None = None
+    entries: int = 0
+    size: int = 0
+    odd: int = 0
+    unread: int = 0
+    counts: Counter[Kind] = field(default_factory=Counter)
+    shown: dict[Kind, list[ExplainedViolation]] = field(default_factory=dict)
+    broken: list[ExplainedViolation] = field(default_factory=list)
+
+    def fresh(self) -> ViolationCounts:
+        """An empty one, of the same manifest."""
+        return ViolationCounts(self.acknowledged, self.violations)
+
+    def add(self, shown: ExplainedViolation) -> None:
+        """One finding; they come in the order of their places, or `add_all` sorts them."""
+        self.tell(shown)
+        kind = self._kind(shown.finding)
+        self.counts[kind] += 1
+        listed = self.shown.setdefault(kind, [])
+        if len(listed) < SHOWN:
+            listed.append(shown)
+
+    def tell(self, shown: ExplainedViolation) -> None:
+        """Say that it was found, where all that is found is wanted; it is counted elsewhere."""
+        if self.violations is not None:
+            self.violations.add(shown, self.acknowledged)
+
+    def add_entry(self, position: RowPosition, findings: Iterable[Finding]) -> None:
+        """All findings of one entry."""
+        unread = False
+        for finding in findings:
+            self.add(ExplainedViolation(position, finding))
+            unread = unread or finding.unread
+        self.unread += unread
+
+    def add_alike(self, findings: Iterable[Finding], places: Places) -> None:
+        """The same findings of each entry at these places, which ascend."""
+        first = [RowPosition(*one) for one in zip(*(part[:SHOWN].tolist() for part in places), strict=True)]
+        unread = False
+        for finding in findings:
+            self.add_many(len(places[0]), (ExplainedViolation(position, finding) for position in first))
+            if self.violations is not None:
+                self.violations.add_alike(finding, self.acknowledged, places, None)
+            unread = unread or finding.unread
+        self.unread += len(places[0]) if unread else 0
+
+    def add_many(self, number: int, first: Iterable[ExplainedViolation]) -> None:
+        """So many findings of one rule, of which these are the first. Whoever knows the others tells `violations`."""
+        listed = list(first)
+        if listed:
+            kind = self._kind(listed[0].finding)
+            self.counts[kind] += number
+            self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed), key=lambda one: one.position)[:SHOWN]
+
+    def add_all(self, other: ViolationCounts) -> None:
+        """What another part has found."""
+        self.entries += other.entries
+        self.size += other.size
+        self.odd += other.odd
+        self.unread += other.unread
+        self.counts += other.counts
+        self.broken += other.broken
+        for kind, listed in other.shown.items():
+            self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed), key=lambda one: one.position)[:SHOWN]
+
+    def to_json(self) -> Any:
+        """For `from_json`, in another process."""
+        return [
+            self.entries,
+            self.size,
+            self.odd,
+            self.unread,
+            [[*kind, count] for kind, count in self.counts.items()],
+            [[*kind, _explained(listed)] for kind, listed in self.shown.items()],
+            _explained(self.broken),
+        ]
+
+    @staticmethod
+    def from_json(value: Any) -> ViolationCounts:
+        """What `to_json` has made, read back."""
+        entries, size, odd, unread, counts, shown, broken = value
+        return ViolationCounts(
+            entries=entries,
+            size=size,
+            odd=odd,
+            unread=unread,
+            counts=Counter({(rule, severity): count for rule, severity, count in counts}),
+            shown={(rule, severity): [_shown(one) for one in listed] for rule, severity, listed in shown},
+            broken=[_shown(one) for one in broken],
+        )
+
+    def _kind(self, finding: Finding) -> Kind:
+        return finding.rule, severity_of(finding, self.acknowledged).value
+
+    @property
+    def errors(self) -> int:
+        """Findings that hold the manifest up."""
+        return sum(count for (_, severity), count in self.counts.items() if severity == Severity.ERROR.value)
+
+
+def dumped(value: Any) -> bytes:
+    """For a column of a row that only this package reads."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def _explained(listed: Iterable[ExplainedViolation]) -> list[ExplainedViolation]:
+    return [one._replace(finding=one.finding.explained()) for one in listed]
+
+
+def _shown(value: Any) -> ExplainedViolation:
+    position, finding, other = value
+    return ExplainedViolation(RowPosition(*position), Finding(*finding), None if other is None else RowPosition(*other))

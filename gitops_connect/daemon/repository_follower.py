@@ -1,0 +1,84 @@
+"""The repository as the daemon sees it: where it cannot be read, the last good revision stays in force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitops_connect.daemon import events
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.reconcile import Caches, Declared, declare
+from gitops_connect.settings.sections import Settings
+from gitops_connect.source.checkout import Checkout, Source
+
+
+class RepositoryFollower:
+    """The repository as the daemon sees it: where it cannot be read, the last good revision stays in force."""
+
+    def __init__(self, source: Source, settings: Settings) -> None:
+        self._source = source
+        self._clusters = settings.clusters
+        self._memory = Caches()
+        self._news = events.News()
+        self._diagnostics = events.News()
+        self.failures = 0
+        self.error: Exception | None = None
+
+    def look(self, before: Declared | None) -> Declared | None:
+        """What is declared from now on; None where nothing was ever read. Raises nothing."""
+        try:
+            declared = self._declare(self._source)
+        except Exception as error:  # whatever it is, what was read before goes on being enforced
+            self.failures, self.error = self.failures + 1, error
+            kept = before or self._last_good()
+            self._tell_of_failure(error, kept)
+            self._tell_of_revision(kept, before)
+            return kept
+        self._tell_of_success(declared)
+        self._tell_of_revision(declared, before)
+        return declared
+
+    def _declare(self, source: Source) -> Declared:
+        return declare(source, self._clusters, self._memory)
+
+    def _last_good(self) -> Declared | None:
+        """What an earlier process had read, if all of it is on this machine."""
+        try:
+            checkout = self._source.last_good
+            return self._declare(_PinnedSource(checkout)) if checkout else None
+        except Exception:  # likewise; the error of the look itself says more
+            return None
+
+    def _tell_of_success(self, declared: Declared) -> None:
+        if self.failures:
+            events.repository_read_again(declared.revision)
+        self._news.of(())
+        self.failures, self.error = 0, None
+
+    def _tell_of_revision(self, declared: Declared | None, before: Declared | None) -> None:
+        if declared is None or (before is not None and before.revision == declared.revision):
+            return
+        events.revision_seen(declared, before.revision if before else None)
+        for diagnostic in self._diagnostics.of(declared.diagnostics):
+            events.diagnosed(diagnostic, None)
+
+    def _tell_of_failure(self, error: Exception, enforced: Declared | None) -> None:
+        """Once for each reason, and not at every look."""
+        if not self._news.of([f"{type(error).__name__} {error}"]):
+            return
+        if isinstance(error, GitopsConnectError):
+            events.repository_not_read(error, enforced.revision if enforced else None)
+        else:
+            events.bug(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _PinnedSource:
+    """A `Source` that stays at one revision."""
+
+    last_good: Checkout
+
+    def fetch(self) -> Checkout:
+        return self.last_good
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,1 @@
+"""What a reconciliation knows, checks and records of offset changes."""

@@ -1,0 +1,162 @@
+"""What a cycle leaves in the ledger: which connectors are ours now, written as each of them becomes as desired.
+
+Written a connector at a time, so that what a killed process had done is known to the next one; a create that was never
+recorded is found again by the next cycle, as a declared connector that is already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
+from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState, clear_name, seed_name
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
+from gitops_connect.plan.operation_status import is_cleared
+from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.situation import Situation
+
+
+class LedgerRecords:
+    """Follows one plan as it is carried out."""
+
+    def __init__(self, ledger: Ledger, operations: Operations, situation: Situation, plan: Plan) -> None:
+        """`operations` are the ledger's, under the lease of the cluster."""
+        self._ledger = ledger
+        self._operations = operations
+        self._situation = situation
+        self._plan = plan
+        self._desired = {connector.name: connector for connector in situation.desired.connectors}
+        self._clearing: set[ConnectorName] = set()
+        self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+
+    def before(self, now: datetime) -> None:
+        """Record what needs no step: adoptions, documents that changed into what is there, what is gone."""
+        cluster, revision = self._situation.desired.cluster, self._situation.revision
+        self._of_operations(now)
+        attempted = self._ledger.revisions(cluster).attempted
+        if attempted is None or attempted.revision != revision:
+            self._ledger.record_attempt(cluster, revision, now)
+        for name in self._plan.forgotten:
+            self._ledger.forget(cluster, name)
+        self._record(self._in_place(), Origin.ADOPTED, now)
+
+    def _of_operations(self, now: datetime) -> None:
+        """Record what needs no step, and before the revision: a ledger that has one is not new any more."""
+        cluster, offsets = self._situation.desired.cluster, self._situation.offsets
+        unknown = [one for one in self._plan.operations if one.standing is OperationStatus.UNKNOWN]
+        if unknown:
+            self._operations.mark(cluster, *(self._unknown(one, now) for one in unknown))
+        for name in _withdrawn_seeds(self._situation):
+            self._operations.drop(cluster, name)
+        for name, record in offsets.records.items():
+            if is_cleared(self._situation, record.connector) and name == clear_name(record.connector):
+                self._cleared(record.connector, now)
+            elif record.kind is OperationKind.CLEAR and record.state is OperationState.SETTLED:
+                self._operations.release(cluster, name)
+
+    def _unknown(self, one: PlannedOperation, now: datetime) -> OperationRecord:
+        """What was begun keeps what the ledger has of it, for whoever has to find out."""
+        state, revision = OperationState.UNKNOWN, self._situation.revision
+        begun = self._situation.offsets.records.get(one.name)
+        if begun is not None:
+            return replace(begun, state=state, since=now, message=one.message)
+        return OperationRecord(one.name, one.connector, one.kind, state, one.digest, revision, now)
+
+    def _cleared(self, connector: ConnectorName, now: datetime) -> None:
+        """It was deleted with its offsets: a connector of that name would be a new one, to be seeded again.
+
+        The deletion itself is released last: as long as it is not, the next cycle does the rest of this.
+        """
+        operations, cluster = self._operations, self._situation.desired.cluster
+        seed = self._situation.offsets.records.get(seed_name(connector))
+        if seed is not None and seed.state is OperationState.SETTLED:
+            operations.release(cluster, seed_name(connector))
+        operations.settle(cluster, clear_name(connector), {}, "", now)
+        operations.release(cluster, clear_name(connector))
+
+    def after(self, outcome: StepOutcome, now: datetime) -> None:
+        """Record a connector when its last step took effect, whether or not the connector works with it.
+
+        A config that is in place and not recorded would be sent again and again if the server masks a changed value.
+        """
+        if outcome.result is not Result.APPLIED and not outcome.took_effect:
+            return
+        name = outcome.step.connector
+        self._left[name] -= 1
+        if outcome.step.action is Action.RESET and outcome.step.operation is not None:
+            self._clearing |= {name} if outcome.step.operation.kind is OperationKind.CLEAR else set()
+        if outcome.step.action is Action.DELETE:
+            if name in self._clearing:
+                self._cleared(name, now)
+            self._ledger.forget(self._situation.desired.cluster, name)
+        elif name in self._desired:
+            self._made_progress(self._desired[name], outcome.step.action, now)
+
+    def _made_progress(self, connector: DesiredConnector, action: Action, now: datetime) -> None:
+        """What was created is ours from then on; that it is as desired is only said after its last step."""
+        origin = Origin.ADOPTED if connector.name in self._situation.observed.connectors else Origin.CREATED
+        if not self._left[connector.name]:
+            self._record([connector], origin, now)
+        elif action is Action.CREATE:
+            self._ledger.record(replace(remember(self._situation, connector, origin, now), desired=None))
+
+    def end(self, outcomes: Sequence[StepOutcome], now: datetime) -> None:
+        """Record how the attempt ended; the revision is applied where nothing is left to do or held out of the plan."""
+        cluster, revision = self._situation.desired.cluster, self._situation.revision
+        undone = [one for one in outcomes if one.result is not Result.APPLIED]
+        if undone:
+            first = undone[0]
+            result = f"{len(undone)} of {len(outcomes)} steps were not applied; the first is of {first.step.connector}"
+            self._ledger.record_attempt(cluster, revision, now, result)
+        elif self._plan.complete:
+            self._succeeded(cluster, revision, now)
+
+    def _succeeded(self, cluster: ClusterName, revision: Revision, now: datetime) -> None:
+        known = self._ledger.revisions(cluster)
+        if known.attempted is not None and known.attempted.result:
+            self._ledger.record_attempt(cluster, revision, now)
+        if known.applied is None or known.applied.revision != revision:
+            self._ledger.record_applied(cluster, revision, now)
+
+    def _in_place(self) -> list[DesiredConnector]:
+        planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
+        untouchable = self._situation.invalid | self._situation.observed.unknown
+        return [
+            self._desired[name]
+            for name in self._desired.keys() & self._situation.observed.connectors.keys()
+            if name not in planned | untouchable and self._may_own(self._desired[name])
+        ]
+
+    def _may_own(self, connector: DesiredConnector) -> bool:
+        ours = connector.name in self._situation.ownership or connector.name in self._plan.adopted
+        return ours and connector.state is not TargetState.ABSENT
+
+    def _record(self, connectors: Sequence[DesiredConnector], origin: Origin, now: datetime) -> None:
+        """Write only what differs: a cycle in which nothing changed writes nothing."""
+        known = self._situation.ownership
+        records = [remember(self._situation, connector, origin, now) for connector in connectors]
+        fresh = [record for record in records if _says_more(record, known.get(record.connector))]
+        if fresh:
+            self._ledger.record(*fresh)
+
+
+def _says_more(record: Ownership, known: Ownership | None) -> bool:
+    if known is None:
+        return True
+    return (known.desired, known.applied, known.on_delete) != (record.desired, record.applied, record.on_delete)
+
+
+def _withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
+    """Seeds that were to be done once their connector is there, and that no document asks for any more."""
+    declared = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
+    for name, record in situation.offsets.records.items():
+        undone = record.state in (OperationState.INTENDED, OperationState.FAILED)
+        if record.kind is OperationKind.SEED and undone and record.connector not in declared | situation.desired.held:
+            yield name

@@ -1,0 +1,68 @@
+"""Files of this machine that a `file:` URI names, copied while their SHA-256 is computed. A `Copy`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+from gitops_connect.model.copies import CopiedFile
+from gitops_connect.model.globs import Glob, folder_of, is_glob, is_hidden
+from gitops_connect.offset_changes.staging.files import secure
+
+_STEP = 1024 * 1024
+
+
+def copy(uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
+    """As Spark does it. Raises OSError."""
+    path = uri.removeprefix("file:")
+    if path.startswith("//"):
+        host, _, path = path[2:].partition("/")
+        if host:
+            raise OSError(f"a file: URI must not name a host, found {host!r}")
+        path = f"/{path}"
+    return sorted(_copied(found, Path(folder)) for found in _found(os.path.normpath(path)) if takes(found))
+
+
+def _found(path: str) -> Iterator[str]:
+    if is_glob(path) and not os.path.lexists(path):
+        pattern = Glob(path)
+        yield from (found for found in _below(folder_of(path)) if pattern.meets(found))
+    elif Path(path).is_dir():
+        yield from _below(path)
+    elif os.path.lexists(path):
+        yield path
+
+
+def _below(folder: str) -> Iterator[str]:
+    for root, folders, names in os.walk(folder or "/", onerror=_raise):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        yield from (os.path.join(root, name) for name in names if not is_hidden(name))  # noqa: PTH118 - of texts
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _copied(path: str, folder: Path) -> CopiedFile:
+    copied = folder / uuid4().hex
+    digest = hashlib.sha256()
+    with open(path, "rb", opener=_open) as source, copied.open("wb") as target:
+        while chunk := source.read(_STEP):
+            digest.update(chunk)
+            target.write(chunk)
+        secure(target)
+    return CopiedFile(path, str(copied), digest.hexdigest())
+
+
+def _open(path: str, flags: int) -> int:
+    # A pipe or a device would be read for ever.
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is not a file")
+    return descriptor

@@ -1,0 +1,201 @@
+"""How each declared operation stands, by what the ledger remembers of it and by its connector, before anything is read.
+
+Only what is due costs anything: its manifest is read and checked, and the offsets of its connector are fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import assert_never
+
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
+from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.observed import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
+from gitops_connect.model.plans import OperationStatus
+from gitops_connect.model.revisions import origin
+from gitops_connect.plan.situation import Situation
+
+FIRST_BACK_OFF = timedelta(minutes=1)
+LONGEST_BACK_OFF = timedelta(hours=1)
+"""Each try stops the connector for a moment."""
+_EXISTED = "the connector existed before its initialOffsets, so they are not applied"
+_STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReason:
+    """How an operation stands, why, and whether that is for a person to mend (`rule` is set then)."""
+
+    standing: OperationStatus
+    message: str = ""
+    rule: str = ""
+
+
+def declared_operations(situation: Situation, name: ConnectorName) -> Iterator[DesiredOperation]:
+    """All of one connector, in the order in which they are done: its initial offsets first, the rest by name."""
+    for connector in situation.desired.connectors:
+        if connector.name == name and connector.initial_offsets is not None:
+            yield connector.initial_offsets
+    yield from (one for one in situation.desired.operations if one.connector == name)
+
+
+def due(situation: Situation) -> Iterator[DesiredOperation]:
+    """The declared operations that may be done in this cycle, as far as can be told without their manifests."""
+    for connector in situation.desired.connectors:
+        for operation in declared_operations(situation, connector.name):
+            if status_of(situation, connector, operation).standing is OperationStatus.PLANNED:
+                yield operation
+
+
+def status_of(situation: Situation, connector: DesiredConnector, operation: DesiredOperation) -> StatusReason:
+    """One operation of a declared connector."""
+    known = status_by_record(situation, operation)
+    if known is not None:
+        return known
+    record = situation.offsets.records.get(operation.name)
+    if connector.initial_offsets is operation and connector.name in situation.observed.connectors and record is None:
+        return StatusReason(OperationStatus.IDLE, _EXISTED)
+    if why := _why_not_now(situation, connector):
+        return StatusReason(OperationStatus.WAITING, why)
+    version = situation.observed.version
+    if version < ALTER_OFFSETS_SINCE:
+        return StatusReason(
+            OperationStatus.WAITING,
+            f"Kafka Connect {version} cannot change offsets (3.6 and later can)",
+            "offsets/too-old",
+        )
+    return StatusReason(OperationStatus.PLANNED)
+
+
+def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
+    if connector.state is TargetState.ABSENT:
+        return "its connector is declared absent"
+    if connector.name in situation.observed.unknown:
+        return "the state of its connector could not be read"
+    if connector.name in situation.invalid:
+        return "the config of its connector has errors"
+    return ""
+
+
+def history_unknown(situation: Situation, operation: DesiredOperation) -> StatusReason | None:
+    """A change that a new ledger finds in the repository, of a connector that already has offsets.
+
+    It may have been applied before, by whatever kept the ledger that was lost. Where there are no offsets, or where a
+    connector is not there yet, nothing can be thrown back. What could not be read counts as offsets.
+    """
+    name, offsets = operation.connector, situation.offsets
+    there = name in situation.observed.connectors or name in situation.observed.unknown
+    if not offsets.is_new or not there or operation.kind is OperationKind.SEED or operation.name in offsets.records:
+        return None
+    if offsets.live.get(name) == {}:
+        return None
+    return StatusReason(
+        OperationStatus.UNKNOWN,
+        f"the ledger is new, and the connector has offsets: {_ask(operation.name)}",
+        "offsets/unknown",
+    )
+
+
+def started_since(situation: Situation, operation: Operation) -> str:
+    """Why an operation that was begun and never settled is not finished; empty where it may be.
+
+    The connector was stopped when it was begun. If it is not any more, somebody has started it: it may have come back
+    to exactly where it was before, and sent again the operation would throw it back a second time.
+    """
+    observed = situation.observed.connectors.get(operation.connector)
+    if observed is None or observed.state not in _STARTED:
+        return ""
+    return f"the change was started but did not finish, and its connector has run since: {_ask(operation.name)}"
+
+
+def _ask(name: OperationName) -> str:
+    return (
+        f"it is unknown whether the change was applied; run `gitops-connect ledger resolve {name}` with --applied or"
+        " --not-applied"
+    )
+
+
+def is_cleared(situation: Situation, name: ConnectorName) -> bool:
+    """Whether it was deleted with its offsets, and the ledger was not told before the process died."""
+    record = situation.offsets.records.get(clear_name(name))
+    begun = record is not None and record.state is OperationState.OPEN
+    return begun and name not in situation.observed.connectors.keys() | situation.observed.unknown
+
+
+def status_by_record(situation: Situation, operation: DesiredOperation) -> StatusReason | None:
+    """What the ledger alone tells; None where the operation is still to be done."""
+    record = situation.offsets.records.get(operation.name)
+    if record is None:
+        return None
+    same = record.digest in (None, operation.digest)
+    found: StatusReason | None
+    match record.state:
+        case OperationState.SETTLED if operation.kind is OperationKind.SEED and is_cleared(situation, record.connector):
+            found = None
+        case OperationState.SETTLED:
+            found = _settled(record, same=same)
+        case OperationState.OPEN:
+            found = _open(same=same)
+        case OperationState.UNKNOWN:
+            found = _unknown(operation, record)
+        case OperationState.FAILED:
+            found = _failed(situation, record) if same else None
+        case OperationState.INTENDED | OperationState.RELEASED:
+            found = _released(situation, operation, record)
+        case _:
+            assert_never(record.state)
+    return found
+
+
+def _unknown(operation: DesiredOperation, record: OperationRecord) -> StatusReason:
+    """The record has the reason, unless the reason is that the ledger was new."""
+    new = f"the change may be older than the ledger: {_ask(operation.name)}"
+    return StatusReason(OperationStatus.WAITING, record.message or new, "offsets/unknown")
+
+
+def _open(*, same: bool) -> StatusReason:
+    if same:
+        return StatusReason(OperationStatus.UNFINISHED)
+    return StatusReason(
+        OperationStatus.WAITING,
+        "it is in progress, and its document was edited since: the earlier version is finished",
+        "offsets/rewritten",
+    )
+
+
+def _settled(record: OperationRecord, *, same: bool) -> StatusReason:
+    when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, {origin(record.revision)}"
+    if same:
+        return StatusReason(OperationStatus.APPLIED, when)
+    return StatusReason(
+        OperationStatus.WAITING, f"it was {when}, and its document was edited since", "offsets/rewritten"
+    )
+
+
+def _failed(situation: Situation, record: OperationRecord) -> StatusReason | None:
+    if record.final:
+        return StatusReason(
+            OperationStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed"
+        )
+    if situation.offsets.now is None:
+        return None
+    again = record.since + min(FIRST_BACK_OFF * 2 ** min(record.failures - 1, 16), LONGEST_BACK_OFF)
+    if situation.offsets.now >= again:
+        return None
+    times = "once" if record.failures == 1 else f"{record.failures} times"
+    return StatusReason(
+        OperationStatus.WAITING,
+        f"it failed {times}; next retry at {again:%H:%M:%S} UTC or when its document changes: {record.message}",
+        "offsets/failed",
+    )
+
+
+def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> StatusReason | None:
+    """A seed whose connector was deleted with its offsets is one that was never done, until somebody else made it."""
+    there = operation.connector in situation.observed.connectors
+    if record.state is OperationState.RELEASED and there:
+        return StatusReason(OperationStatus.IDLE, _EXISTED)
+    return None

@@ -1,0 +1,138 @@
+"""The composition root: from settings to what a cycle works on. Whoever wants another part passes another."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gitops_connect.checks.large.verdict_cache import VerdictCache
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import UsageError
+from gitops_connect.ledger.history import read_history
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.history import OperationHistory
+from gitops_connect.model.names import ClusterName
+from gitops_connect.plan.situation import Policy
+from gitops_connect.settings.cache import cache_folder
+from gitops_connect.settings.load import require_clusters
+from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
+from gitops_connect.source.address import absolute_url
+from gitops_connect.source.checkout import Source
+from gitops_connect.source.repository import Repository
+from gitops_connect.source.working_tree import WorkingTree
+from gitops_connect.spark.shared_session import Say, SharedSession
+
+NO_REPOSITORY = "no repository is configured; add [repository] with url = … to the settings"
+
+
+class SystemClock:
+    """The clock of this machine."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        time.sleep(seconds)
+
+
+def _ignore(text: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a cycle acts on: clusters, and the memory of what was done. Close it when done.
+
+    `looks` is what Spark has said lately; only speed depends on it. `say` is told of what takes long, in the thread
+    that does it.
+    """
+
+    settings: Settings
+    ledger: Ledger
+    clients: Mapping[ClusterName, ConnectClient]
+    environment: Mapping[str, str] = field(repr=False)
+    spark: SharedSession
+    clock: Clock = field(default_factory=SystemClock)
+    looks: VerdictCache = field(default_factory=VerdictCache, repr=False)
+    say: Say = _ignore
+
+    def cluster(self, name: ClusterName) -> ClusterSettings:
+        """The settings of one cluster."""
+        return self.settings.clusters[name]
+
+    def policy(self, name: ClusterName) -> Policy:
+        """What the operator allows there."""
+        cluster = self.cluster(name)
+        return Policy(
+            cluster.mode is ClusterMode.ENFORCE,
+            cluster.prune,
+            cluster.protected,
+            cluster.max_deletions,
+            cluster.max_skip.limits,
+            cluster.worker_heap,
+        )
+
+    def close(self) -> None:
+        """Let go of connections, files and locks."""
+        for client in self.clients.values():
+            client.close()
+        self.spark.close()
+        self.ledger.close()
+
+
+def open_runtime(settings: Settings) -> Runtime:
+    """Open the ledger, and a client for each cluster.
+
+    Raises UsageError where a setting is missing, LedgerUnusable where the ledger cannot be opened.
+    """
+    require_clusters(settings)
+    clock = SystemClock()
+    ledger = open_ledger(settings)
+    clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
+    return Runtime(settings, ledger, clients, os.environ, open_spark(settings), clock)
+
+
+def open_spark(settings: Settings) -> SharedSession:
+    """Where large manifests are checked; nothing is started before there is one."""
+    return SharedSession(settings.spark, os.environ, cache_folder())
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """The ledger that `[state]` names. Raises LedgerUnusable, LedgerBusy or UsageError."""
+    key = settings.state.key.read().encode() if settings.state.key else None
+    return Ledger.open(settings.state.url, settings.folder, key)
+
+
+def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
+    """The offset changes that the ledger knows, without its key; a ledger that is missing is not created.
+
+    Raises UsageError, LedgerUnusable or LedgerBusy.
+    """
+    return read_history(settings.state.url, settings.folder, clusters)
+
+
+def open_source(settings: Settings, path: Path | None) -> Source:
+    """The repository that the settings name, or the directory `path` as it is. Raises UsageError without either."""
+    if path is not None:
+        return WorkingTree(path)
+    if not settings.repository.url:
+        raise UsageError(NO_REPOSITORY)
+    repository = replace(settings.repository, url=absolute_url(settings.repository.url, settings.folder))
+    return Repository(repository, clone_folder(repository.url))
+
+
+def clone_folder(url: str) -> Path:
+    """Where the clone is kept: in the user's cache, by URL."""
+    return cache_folder() / "clones" / hashlib.sha256(url.encode()).hexdigest()[:16]

@@ -1,0 +1,58 @@
+"""A large change that an earlier cycle has begun, held against offsets that somebody has just read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from manual_clock import ManualClock
+
+from gitops_connect.ledger.pieces import OffsetsPart
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.offset_changes.large.change import BegunChange, Means
+from gitops_connect.offset_changes.large.check_request import CheckRequest
+
+NAME = ConnectorName("a")
+OPERATION = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
+
+
+class _Ledger:
+    def pieces(self, cluster: ClusterName, name: OperationName, part: OffsetsPart) -> list[bytes]:
+        return [f'{{"partition":{{"is":"{part.value}"}},"offset":null}}\n'.encode()]
+
+
+class _Spark:
+    """Says of each question that one partition is new, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[CheckRequest] = []
+
+    def ask(self, questions: Sequence[CheckRequest], folder: Path) -> list[LargeVerdict]:
+        self.asked += questions
+        return [LargeVerdict(1, 1, difference=Difference({Direction.NEW: 1})) for _ in questions]
+
+
+class _Nobody:
+    """A worker that is not to be asked."""
+
+    def save_offsets(self, *_: Any) -> SavedOffsets:
+        raise AssertionError("it takes long to list very many")
+
+
+def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
+    spark = _Spark()
+    parts: Any = (_Nobody(), _Ledger(), spark)
+    means = Means(ClusterName("local"), *parts, ManualClock(), tmp_path)
+    seen = SavedOffsets("seen.jsonl", 1, 10, Digest("s"))
+    review = BegunChange(OPERATION, means, ManifestContext(NAME), 0, seen).review()
+    assert review.difference == Difference({Direction.NEW: 1})
+    to_declared, since, earlier = spark.asked
+    assert to_declared.live == seen
+    assert [one.path for one in cast("Any", since.files)] == ["seen.jsonl"]
+    assert since.live == earlier.live
+    assert cast("SavedOffsets", since.live).path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")

@@ -1,0 +1,128 @@
+"""A change that Spark has looked at a moment ago is planned by that look, and nobody is asked anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+from histories.stage import Numbers
+from manual_clock import ManualClock
+from memory_cluster import STOPPED, connector
+from situations import stands
+
+from gitops_connect.checks.large.verdict_cache import CachedVerdict
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.names import ClusterName, Digest
+from gitops_connect.model.plans import OperationStatus, Plan
+from gitops_connect.observed import observe
+from gitops_connect.offset_changes.planner_inputs import _look_key
+from gitops_connect.plan.situation import Situation
+from gitops_connect.reconcile import Caches, Declared, declare, propose
+from gitops_connect.runtime import Runtime
+from gitops_connect.settings.durations import Duration
+from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSettings
+from gitops_connect.source.working_tree import WorkingTree
+from gitops_connect.spark.shared_session import SharedSession
+
+LOCAL = ClusterName("local")
+CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+DOCUMENTS = f"""\
+apiVersion: gitops-connect/v1
+kind: Connector
+metadata: {{name: a}}
+spec: {{class: {CLASS}, tasksMax: 1, state: stopped, config: {{file: /data/a, topic: a}}}}
+---
+apiVersion: gitops-connect/v1
+kind: OffsetChange
+metadata: {{name: c}}
+spec: {{connector: a, operation: alter, manifest: {{path: a.parquet}}}}
+"""
+SEEN = LargeVerdict(9, 9, size=900, difference=Difference({Direction.NEW: 9}))
+
+
+@pytest.fixture
+def cluster() -> Numbers:
+    config = {"connector.class": CLASS, "tasks.max": "1", "file": "/data/a", "topic": "a"}
+    found = Numbers(ManualClock())
+    found.present = {one.name: one for one in [connector("a", STOPPED, config)]}
+    found.listed = set(found.present)
+    return found
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, cluster: Numbers) -> Iterator[Runtime]:
+    settings = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, settle_timeout=Duration(20))
+    known = Settings(tmp_path, clusters={LOCAL: settings})
+    clients = {LOCAL: cast(ConnectClient, cluster)}
+    with closing(Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)) as ledger:
+        spark = SharedSession(known.spark, {}, tmp_path / "cache")
+        yield Runtime(known, ledger, clients, {}, spark, cluster.clock)
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> Declared:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(DOCUMENTS)
+    (folder / "a.parquet").write_bytes(b"PAR1")
+    return declare(WorkingTree(folder), [LOCAL], Caches())
+
+
+def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, look: CachedVerdict) -> Plan:
+    """A plan after that look."""
+    desired = declared.states[LOCAL]
+    observed = observe(runtime.clients[LOCAL], ["a"])  # type: ignore[list-item]
+    situation = Situation(declared.revision, desired, observed)
+    runtime.looks.keep(_look_key(situation, desired.operations[0]), look, cluster.clock.monotonic())
+    return propose(runtime, declared, LOCAL).plan
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        # A new ledger cannot know whether it was applied before, unless there are no offsets at all.
+        (SavedOffsets("gone", 0, 0, Digest("")), OperationStatus.PLANNED),
+        (SavedOffsets("gone", 5, 500, Digest("")), OperationStatus.UNKNOWN),
+    ],
+)
+def test_nobody_is_asked_anew(
+    runtime: Runtime, declared: Declared, cluster: Numbers, standing: SavedOffsets, expected: OperationStatus
+) -> None:
+    plan = planned_by(runtime, declared, cluster, CachedVerdict(SEEN, standing))
+    assert {one.name: one.standing for one in plan.operations} == {"c": expected}
+    assert cluster.offset_looks == []
+
+
+def test_what_was_wrong_is_said_again(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
+    broken = replace(SEEN, errors=1, difference=None)
+    plan = planned_by(runtime, declared, cluster, CachedVerdict(broken, SavedOffsets("gone", 0, 0, Digest(""))))
+    (shown,) = plan.operations
+    assert (shown.standing, shown.message) == (OperationStatus.WAITING, "its offsets have errors")
+
+
+def test_a_spark_that_lacks_something_holds_up_nobody_else(
+    runtime: Runtime, declared: Declared, cluster: Numbers, tmp_path: Path
+) -> None:
+    """It is an error at the document, and the plan goes on."""
+    elsewhere = replace(runtime, spark=SharedSession(SparkSettings("yarn"), {}, tmp_path / "cache"))
+    proposal = propose(elsewhere, declared, LOCAL)
+    (told,) = proposal.diagnostics.errors
+    assert told.rule == "offsets/spark"
+    assert "[spark] directory" in told.summary
+    assert {one.name: one.standing for one in proposal.plan.operations} == {"c": OperationStatus.WAITING}
+
+
+def test_it_is_looked_at_again_after_some_minutes(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
+    cluster.stored["a"] = stands(a=1)  # type: ignore[index]
+    planned_by(runtime, declared, cluster, CachedVerdict(SEEN, SavedOffsets("gone", 5, 500, Digest(""))))
+    cluster.clock.sleep(601)
+    plan = propose(runtime, declared, LOCAL).plan
+    assert cluster.offset_looks == ["a"]
+    assert {one.name: one.standing for one in plan.operations} == {"c": OperationStatus.UNKNOWN}

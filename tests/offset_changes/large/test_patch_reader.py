@@ -1,0 +1,54 @@
+"""Cutting chunks out of files of lines: every entry once, in order, whatever the sizes."""
+
+import json
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gitops_connect.offset_changes.large.patch_reader import PatchReader
+
+ENTRIES = st.lists(st.lists(st.text(max_size=8), max_size=12), max_size=4)
+
+
+def _written(folder: Path, parts: list[list[str]]) -> list[str]:
+    files = []
+    for number, texts in enumerate(parts):
+        file = folder / f"{number}.jsonl"
+        file.write_text("".join(f"{json.dumps(text)}\n" for text in texts))
+        files.append(str(file))
+    return files
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(parts=ENTRIES, sizes=st.lists(st.integers(1, 60), min_size=1), again=st.lists(st.booleans(), min_size=1))
+def test_every_entry_is_in_one_chunk(tmp_path: Path, parts: list[list[str]], sizes: list[int], again: list[bool]):
+    reader = PatchReader(_written(tmp_path, parts))
+    expected = [text for texts in parts for text in texts]
+    sent: list[str] = []
+    for turn in range(3 * len(expected) + 3):
+        size = sizes[turn % len(sizes)]
+        chunk = reader.read(len(sent), size)
+        entries = json.loads(chunk.body)["offsets"]
+        assert len(entries) == chunk.entries
+        assert chunk.entries > 0 or sent == expected
+        assert len(chunk.body) <= size + len('{"offsets":[]}') or chunk.entries == 1
+        if not again[turn % len(again)]:
+            sent += entries
+        if sent == expected and chunk.entries == 0:
+            break
+    assert sent == expected[: len(sent)]
+
+
+def test_it_goes_on_anywhere_and_back(tmp_path: Path):
+    files = _written(tmp_path, [[f"text {number}" for number in range(50_000)], [], ["the last"]])
+    reader = PatchReader(files)
+
+    def first(start: int) -> str:
+        text = json.loads(reader.read(start, 1).body)["offsets"][0]
+        assert isinstance(text, str)
+        return text
+
+    assert [first(number) for number in (40_000, 3, 49_999, 0)] == ["text 40000", "text 3", "text 49999", "text 0"]
+    assert first(50_000) == "the last"
+    assert reader.read(50_001, 10).entries == 0

@@ -1,0 +1,75 @@
+"""A large change is reviewed after the stop as a small one is: what the class makes of it, and what must be said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from manual_clock import ManualClock
+
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.large_manifests import LargePatch, LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
+from gitops_connect.offset_changes.large.change import Means, NewChange
+from gitops_connect.offset_changes.large.check_request import CheckRequest
+
+NAME = ConnectorName("a")
+ALTER = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
+RESET = replace(ALTER, kind=OperationKind.RESET)
+
+
+class _Spark:
+    def __init__(self, difference: Difference) -> None:
+        self.difference = difference
+
+    def say(self, text: str) -> None:
+        """Nobody listens."""
+
+    def ask(self, questions: Sequence[CheckRequest], folder: Path, *, ready: bool) -> list[LargeVerdict]:
+        return [LargeVerdict(1, 1, difference=self.difference, patch=LargePatch((), 0, 0)) for _ in questions]
+
+
+class _Client:
+    def save_offsets(self, *_: Any) -> SavedOffsets:
+        return SavedOffsets("live.jsonl", 3, 10, Digest("s"))
+
+
+def needed(operation: Operation, config: dict[str, str], folder: Path, **counts: int) -> list[Acknowledgement | None]:
+    spark: Any = _Spark(Difference({Direction(way): count for way, count in counts.items()}))
+    shape = shape_of({"connector.class": "PostgresConnector", **config})
+    parts: Any = (_Client(), None, spark)
+    means = Means(ClusterName("local"), *parts, ManualClock(), folder, shape)
+    asked = CheckRequest(Location("m"), (), ManifestContext(NAME), OperationKind.ALTER, {}, is_judged=True)
+    question = asked if operation.kind is OperationKind.ALTER else None
+    review = NewChange(operation, means, question, DEFAULT_SKIP_LIMITS).review()
+    assert "the replication slot also decides" in review.unchecked
+    return [refusal.missing for refusal in review.refusals]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, [Acknowledgement.EXTERNAL, Acknowledgement.REWIND]),
+        ({"flush.lsn.source": "false"}, [Acknowledgement.REWIND]),
+    ],
+)
+def test_a_rewind(config: dict[str, str], expected: list[Acknowledgement], tmp_path: Path) -> None:
+    assert needed(ALTER, config, tmp_path, rewind=2) == expected
+
+
+def test_a_reset(tmp_path: Path) -> None:
+    assert needed(RESET, {}, tmp_path) == [Acknowledgement.RESET]
+    assert needed(RESET, {"snapshot.mode": "no_data"}, tmp_path) == [Acknowledgement.EXTERNAL, Acknowledgement.RESET]
+
+
+def test_what_is_acknowledged_is_not_refused(tmp_path: Path) -> None:
+    known = replace(ALTER, acknowledged=frozenset({Acknowledgement.EXTERNAL, Acknowledgement.REWIND}))
+    assert needed(known, {}, tmp_path, rewind=2) == []

@@ -1,0 +1,131 @@
+"""Where a manifest comes from: what is small is read, whatever way it comes, and what is not allowed never."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from situations import change
+
+from gitops_connect.desired import manifests
+from gitops_connect.model.desired import ManifestFile, ManifestUri
+from gitops_connect.model.diagnostics import Diagnostic, Location
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.large_manifests import LargeFile
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.offset_changes.large.manifest_source import ManifestSource, Supplied
+from gitops_connect.offset_changes.large.spark_checks import SparkChecks
+from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.source.working_tree import WorkingTree
+from gitops_connect.spark.shared_session import SharedSession
+
+HERE = Location("clusters/local/x.yaml", 7, 5)
+ENTRIES = [{"partition": {"filename": f"/{n}"}, "offset": {"position": n}} for n in range(3)]
+
+
+def supply(tmp_path: Path, *uris: str) -> ManifestSource:
+    (tmp_path / "repo").mkdir(exist_ok=True)
+    sessions = SharedSession(SparkSettings(uris=uris), {}, tmp_path / "cache")
+    return ManifestSource(WorkingTree(tmp_path / "repo").fetch(), SparkChecks(sessions, lambda text: None))
+
+
+def at_uri(tmp_path: Path, uri: str, content: bytes, *allowed: str) -> Supplied | Diagnostic | None:
+    named = ManifestUri(uri, hashlib.sha256(content).hexdigest(), HERE)
+    return supply(tmp_path, *allowed).manifest(replace(change("c", "a"), manifest=named))
+
+
+def read(found: Supplied | Diagnostic | None) -> Manifest:
+    assert isinstance(found, Manifest), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "places"),
+    [
+        ("x.jsonl", "\n".join(map(json.dumps, ENTRIES)), [(1, 1), (2, 1), (3, 1)]),
+        ("x.json", json.dumps({"offsets": ENTRIES}, indent=1), [(3, 3), (11, 3), (19, 3)]),
+        ("x.csv", "partition.filename,offset.position\n/0,0\n/1,1\n/2,2\n", [(2, 1), (3, 1), (4, 1)]),
+    ],
+)
+def test_a_small_one_elsewhere_is_read_here(
+    tmp_path: Path, name: str, text: str, places: list[tuple[int, int]]
+) -> None:
+    (tmp_path / name).write_text(text)
+    found = read(at_uri(tmp_path, f"file:{tmp_path}/{name}", text.encode(), f"file:{tmp_path}/*"))
+    assert [entry.value for entry in found.entries] == ENTRIES
+    assert [(one.location.line, one.location.column) for one in found.entries] == places
+    assert not found.faults
+
+
+def test_faults_are_where_they_stand(tmp_path: Path) -> None:
+    text = '{"offsets": [\n{"partition": {"a": 1, "a": 2}, "offset": null}\n], "more": 1}'
+    (tmp_path / "x.json").write_text(text)
+    found = read(at_uri(tmp_path, f"file:{tmp_path}/x.json", text.encode(), "file:*"))
+    parsed = manifests.parse(_blob(text))
+    assert {(one.rule, one.found, one.location.line) for one in found.faults} == {
+        (one.rule, one.found, one.location.line) for one in parsed.faults
+    }
+
+
+def _blob(text: str) -> Blob:
+    return Blob("x.json", "", text.encode())
+
+
+@pytest.mark.slow
+def test_a_large_one_is_files(tmp_path: Path) -> None:
+    content = b"".join(json.dumps(ENTRIES[0]).encode() + b"\n" for _ in range(300_000))
+    (tmp_path / "x.jsonl").write_bytes(content)
+    found = at_uri(tmp_path, f"file:{tmp_path}/x.jsonl", content, "file:*")
+    assert isinstance(found, tuple)
+    assert [Path(file.path).stat().st_size for file in found] == [len(content)]
+
+
+@pytest.mark.parametrize(
+    ("uri", "allowed"),
+    [
+        ("file:{0}/x.jsonl", []),
+        ("file:{0}/x.jsonl", ["s3a://*"]),
+        ("file:{0}/public/../x.jsonl", ["file:{0}/public/*"]),
+        ("file:///{0}/public/../x.jsonl", ["file:{0}/public/*"]),
+        ("s3a://other/x.jsonl", ["s3a://mine/*"]),
+    ],
+)
+def test_what_the_settings_do_not_allow_is_not_looked_at(tmp_path: Path, uri: str, allowed: list[str]) -> None:
+    (tmp_path / "x.jsonl").write_text("secret")
+    found = at_uri(tmp_path, uri.format(tmp_path), b"", *(one.format(tmp_path) for one in allowed))
+    assert isinstance(found, Diagnostic)
+    assert found.summary.startswith("the settings do not allow reading ")
+    assert found.location == HERE
+    assert not (tmp_path / "cache").exists()
+
+
+def test_another_content_than_the_reviewed_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("{}")
+    found = at_uri(tmp_path, f"file://{tmp_path}/x.jsonl", b"other", "file:*")
+    assert isinstance(found, Diagnostic)
+    assert hashlib.sha256(b"{}").hexdigest() in found.summary
+
+
+@pytest.mark.slow
+def test_files_of_the_repository_are_read_or_staged_by_their_size(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    (repo / "a.jsonl").write_text(json.dumps(ENTRIES[0]))
+    (repo / "b.jsonl").write_text(json.dumps(ENTRIES[1]))
+    (repo / "c.jsonl").write_text((json.dumps(ENTRIES[2]) + "\n") * 300_000)
+    known = supply(tmp_path)
+    entries = {entry.path: entry for entry in known.checkout.entries}
+    small = ManifestFile((entries["a.jsonl"], entries["b.jsonl"]), HERE)
+    found = read(known.manifest(replace(change("c", "a"), manifest=small)))
+    assert [(one.value, one.location.file) for one in found.entries] == [
+        (ENTRIES[0], "a.jsonl"),
+        (ENTRIES[1], "b.jsonl"),
+    ]
+    both = ManifestFile((entries["a.jsonl"], entries["c.jsonl"]), HERE)
+    large = known.manifest(replace(change("c", "a"), manifest=both))
+    assert isinstance(large, tuple)
+    assert all(isinstance(file, LargeFile) for file in large)
+    assert [file.name for file in large] == ["a.jsonl", "c.jsonl"]

@@ -1,0 +1,239 @@
+"""What is staged is held to the small engine's reader: the same entries, places and words for faults."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitops_connect.desired.manifests import parse
+from gitops_connect.desired.manifests.faults import MAX_COUNTED
+from gitops_connect.desired.manifests.pieces import read_lines
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.large_manifests import LargeFile
+from gitops_connect.offset_changes.staging.files import stage
+
+BODY = b"""\xef\xbb\xbf{"offsets": [\r
+  {"partition": {"f": "\xc3\xa9 {}[],\\"x"}, "offset": {"position": 20, "t": [1.50, -0, null, true]}},\r
+  {"partition": {"f": "b"}, "offset": {"position": NaN, "position": 1e400}}, 5, [[]],
+  {"partition": {"a": "\\ud800"}}], "more": {"x": 1, "x": 2}}
+"""
+TABLE = b"""partition.topic,partition.n,offset.position
+orders,0,1500\r
+"a ""b""
+c",1,
+007,0,1e400
+"\"\"\"7\"\"\"",1,12,13
+
+x,2,"{""a"": 1}"
+"""
+YAML = b"""# by hand
+offsets:
+  - {partition: {f: a}, offset: {position: 0777}}
+  - partition: {f: b, f: c}
+    offset: null
+  - [1, .inf]
+"""
+
+
+def cut(content: bytes, size: int = 1000) -> Iterator[bytes]:
+    return (content[at : at + size] for at in range(0, len(content), size))
+
+
+def staged(name: str, content: bytes, folder: Path) -> LargeFile:
+    folder.mkdir(parents=True)
+    return stage(name, cut(content), folder)
+
+
+def read(file: LargeFile) -> tuple[list[Any], list[Any]]:
+    """As the engine on Spark reads it: entries and faults, each with its place in the file that was staged."""
+    assert file.places is not None
+    content = Path(file.path).read_bytes()
+    places = list(struct.iter_unpack("<II", Path(file.places).read_bytes()))
+    assert content.count(b"\n") == len(places)
+    assert not content or content.endswith(b"\n")
+    lines = read_lines(content.decode())
+    entries = [(repr(value), places[line - 1]) for value, line, _ in lines.entries]
+    faults = [(one.rule, one.found, places[one.line - 1]) for one in lines.faults]
+    return entries, [*faults, *((one.rule, one.found, (one.line, one.column)) for one in file.faults)]
+
+
+def by_small(name: str, content: bytes) -> tuple[list[Any], list[Any]]:
+    manifest = parse(Blob(name, "", content))
+    entries = [(repr(one.value), (one.location.line, one.location.column)) for one in manifest.entries]
+    faults = [(one.rule, one.found, (one.location.line, one.location.column)) for one in manifest.faults]
+    return entries, [one for one in faults if one[0] != "manifest/empty"]
+
+
+def hold(name: str, content: bytes, folder: Path) -> None:
+    entries, faults = read(staged(name, content, folder))
+    expected, expected_faults = by_small(name, content)
+    assert sorted(faults) == sorted(expected_faults)
+    if {"manifest/encoding", "manifest/compression"}.isdisjoint(one[0] for one in faults) or expected:
+        assert entries == expected
+    else:
+        assert entries == []
+
+
+PACK = {"": bytes, ".gz": gzip.compress, ".zst": lambda content: zstandard.ZstdCompressor().compress(content)}
+CONTENTS = [
+    ("a.json", BODY),
+    ("a.json", BODY + b"x"),
+    ("a.json", BODY[:-20]),
+    ("a.json", b""),
+    ("a.json", b"\n \n"),
+    ("a.json", b"[]"),
+    ("a.json", b'{"offset": []}'),
+    ("a.json", b'{"offsets": 5}'),
+    ("a.json", b'{"offsets": [1], "offsets": []}'),
+    ("a.json", b"[" * 100_000),
+    ("a.json", b"[1, " + b"[" * 60 + b"]" * 60 + b", 2]"),
+    ("a.json", b"[" + b"9" * 5000 + b", " + b"9" * 401 + b"]"),
+    ("a.json", b'[1, "\xff"]'),
+    ("a.json", b'[1, "\xc3'),
+    ("a.json", b'[1, "\0"]'),
+    ("a.json", '{"offsets": []}'.encode("utf-16")),
+    ("a.json", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"),
+    ("a.json", gzip.compress(BODY)),
+    ("a.json", b'{"x": 1, "y": NaN, "offsets": []} 5'),
+    ("a.csv", TABLE),
+    ("a.csv", TABLE[:-3]),
+    ("a.csv", b""),
+    ("a.csv", b"\n\n"),
+    ("a.csv", b"partition.a,offset.b\n"),
+    ("a.csv", b"partition.a;offset.b\n1;2\n"),
+    ("a.csv", b"partition.a,offset.b,offset.b\n1,2,3\n"),
+    ("a.csv", b"partition.a,offset.b\n" + b"x" * 200_000 + b",1\n"),
+    ("a.csv", b'partition.a,offset.b\n1,2\n"never closed,2\n3,4\n'),
+    ("a.csv", b"partition.a,offset.b\r1,2\r3,4\r"),
+    ("a.csv", "partition.é\u2028,offset.b\nü\u2028\x0b,5".encode()),
+    ("a.yaml", YAML),
+    ("a.yml", b"- 1\n- &a [1]\n- *a\n- {x"),
+    ("a.yaml", b"a: 1\n---\nb: 2\n"),
+]
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize(("name", "content"), CONTENTS)
+def test_the_same_as_the_small_reader(name: str, content: bytes, packing: str, tmp_path: Path) -> None:
+    hold(name + packing, PACK[packing](content), tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", ["a.json.gz", "a.json.zst", "a.csv.gz", "a.csv.zst", "a.yaml.gz"])
+def test_compressed_content_that_is_cut_off_is_nothing(name: str, tmp_path: Path) -> None:
+    content = PACK[name[name.rfind(".") :]]({"j": BODY, "c": TABLE, "y": YAML}[name[2]] * 50)
+    for length in (0, 1, 10, len(content) // 2, len(content) - 1):
+        hold(name, content[:length], tmp_path / str(length))
+    hold(name, content + b"x", tmp_path / "behind")
+
+
+@given(kind=st.sampled_from([("a.json", BODY), ("a.csv", TABLE), ("a.yaml", YAML)]), data=st.data())
+def test_whatever_is_wrong_in_the_file_both_readers_say_the_same(
+    kind: tuple[str, bytes], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    name, content = kind
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(content)))
+        length = data.draw(st.sampled_from([0, 0, 1, 1, 5, 100]))
+        text = st.sampled_from(
+            [b"", b'"', b"{", b"]", b",", b"\n", b"\r\n", b"\\", b"\0", b"\xff", b"\xc3\xa9", b"x", b"1"]
+        )
+        content = content[:at] + data.draw(text) + content[at + length :]
+    hold(name, content, tmp_path_factory.mktemp("x") / "x")
+
+
+def test_faults_without_end_are_not_all_kept(tmp_path: Path) -> None:
+    file = staged("a.csv", b"partition.a,offset.b\n" + b"1\n" * 3000, tmp_path / "x")
+    assert len(file.faults) == MAX_COUNTED + 1
+
+
+@pytest.mark.parametrize("name", ["o/a.jsonl", "o/A.NDJSON.GZ", "b.jsonl.zst", "c.parquet"])
+def test_what_spark_reads_is_staged_as_it_is(name: str, tmp_path: Path) -> None:
+    content = b"anything \xff\0" * 500
+    file = staged(name, content, tmp_path / "x")
+    assert (file.name, file.places, file.faults) == (name, None, ())
+    assert Path(file.path).read_bytes() == content
+    assert Path(file.path).name == f"content{name[name.index('.') :].lower()}"
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "found"),
+    [
+        ("a.txt", "manifest/format", "the suffix of its name is '.txt', expected one of .json"),
+        ("a.parquet.gz", "manifest/format", "it is Parquet in .gz"),
+    ],
+)
+def test_what_is_no_manifest_by_its_name(name: str, rule: str, found: str, tmp_path: Path) -> None:
+    file = staged(name, b"x", tmp_path / "x")
+    (fault,) = file.faults
+    assert fault.rule == rule
+    assert fault.found.startswith(found)
+    assert Path(file.path).read_bytes() == b""
+
+
+@pytest.mark.parametrize("content", [b"- 12345678\n" * 1_600_000, b"- 1\n" * 100_001])
+def test_yaml_is_for_what_is_written_by_hand(content: bytes, tmp_path: Path) -> None:
+    (fault,) = staged("a.yaml", content, tmp_path / "x").faults
+    assert fault.rule == "manifest/too-large"
+    assert fault.found.endswith("use JSON Lines, which has no size limit")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.json", b'[1, "' + b"x" * (17 << 20) + b'"]'), ("a.csv", b"partition.a,offset.b\n1,2\n" + b"x" * (17 << 20))],
+)
+def test_an_entry_longer_than_any_is_refused_by_name(name: str, content: bytes, tmp_path: Path) -> None:
+    file = staged(name, content, tmp_path / "x")
+    (fault,) = file.faults
+    assert fault.rule == "manifest/too-large"
+    assert "more than 16 MiB" in fault.found
+    assert Path(file.path).read_bytes().count(b"\n") == 1
+
+
+def test_one_row_over_lines_without_end_is_refused(tmp_path: Path) -> None:
+    row = b",".join([b'"' + (b"x" * 999 + b"\n") * 100 + b'"'] * 200)
+    (fault,) = staged("a.csv", b"partition.a,offset.b\n" + row, tmp_path / "x").faults
+    assert (fault.rule, fault.line) == ("manifest/too-large", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "head", "entry"),
+    [
+        ("a.json", b"[", b'{"partition":{"f":"' + b"x" * 1000 + b'%d"},"offset":null},'),
+        ("a.csv", b"partition.a,offset.b\n", b"x" * 1000 + b"%d,5\n"),
+    ],
+)
+def test_the_memory_is_flat(name: str, head: bytes, entry: bytes, tmp_path: Path) -> None:
+    def chunks(count: int) -> Iterator[bytes]:
+        yield head
+        for start in range(0, count, 100):
+            yield b"".join(entry % number for number in range(start, start + 100))
+        yield b"5]" if name == "a.json" else b""
+
+    peaks = []
+    for count in (4000, 16_000):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        tracemalloc.start()
+        file = stage(name, chunks(count), folder)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert Path(file.path).read_bytes().count(b"\n") == count + (name == "a.json")
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_entries_over_several_lines_are_in_one(tmp_path: Path) -> None:
+    content = json.dumps([{"partition": {"a": number}, "offset": None} for number in range(3)], indent=2).encode()
+    file = staged("a.json", content, tmp_path / "x")
+    assert Path(file.path).read_bytes().count(b"\n") == 3
+    hold("a.json", content, tmp_path / "y")

@@ -1,0 +1,168 @@
+"""Manifests outside the repository: taken where their SHA-256 is the one that was reviewed, named where it is not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.errors import SparkFailed
+from gitops_connect.model.copies import CopiedFile
+from gitops_connect.model.desired import ManifestUri
+from gitops_connect.model.diagnostics import Diagnostic, Location
+from gitops_connect.model.large_manifests import LargeFile
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.offset_changes.staging import local
+from gitops_connect.offset_changes.staging.store import opened
+from gitops_connect.offset_changes.staging.uris import stage_uri
+
+ORDERS = ConnectorName("orders")
+PLACE = Location("orders.yaml", 9, 5)
+FILES = {
+    "a.jsonl": b'{"partition":{},"offset":null}\n',
+    "B.json": b"[1,\n2]",
+    "deep/er/c.csv": b"partition.a,offset.b\n1,2\n",
+    "deep/d e.jsonl.zst": b"x",
+    "deep/ü'.jsonl": b"",
+    "_SUCCESS": b"",
+    "deep/_old/x.jsonl": b"old",
+    ".x.jsonl": b"hidden",
+    "README.md": b"read me",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "elsewhere"
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def no_spark(_uri: str, _takes: Callable[[str], bool], _folder: str) -> Sequence[CopiedFile]:
+    raise AssertionError("Spark is not needed for that")
+
+
+def staged(
+    tmp_path: Path, uri: str, sha256: str, copy: Callable[..., Sequence[CopiedFile]] = no_spark
+) -> tuple[LargeFile, ...] | Diagnostic:
+    with opened(tmp_path / "store") as store:
+        return stage_uri(store, ManifestUri(uri, sha256, PLACE), ORDERS, copy)
+
+
+def printed(command: str, folder: Path) -> str:
+    shell = subprocess.run(["bash", "-c", command], cwd=folder, check=True, capture_output=True, text=True)
+    return shell.stdout.split()[0]
+
+
+def test_one_file(folder: Path, tmp_path: Path) -> None:
+    path = folder / "a.jsonl"
+    found = staged(tmp_path, f"file:{path}", printed(f"sha256sum {path}", folder))
+    assert not isinstance(found, Diagnostic), found
+    (file,) = found
+    assert file.name == f"file:{path}"
+    assert Path(file.path).read_bytes() == FILES["a.jsonl"]
+
+
+IN_ORDER = ["B.json", "a.jsonl", "deep/d e.jsonl.zst", "deep/er/c.csv", "deep/ü'.jsonl"]
+ALL = (
+    "find . -type f ! -path '*/[._]*' \\( -iname '*.json' -o -iname '*.jsonl' -o -iname '*.csv' -o -iname '*.zst' \\) "
+    "-printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum"
+)
+
+
+@pytest.mark.parametrize(
+    ("what", "command", "names"),
+    [
+        ("", ALL, IN_ORDER),
+        ("/", ALL, IN_ORDER),
+        ("/**", ALL, IN_ORDER),
+        ("/*.jsonl", "sha256sum *.jsonl | sha256sum", ["a.jsonl"]),
+        ("/deep/*/*", "cd deep && sha256sum er/* | sha256sum", ["deep/er/c.csv"]),
+        ("/deep/**/*.csv", "cd deep && sha256sum er/c.csv | sha256sum", ["deep/er/c.csv"]),
+        ("/[aB].*", "LC_ALL=C; sha256sum B.json a.jsonl | sha256sum", ["B.json", "a.jsonl"]),
+    ],
+)
+def test_several_files_are_known_by_what_sha256sum_prints_for_all(
+    folder: Path, tmp_path: Path, what: str, command: str, names: list[str]
+) -> None:
+    for root in ("file:", "file://"):
+        found = staged(tmp_path, f"{root}{folder}{what}", printed(command, folder))
+        assert not isinstance(found, Diagnostic), found
+        assert [file.name for file in found] == [f"{root}{folder}/{name}" for name in names]
+        assert all(Path(file.path).is_file() for file in found)
+
+
+@pytest.mark.parametrize("what", ["/a.jsonl", "", "/*.jsonl", "/many", "/many/*.csv", "/many/**/1*.csv"])
+def test_another_content_is_not_staged_and_the_message_computes_the_digest(
+    folder: Path, tmp_path: Path, what: str
+) -> None:
+    (folder / "many").mkdir()
+    for number in range(12):
+        (folder / "many" / f"{number} x.csv").write_text(str(number))
+    problem = staged(tmp_path, f"file:{folder}{what}", "0" * 64)
+    assert isinstance(problem, Diagnostic)
+    assert (problem.rule, problem.location, problem.connector) == ("offsets/sha256", PLACE, "orders")
+    assert f"expected {'0' * 64}" in problem.summary
+    found = printed(problem.hint.partition("from a copy, run: ")[2], folder)
+    assert f" at the URI is {found}, expected" in problem.summary
+    assert not [path for path in (tmp_path / "store").rglob("*") if path.name != "lock"]
+    assert not isinstance(staged(tmp_path, f"file:{folder}{what}", found), Diagnostic)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("/nothing.jsonl", "there is no offset manifest at file:"),
+        ("/nothing/*.jsonl", "there is no offset manifest at file:"),
+        ("/*.md", "there is no offset manifest at file:"),
+        ("/pipe", "pipe is not a file"),
+    ],
+)
+def test_what_is_not_there_is_named(folder: Path, tmp_path: Path, what: str, said: str) -> None:
+    os.mkfifo(folder / "pipe")
+    problem = staged(tmp_path, f"file:{folder}{what}", "0" * 64)
+    assert isinstance(problem, Diagnostic)
+    assert problem.rule == "offsets/uri"
+    assert said in problem.summary
+
+
+def test_a_host_is_refused(tmp_path: Path) -> None:
+    problem = staged(tmp_path, "file://server/share/x.jsonl", "0" * 64)
+    assert isinstance(problem, Diagnostic)
+    assert "must not name a host, found 'server'" in problem.summary
+
+
+def test_other_schemes_are_copied_by_spark_and_then_kept(folder: Path, tmp_path: Path) -> None:
+    asked = []
+
+    def copy(uri: str, takes: Callable[[str], bool], target: str) -> Sequence[CopiedFile]:
+        asked.append(uri)
+        assert takes("/orders/{x}/1.jsonl")
+        assert not takes("/orders/{x}/_1.jsonl")
+        copied = local.copy(f"file:{folder}/a.jsonl", lambda _: True, target)
+        return [copied[0]._replace(path="/orders/{x}/1.jsonl")]
+
+    content = hashlib.sha256(FILES["a.jsonl"]).hexdigest()
+    sha256 = hashlib.sha256(f"{content}  1.jsonl\n".encode()).hexdigest()
+    uri = "s3a://bucket/orders/{x}/"
+    first = staged(tmp_path, uri, sha256, copy)
+    assert not isinstance(first, Diagnostic), first
+    assert [file.name for file in first] == ["s3a://bucket/orders/{x}/1.jsonl"]
+    assert asked == ["s3a://bucket/orders/\\{x\\}"]
+    assert staged(tmp_path, uri, sha256) == first
+
+
+def test_what_spark_cannot_copy_holds_up_nothing_else(tmp_path: Path) -> None:
+    def copy(_uri: str, _takes: Callable[[str], bool], _folder: str) -> Sequence[CopiedFile]:
+        raise SparkFailed("s3b://x could not be copied because Spark failed: No FileSystem for scheme s3b")
+
+    problem = staged(tmp_path, "s3b://x/y", "0" * 64, copy)
+    assert isinstance(problem, Diagnostic)
+    assert problem.rule == "offsets/uri"
+    assert "No FileSystem for scheme" in problem.summary
