@@ -92,10 +92,9 @@ class _Run:
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        run_context = RunContext(
-            plan.cluster, options.settle_timeout, options.min_running, options.before, options.stopped
-        )
-        self._runs = [ConnectorRun(one, run_context) for one in plan.connectors if one.applicable and one.steps]
+        times = options.settle_timeout, options.min_running
+        shared = RunContext(plan.cluster, *times, options.before, options.stopped)
+        self._runs = [ConnectorRun(one, shared) for one in plan.connectors if one.applicable and one.steps]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []
         self._sending: dict[Future[StepResult | str], ConnectorRun] = {}
@@ -104,8 +103,7 @@ class _Run:
         self._looks = 0
         self._tickets = count()
         self._pace = PollInterval(self._clock.monotonic())
-        self._halted = ""
-        self._takes_back = False
+        self._halted, self._takes_back = "", False
         self._error: BaseException | None = None
         self._checked = self._clock.monotonic()
 
@@ -240,9 +238,8 @@ class _Run:
             self._pace.answered(now, alone=len(self._waiting) == 1)
         else:
             self._fail(error)
-            self._end(
-                run, StepResult(Result.FAILED, f"internal error, please report it: {type(error).__name__}: {error}")
-            )
+            message = f"internal error, please report it: {type(error).__name__}: {error}"
+            self._end(run, StepResult(Result.FAILED, message))
 
     def _looked(self, future: Future[ClusterSnapshot]) -> None:
         now = self._clock.monotonic()

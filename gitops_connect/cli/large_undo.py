@@ -59,12 +59,12 @@ def acknowledged(
     from gitops_connect.offset_changes.large.check_request import CheckRequest
 
     if kind is OperationKind.RESET:
-        standing = _count(subject.standing)
-        removed = Difference({Direction.REMOVED: standing} if standing else {})
+        current = _count(subject.current)
+        removed = Difference({Direction.REMOVED: current} if current else {})
         return needed(refusals_of(subject, kind, removed, settings), unread=False)
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     files = (LargeFile("the document", str(lines)),)
-    live = subject.standing if subject.standing is not None else {}
+    live = subject.current if subject.current is not None else {}
     asked = CheckRequest(Location("the document"), files, planned, kind, live)
     compared, known, unknown = desk.ask([replace(asked, is_judged=False), asked, replace(asked, live=None)])
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
@@ -89,7 +89,7 @@ def write_manifest(lines: Path, out: Path, *, force: bool) -> Path:
     return beside
 
 
-def _count(standing: Offsets | SavedOffsets | None) -> int:
+def _count(current: Offsets | SavedOffsets | None) -> int:
     from gitops_connect.model.large_manifests import SavedOffsets
 
-    return standing.entries if isinstance(standing, SavedOffsets) else len(standing or ())
+    return current.entries if isinstance(current, SavedOffsets) else len(current or ())

@@ -124,7 +124,7 @@ def _on_spark(
     from gitops_connect.offset_changes.large.check_request import CheckRequest
     from gitops_connect.plan.offsets import described
 
-    question = CheckRequest(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.standing)
+    question = CheckRequest(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.current)
     violations = asked.report / VIOLATIONS if asked.report is not None else None
     (verdict,) = desk.ask([question], violations=violations)
     refused = () if verdict.difference is None else refusals_of(subject, asked.kind, verdict.difference, settings)

@@ -43,7 +43,7 @@ class ManifestSubject:
     saved: SavedOffsets | None = None
 
     @property
-    def standing(self) -> Offsets | SavedOffsets | None:
+    def current(self) -> Offsets | SavedOffsets | None:
         """The offsets that stand; None where they are not known."""
         return self.saved if self.saved is not None else self.context.live
 
@@ -142,8 +142,8 @@ def look(
         return ManifestSubject(None, ManifestContext(name), "")
     found.names |= {one.name for cluster in clusters for one in _connectors(declared, cluster)}
     cluster = _only(found, possible, name, clusters)
-    standing, unread = _standing(clients, cluster, found, (name, folder))
-    live, saved = (None, standing) if isinstance(standing, SavedOffsets) else (standing, None)
+    current, unread = _current(clients, cluster, found, (name, folder))
+    live, saved = (None, current) if isinstance(current, SavedOffsets) else (current, None)
     schemas = _schemas(declared)
     if cluster in wanted:
         from gitops_connect.offset_changes.manifest_contexts import context_of
@@ -177,7 +177,7 @@ def _only(
     return possible[0]
 
 
-def _standing(
+def _current(
     clients: Clients, cluster: ClusterName, found: Sighting, of: tuple[ConnectorName, Path]
 ) -> tuple[Offsets | SavedOffsets | None, str]:
     """What stands, or why that is not known."""

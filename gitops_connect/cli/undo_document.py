@@ -56,7 +56,7 @@ def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target:
         declared = repository_of(runtime.settings)
         client = {cluster: runtime.clients[cluster]}
         subject = look(client, [cluster], record.connector, declared, desk.folder)
-        if subject.standing is None and not subject.absent:
+        if subject.current is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
             tell(

@@ -137,7 +137,7 @@ class PlannedOperation:
     name: OperationName
     connector: ConnectorName
     kind: OperationKind
-    standing: OperationStatus
+    status: OperationStatus
     message: str = ""
     reason: str = ""
     difference: Difference | None = None

@@ -65,15 +65,15 @@ def estimate(partitions: int, size: int, chunk: int, copies: int = 1) -> HeapEst
     chunk. What the connectors themselves hold is not in it, nor are the offsets of the cluster's other connectors.
     """
     line = _line(partitions, size)
-    standing = partitions * (_STANDING + _STANDING_TEXTS * line)
+    current = partitions * (_STANDING + _STANDING_TEXTS * line)
     sending, reading = _entries(chunk, line) * _sent(line), partitions * (_READ_BACK + _READ_BACK_TEXTS * line)
-    needed = math.ceil((standing * copies + max(sending, reading) + _WORKER) * (1 + 1 / _COLLECTOR))
+    needed = math.ceil((current * copies + max(sending, reading) + _WORKER) * (1 + 1 / _COLLECTOR))
     parts = [
         f"{partitions:,} partitions of {line:,} bytes: {partitions:,} x ({_STANDING} + {_STANDING_TEXTS} x {line:,}) = "
-        + size_text(standing)
+        + size_text(current)
     ]
     if copies > 1:
-        parts.append(f"in {copies} copies {size_text(standing * copies)}")
+        parts.append(f"in {copies} copies {size_text(current * copies)}")
     if sending > reading:
         parts.append(f"{size_text(sending)} for a chunk of {size_text(chunk)}")
     else:

@@ -50,7 +50,7 @@ class LedgerRecords:
     def _of_operations(self, now: datetime) -> None:
         """Record what needs no step, and before the revision: a ledger that has one is not new any more."""
         cluster, offsets = self._situation.desired.cluster, self._situation.offsets
-        unknown = [one for one in self._plan.operations if one.standing is OperationStatus.UNKNOWN]
+        unknown = [one for one in self._plan.operations if one.status is OperationStatus.UNKNOWN]
         if unknown:
             self._operations.mark(cluster, *(self._unknown(one, now) for one in unknown))
         for name in _withdrawn_seeds(self._situation):

@@ -79,8 +79,8 @@ def gather(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[
     copies = _copies(runtime, situation, large)
     for operation in large:
         if operation.connector not in situation.offsets.unread:
-            standing = _standing(situation, operation.connector)
-            look = CachedVerdict(verdicts.large[operation.name], standing, copies[operation.connector])
+            current = _current(situation, operation.connector)
+            look = CachedVerdict(verdicts.large[operation.name], current, copies[operation.connector])
             runtime.looks.keep(_look_key(situation, operation), look, runtime.clock.monotonic())
     found = replace(situation.offsets, manifests=verdicts.offsets, large=verdicts.large, unfinished=unfinished)
     found = _with_known(replace(found, copies=copies), wanted, known, concerned)
@@ -103,7 +103,7 @@ def _look_key(situation: Situation, operation: DesiredOperation) -> Hashable:
     return situation.desired.cluster, situation.revision, declared, is_there, done
 
 
-def _standing(situation: Situation, name: ConnectorName) -> SavedOffsets:
+def _current(situation: Situation, name: ConnectorName) -> SavedOffsets:
     """How much stands; the file of it is only for those who look now."""
     large, live = situation.offsets.large_live.get(name), situation.offsets.live.get(name, {})
     if large is not None:
@@ -118,12 +118,12 @@ def _with_known(
     seen: Set[str],
 ) -> OffsetSituation:
     """What was looked at a moment ago, for connectors that nobody looks at now."""
-    standing = {
-        one.connector: known[one.name].standing for one in wanted if one.name in known and one.connector not in seen
+    current = {
+        one.connector: known[one.name].current for one in wanted if one.name in known and one.connector not in seen
     }
     copies = {one.connector: known[one.name].copies for one in wanted if one.name in known}
-    none: dict[ConnectorName, Offsets] = {name: {} for name, stood in standing.items() if not stood.entries}
-    many = {name: stood for name, stood in standing.items() if stood.entries}
+    none: dict[ConnectorName, Offsets] = {name: {} for name, stood in current.items() if not stood.entries}
+    many = {name: stood for name, stood in current.items() if stood.entries}
     return replace(
         found,
         large={**{name: look.verdict for name, look in known.items()}, **found.large},

@@ -46,13 +46,13 @@ def _heap(situation: Situation, operation: Operation, difference: Difference) ->
     observed = situation.observed.connectors.get(operation.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
         return None
-    parts = [*_standing(situation), *_added(situation, operation)]
+    parts = [*_current(situation), *_added(situation, operation)]
     copies = situation.offsets.copies.get(operation.connector, 1)
     count, size = sum(count for count, _ in parts), sum(size for _, size in parts)
     return estimate(count, size, min(LARGEST_CHUNK, verdict.size), copies)
 
 
-def _standing(situation: Situation) -> Iterator[tuple[int, int]]:
+def _current(situation: Situation) -> Iterator[tuple[int, int]]:
     """How many offsets stand, as far as they were looked at, and about how many bytes they have as lines.
 
     Of all connectors: each worker holds those of its whole cluster.
@@ -73,8 +73,8 @@ def _added(situation: Situation, operation: Operation) -> Iterator[tuple[int, in
 
 def _difference(situation: Situation, operation: Operation) -> Difference | None:
     if operation.kind is OperationKind.RESET:
-        standing = situation.offsets.large_live.get(operation.connector)
-        found = Difference({Direction.REMOVED: standing.entries}) if standing is not None else None
+        current = situation.offsets.large_live.get(operation.connector)
+        found = Difference({Direction.REMOVED: current.entries}) if current is not None else None
     else:
         found = situation.offsets.large[operation.name].difference
     shape = situation.offsets.shapes.get(operation.connector)

@@ -26,10 +26,10 @@ _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerS
 
 
 @dataclass(frozen=True, slots=True)
-class StatusReason:
+class Assessment:
     """How an operation stands, why, and whether that is for a person to mend (`rule` is set then)."""
 
-    standing: OperationStatus
+    status: OperationStatus
     message: str = ""
     rule: str = ""
 
@@ -46,28 +46,28 @@ def due(situation: Situation) -> Iterator[DesiredOperation]:
     """The declared operations that may be done in this cycle, as far as can be told without their manifests."""
     for connector in situation.desired.connectors:
         for operation in declared_operations(situation, connector.name):
-            if status_of(situation, connector, operation).standing is OperationStatus.PLANNED:
+            if assess(situation, connector, operation).status is OperationStatus.PLANNED:
                 yield operation
 
 
-def status_of(situation: Situation, connector: DesiredConnector, operation: DesiredOperation) -> StatusReason:
+def assess(situation: Situation, connector: DesiredConnector, operation: DesiredOperation) -> Assessment:
     """One operation of a declared connector."""
     known = status_by_record(situation, operation)
     if known is not None:
         return known
     record = situation.offsets.records.get(operation.name)
     if connector.initial_offsets is operation and connector.name in situation.observed.connectors and record is None:
-        return StatusReason(OperationStatus.IDLE, _EXISTED)
+        return Assessment(OperationStatus.IDLE, _EXISTED)
     if why := _why_not_now(situation, connector):
-        return StatusReason(OperationStatus.WAITING, why)
+        return Assessment(OperationStatus.WAITING, why)
     version = situation.observed.version
     if version < ALTER_OFFSETS_SINCE:
-        return StatusReason(
+        return Assessment(
             OperationStatus.WAITING,
             f"Kafka Connect {version} cannot change offsets (3.6 and later can)",
             "offsets/too-old",
         )
-    return StatusReason(OperationStatus.PLANNED)
+    return Assessment(OperationStatus.PLANNED)
 
 
 def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
@@ -80,7 +80,7 @@ def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
     return ""
 
 
-def history_unknown(situation: Situation, operation: DesiredOperation) -> StatusReason | None:
+def history_unknown(situation: Situation, operation: DesiredOperation) -> Assessment | None:
     """A change that a new ledger finds in the repository, of a connector that already has offsets.
 
     It may have been applied before, by whatever kept the ledger that was lost. Where there are no offsets, or where a
@@ -92,7 +92,7 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Status
         return None
     if offsets.live.get(name) == {}:
         return None
-    return StatusReason(
+    return Assessment(
         OperationStatus.UNKNOWN,
         f"the ledger is new, and the connector has offsets: {_ask(operation.name)}",
         "offsets/unknown",
@@ -125,13 +125,13 @@ def is_cleared(situation: Situation, name: ConnectorName) -> bool:
     return begun and name not in situation.observed.connectors.keys() | situation.observed.unknown
 
 
-def status_by_record(situation: Situation, operation: DesiredOperation) -> StatusReason | None:
+def status_by_record(situation: Situation, operation: DesiredOperation) -> Assessment | None:
     """What the ledger alone tells; None where the operation is still to be done."""
     record = situation.offsets.records.get(operation.name)
     if record is None:
         return None
     same = record.digest in (None, operation.digest)
-    found: StatusReason | None
+    found: Assessment | None
     match record.state:
         case OperationState.SETTLED if operation.kind is OperationKind.SEED and is_cleared(situation, record.connector):
             found = None
@@ -150,52 +150,48 @@ def status_by_record(situation: Situation, operation: DesiredOperation) -> Statu
     return found
 
 
-def _unknown(operation: DesiredOperation, record: OperationRecord) -> StatusReason:
+def _unknown(operation: DesiredOperation, record: OperationRecord) -> Assessment:
     """The record has the reason, unless the reason is that the ledger was new."""
     new = f"the change may be older than the ledger: {_ask(operation.name)}"
-    return StatusReason(OperationStatus.WAITING, record.message or new, "offsets/unknown")
+    return Assessment(OperationStatus.WAITING, record.message or new, "offsets/unknown")
 
 
-def _open(*, same: bool) -> StatusReason:
+def _open(*, same: bool) -> Assessment:
     if same:
-        return StatusReason(OperationStatus.UNFINISHED)
-    return StatusReason(
+        return Assessment(OperationStatus.UNFINISHED)
+    return Assessment(
         OperationStatus.WAITING,
         "it is in progress, and its document was edited since: the earlier version is finished",
         "offsets/rewritten",
     )
 
 
-def _settled(record: OperationRecord, *, same: bool) -> StatusReason:
+def _settled(record: OperationRecord, *, same: bool) -> Assessment:
     when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, {origin(record.revision)}"
     if same:
-        return StatusReason(OperationStatus.APPLIED, when)
-    return StatusReason(
-        OperationStatus.WAITING, f"it was {when}, and its document was edited since", "offsets/rewritten"
-    )
+        return Assessment(OperationStatus.APPLIED, when)
+    return Assessment(OperationStatus.WAITING, f"it was {when}, and its document was edited since", "offsets/rewritten")
 
 
-def _failed(situation: Situation, record: OperationRecord) -> StatusReason | None:
+def _failed(situation: Situation, record: OperationRecord) -> Assessment | None:
     if record.final:
-        return StatusReason(
-            OperationStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed"
-        )
+        return Assessment(OperationStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed")
     if situation.offsets.now is None:
         return None
     again = record.since + min(FIRST_BACK_OFF * 2 ** min(record.failures - 1, 16), LONGEST_BACK_OFF)
     if situation.offsets.now >= again:
         return None
     times = "once" if record.failures == 1 else f"{record.failures} times"
-    return StatusReason(
+    return Assessment(
         OperationStatus.WAITING,
         f"it failed {times}; next retry at {again:%H:%M:%S} UTC or when its document changes: {record.message}",
         "offsets/failed",
     )
 
 
-def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> StatusReason | None:
+def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> Assessment | None:
     """A seed whose connector was deleted with its offsets is one that was never done, until somebody else made it."""
     there = operation.connector in situation.observed.connectors
     if record.state is OperationState.RELEASED and there:
-        return StatusReason(OperationStatus.IDLE, _EXISTED)
+        return Assessment(OperationStatus.IDLE, _EXISTED)
     return None

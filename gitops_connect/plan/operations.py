@@ -14,13 +14,7 @@ from gitops_connect.model.operations import Operation, OperationKind, OperationS
 from gitops_connect.model.plans import Action, OperationStatus, PlannedOperation, Step
 from gitops_connect.plan.large_operations import is_large, review_large
 from gitops_connect.plan.offsets import find_difference, review, review_unfinished
-from gitops_connect.plan.operation_status import (
-    StatusReason,
-    declared_operations,
-    history_unknown,
-    started_since,
-    status_of,
-)
+from gitops_connect.plan.operation_status import Assessment, assess, declared_operations, history_unknown, started_since
 from gitops_connect.plan.situation import Situation, Unfinished
 
 _HINTS = {
@@ -117,15 +111,15 @@ class _Draft:
         else:
             shown = replace(shown, location=declared.locate(), reason=declared.reason)
         if self.connector.state is TargetState.ABSENT:
-            self._wait(replace(shown, standing=OperationStatus.WAITING, message="its connector is declared absent"))
+            self._wait_because(shown, "its connector is declared absent")
             return
         if started := started_since(self.situation, operation):
-            self._wait(replace(shown, standing=OperationStatus.UNKNOWN, message=started))
+            self._wait(replace(shown, status=OperationStatus.UNKNOWN, message=started))
             self._report(declared, "offsets/unfinished", f"offset change {operation.name}: {started}", "")
             return
         review_at_size = unfinished.review
         if self.live is None and review_at_size is None:
-            self._wait(replace(shown, standing=OperationStatus.WAITING, message=self._unread()))
+            self._wait_because(shown, self._unread())
             self._block(f"offset change {operation.name} is in progress and must finish first")
             return
         # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
@@ -138,29 +132,27 @@ class _Draft:
     def add(self, operation: DesiredOperation) -> None:
         """A declared operation."""
         history = history_unknown(self.situation, operation)
-        stood = history or status_of(self.situation, self.connector, operation)
-        shown = show(operation, stood)
-        self._diagnose(operation, stood)
-        match stood.standing:
+        assessed = history or assess(self.situation, self.connector, operation)
+        shown = show(operation, assessed)
+        self._diagnose(operation, assessed)
+        match assessed.status:
             case OperationStatus.APPLIED:
                 self.applied.append(shown)
             case OperationStatus.IDLE:
-                self.notes.append(stood.message)
+                self.notes.append(assessed.message)
             case OperationStatus.WAITING | OperationStatus.UNKNOWN:
                 self._wait(shown, blocks_later=self._holds_later(operation))
-                if operation.kind is OperationKind.SEED and stood.rule == "offsets/failed":
+                if operation.kind is OperationKind.SEED and assessed.rule == "offsets/failed":
                     self._block("its initialOffsets could not be applied, and the connector has never run")
             case OperationStatus.PLANNED:
                 self._plan(operation, shown)
             case OperationStatus.UNFINISHED:
                 if operation.name not in self.situation.offsets.unfinished:
-                    self._wait(replace(shown, standing=OperationStatus.WAITING, message="it is already in progress"))
+                    self._wait_because(shown, "it is already in progress")
 
     def _plan(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
         if self.first_waiting is not None:
-            self._wait(
-                replace(shown, standing=OperationStatus.WAITING, message=f"{self.first_waiting} must be applied first")
-            )
+            self._wait_because(shown, f"{self.first_waiting} must be applied first")
             return
         if is_large(self.situation, operation):
             self._plan_large(operation, shown)
@@ -182,11 +174,7 @@ class _Draft:
     def _plan_large(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
         """It was held against what stands now: what comes before or after it is of another cycle."""
         if self.steps:
-            self._wait(
-                replace(
-                    shown, standing=OperationStatus.WAITING, message=f"{self.planned[-1].name} must be applied first"
-                )
-            )
+            self._wait_because(shown, f"{self.planned[-1].name} must be applied first")
             return
         verdict = self.situation.offsets.large.get(operation.name)
         if operation.manifest is not None and (verdict is None or verdict.errors):
@@ -201,7 +189,7 @@ class _Draft:
         self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
 
     def _has_errors(self, shown: PlannedOperation) -> None:
-        self._wait(replace(shown, standing=OperationStatus.WAITING, message="its offsets have errors"))
+        self._wait_because(shown, "its offsets have errors")
         self._block(f"offset change {shown.name} has errors")
 
     def _decide(
@@ -217,18 +205,18 @@ class _Draft:
             hint = f"if this is intended, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
             self._report(declared, rule, f"offset change {operation.name}: {refusal.message}", hint)
         if seen.refusals:
-            self._wait(replace(shown, standing=OperationStatus.WAITING, message=seen.refusals[0].message))
+            self._wait_because(shown, seen.refusals[0].message)
             self._block(f"offset change {operation.name} is blocked")
             return
         self.planned.append(shown)
-        is_same = seen.difference.changes_nothing and shown.standing is OperationStatus.PLANNED
+        is_same = seen.difference.changes_nothing and shown.status is OperationStatus.PLANNED
         self.changes_nothing = self.changes_nothing and is_same
         self.steps.append(Step(self.connector.name, action_of(operation), _reason(shown), operation=operation))
         if operation.is_large:
             self.live, self.first_waiting = None, self.first_waiting or operation.name
         else:
             self.live = merged(self.live or {}, seen.patch)
-        if operation.kind is OperationKind.SEED and shown.standing is OperationStatus.PLANNED:
+        if operation.kind is OperationKind.SEED and shown.status is OperationStatus.PLANNED:
             self.seed = operation
 
     def _holds_later(self, operation: DesiredOperation) -> bool:
@@ -242,8 +230,11 @@ class _Draft:
         if blocks_later and self.first_waiting is None:
             self.first_waiting = shown.name
 
+    def _wait_because(self, shown: PlannedOperation, why: str) -> None:
+        self._wait(replace(shown, status=OperationStatus.WAITING, message=why))
+
     def _wait_for_offsets(self, shown: PlannedOperation) -> None:
-        self._wait(replace(shown, standing=OperationStatus.WAITING, message=self._unread()))
+        self._wait_because(shown, self._unread())
         self._block(f"offset change {shown.name} must be applied first, but the current offsets could not be read")
 
     def _block(self, why: str) -> None:
@@ -258,11 +249,10 @@ class _Draft:
         declared = declared_operations(self.situation, self.connector.name)
         return next((one for one in declared if one.name == name), None)
 
-    def _diagnose(self, operation: DesiredOperation, stood: StatusReason) -> None:
-        if stood.rule:
-            self._report(
-                operation, stood.rule, f"offset change {operation.name}: {stood.message}", _HINTS.get(stood.rule, "")
-            )
+    def _diagnose(self, operation: DesiredOperation, assessed: Assessment) -> None:
+        if assessed.rule:
+            summary = f"offset change {operation.name}: {assessed.message}"
+            self._report(operation, assessed.rule, summary, _HINTS.get(assessed.rule, ""))
 
     def _report(self, declared: DesiredOperation | None, rule: str, summary: str, hint: str) -> None:
         warns = rule in _WARNINGS or (declared is not None and _is_settled_seed(self.situation, declared))
@@ -283,14 +273,14 @@ def complete_operation(situation: Situation, operation: DesiredOperation) -> Ope
     )
 
 
-def show(operation: DesiredOperation, stood: StatusReason) -> PlannedOperation:
+def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
     """A declared operation in a plan."""
     return PlannedOperation(
         operation.name,
         operation.connector,
         operation.kind,
-        stood.standing,
-        stood.message,
+        assessed.status,
+        assessed.message,
         operation.reason,
         location=operation.locate(),
         digest=operation.digest,
@@ -307,4 +297,4 @@ def _is_settled_seed(situation: Situation, operation: DesiredOperation) -> bool:
 def _reason(shown: PlannedOperation) -> str:
     """What is the same in every plan: offsets move, and a plan must not be stale because of that."""
     what = "initialOffsets" if shown.kind is OperationKind.SEED else f"offset change {shown.name}"
-    return f"{what} (in progress)" if shown.standing is OperationStatus.UNFINISHED else what
+    return f"{what} (in progress)" if shown.status is OperationStatus.UNFINISHED else what

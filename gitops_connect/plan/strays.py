@@ -13,7 +13,7 @@ from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation, Step
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.plan.offsets import review_unfinished
-from gitops_connect.plan.operation_status import StatusReason, history_unknown, started_since, status_by_record
+from gitops_connect.plan.operation_status import Assessment, history_unknown, started_since, status_by_record
 from gitops_connect.plan.operations import action_of, show
 from gitops_connect.plan.situation import Situation, Unfinished
 
@@ -31,41 +31,41 @@ class Strays:
 def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
     """All of one cluster. On connectors that are `leaving` nothing is finished: what is deleted needs no offsets."""
     declared = {connector.name for connector in situation.desired.connectors}
-    stood = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]
-    shown = [show(one, how) for one, how in stood]
+    assessed = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]
+    shown = [show(one, how) for one, how in assessed]
     return Strays(
         tuple(
             plan
             for _, one in sorted(situation.offsets.unfinished.items())
             if one.operation.connector not in declared | leaving and (plan := _finish(situation, one)) is not None
         ),
-        tuple(one for one in shown if one.standing is not OperationStatus.APPLIED),
-        tuple(one for one in shown if one.standing is OperationStatus.APPLIED),
-        tuple(_diagnose(one, how) for one, how in stood if how.rule),
+        tuple(one for one in shown if one.status is not OperationStatus.APPLIED),
+        tuple(one for one in shown if one.status is OperationStatus.APPLIED),
+        tuple(_diagnose(one, how) for one, how in assessed if how.rule),
     )
 
 
-def _stand(situation: Situation, operation: DesiredOperation) -> StatusReason:
+def _stand(situation: Situation, operation: DesiredOperation) -> Assessment:
     known = history_unknown(situation, operation) or status_by_record(situation, operation)
     if known is not None:
         return known
     if operation.connector in situation.desired.held:
-        return StatusReason(OperationStatus.WAITING, "the document of its connector has errors")
+        return Assessment(OperationStatus.WAITING, "the document of its connector has errors")
     names = [connector.name for connector in situation.desired.connectors]
     there = "is on the cluster, but " if operation.connector in situation.observed.connectors else ""
     message = f"connector {operation.connector!r} {there}is not declared{did_you_mean(operation.connector, names)}"
-    return StatusReason(OperationStatus.WAITING, message, "offsets/no-connector")
+    return Assessment(OperationStatus.WAITING, message, "offsets/no-connector")
 
 
-def _diagnose(operation: DesiredOperation, stood: StatusReason) -> Diagnostic:
-    severity = Severity.WARNING if stood.standing is OperationStatus.UNKNOWN else Severity.ERROR
+def _diagnose(operation: DesiredOperation, assessed: Assessment) -> Diagnostic:
+    severity = Severity.WARNING if assessed.status is OperationStatus.UNKNOWN else Severity.ERROR
     hint = "declare the connector for the same cluster: offsets are changed only for declared connectors"
     return Diagnostic(
         severity,
-        stood.rule,
-        f"offset change {operation.name}: {stood.message}",
+        assessed.rule,
+        f"offset change {operation.name}: {assessed.message}",
         operation.locate("connector"),
-        hint if stood.rule == "offsets/no-connector" else "",
+        hint if assessed.rule == "offsets/no-connector" else "",
         operation.connector,
     )
 
@@ -81,7 +81,7 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
         operation.name, operation.connector, operation.kind, OperationStatus.WAITING, digest=operation.digest
     )
     if started := started_since(situation, operation):
-        unknown = replace(shown, standing=OperationStatus.UNKNOWN, message=started)
+        unknown = replace(shown, status=OperationStatus.UNKNOWN, message=started)
         return ConnectorPlan(operation.connector, operations=(unknown,))
     if observed.state is not WorkerState.STOPPED or (live is None and unfinished.review is None):
         why = "in progress, but its connector is no longer declared and is not stopped"
@@ -96,6 +96,6 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
         operation.connector, action_of(operation), f"offset change {operation.name} (in progress)", operation=operation
     )
     note = "no longer declared: the offset change in progress is finished, and the connector stays stopped"
-    shown = replace(shown, standing=OperationStatus.UNFINISHED, difference=seen.difference)
+    shown = replace(shown, status=OperationStatus.UNFINISHED, difference=seen.difference)
     enforced = situation.policy.enforce
     return ConnectorPlan(operation.connector, (step,), (note,), applicable=enforced, operations=(shown,))

@@ -55,7 +55,7 @@ class Session:
             raise failed(task, error, self._why_lost()) from error
 
     def type_of(self, schema: Any) -> Any:
-        """The Spark type of an Arrow schema. From a string, Spark would load its SQL parser first, for half a second."""
+        """The Spark type of an Arrow schema. For a string, Spark would first load its SQL parser (half a second)."""
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - nothing of Spark before the first use
 
         return from_arrow_schema(schema)

@@ -30,7 +30,7 @@ def fail(place: Workplace) -> None:
     )
 
 
-def status_of(place: Workplace, stem: str) -> dict[str, Any]:
+def assess(place: Workplace, stem: str) -> dict[str, Any]:
     values = json.loads(place.run("status", "-o", "json").out)
     return next(one for one in values if one["name"] == place.name(stem))
 
@@ -57,7 +57,7 @@ def test_a_failed_task_is_shown_wherever_one_looks(at: Workplace) -> None:
     assert [failure["task"] for failure in unhealthy["failures"]] == [0]
     assert unhealthy["restart"] == request
 
-    line = status_of(at, "sink")
+    line = assess(at, "sink")
     assert (line["sync"], line["health"], line["state"], line["tasks"]) == ("Synced", "Degraded", "RUNNING", "0/1")
     assert line["message"].startswith("task 0 is FAILED: ")
     status = at.run("status", "--exit-code")
@@ -74,7 +74,7 @@ def test_neither_what_has_failed_nor_what_is_not_applied_hides_the_other(at: Wor
     at.commit(
         "sink.yaml", broken_sink(at).replace("spec:\n", "spec:\n  secrets: {topic.password: {env: NOT_ALLOWED}}\n")
     )
-    line = status_of(at, "sink")
+    line = assess(at, "sink")
     assert (line["sync"], line["health"]) == ("Unknown", "Degraded")
     assert line["message"].startswith("task 0 is FAILED: ")
     assert "topic.password: the settings do not allow the environment variable NOT_ALLOWED" in line["message"]
@@ -88,7 +88,7 @@ def test_the_request_that_is_named_restarts_what_has_failed(real: Workplace) -> 
     found = re.search(r"POST (/connectors/\S+)", at.run("plan").out)
     assert found is not None
     at.rest("POST", found[1])
-    at.await_that(lambda: status_of(at, "sink")["tasks"], lambda tasks: tasks == "1/1")
+    at.await_that(lambda: assess(at, "sink")["tasks"], lambda tasks: tasks == "1/1")
     planned = at.run("plan")
     assert planned.out.endswith(f"{GOOD}\n")
     assert at.run("status", "--exit-code").code == 0
@@ -104,7 +104,7 @@ def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sa
     planned = at.run("plan")
     assert told in planned.out
     assert "/restart" not in planned.out, "which would change nothing"
-    line = status_of(at, "mirror")
+    line = assess(at, "mirror")
     assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Degraded", "0/0")
     assert at.run("status", "--exit-code").code == 1
 
@@ -119,7 +119,7 @@ def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) ->
     (at.folder / "in.txt").write_text("one\n")
     at.commit("source.yaml", source)
     at.run("apply", "--yes")
-    line = at.await_that(lambda: status_of(at, "source"), lambda found: found["health"] == "Degraded")
+    line = at.await_that(lambda: assess(at, "source"), lambda found: found["health"] == "Degraded")
     assert line["message"].startswith("task 0 is FAILED: ")
     assert " Caused by: org.apache.kafka.connect.errors.DataException: " in line["message"], (
         "the first line says little"
@@ -163,7 +163,7 @@ class TestExitCode:
         at.commit("orders.yaml", at.source("orders"))
         at.apply()
         at.commit("orders.yaml", at.source("orders", spec, **config))
-        line = status_of(at, "orders")
+        line = assess(at, "orders")
         assert (line["sync"], line["health"]) == (sync, "Healthy")
         assert reason in line["message"]
         assert at.run("status", "--exit-code").code == 1
@@ -173,7 +173,7 @@ class TestExitCode:
         lines = Lines(at)
         lines.run()
         at.commit("c.yaml", lines.alter("back", 4))
-        line = status_of(at, "lines")
+        line = assess(at, "lines")
         assert line["sync"] == "OutOfSync"
         assert line["message"].count("1 partition is rewound") == 1, "said once"
         assert at.run("status", "--exit-code").code == 1
@@ -182,5 +182,5 @@ class TestExitCode:
         lines = Lines(at)
         lines.run()
         at.commit("c.yaml", lines.alter("back", 4).replace("operation: alter", "operation: altr"))
-        assert status_of(at, "lines")["sync"] == "OutOfSync"
+        assert assess(at, "lines")["sync"] == "OutOfSync"
         assert at.run("status", "--exit-code").code == 1

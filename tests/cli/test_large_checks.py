@@ -54,7 +54,7 @@ def declared(at: Workplace) -> Workplace:
 
 
 @pytest.fixture
-def standing(declared: Workplace) -> Workplace:
+def status(declared: Workplace) -> Workplace:
     """The same, with more offsets than a process holds: of topic `tN`, N."""
     body = json.loads(f'{{"offsets": [{",".join(lines(MANY))}]}}')
     declared.rest("PATCH", f"/connectors/{declared.name('lines')}/offsets", body)
@@ -98,8 +98,8 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     assert not list((at.folder / "cache" / "spark").iterdir()), "nothing is left behind"
 
 
-def test_what_stands_is_compared_without_being_held_and_reported(standing: Workplace) -> None:
-    at = standing
+def test_what_stands_is_compared_without_being_held_and_reported(status: Workplace) -> None:
+    at = status
     moved = [line(0, 10), line(1, 1_001), line(50_000, 49_990), line(60_000, 5), line(MANY, 1), *lines(5)[2:]]
     file, report = written(at.folder / "few.jsonl", moved), at.folder / "report"
     ran = apart(
@@ -186,8 +186,8 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
 
 
 @pytest.mark.parametrize("name", ["saved.jsonl", "saved.json"])
-def test_what_is_too_much_to_be_held_is_saved_as_it_comes(standing: Workplace, name: str) -> None:
-    at, file = standing, standing.folder / name
+def test_what_is_too_much_to_be_held_is_saved_as_it_comes(status: Workplace, name: str) -> None:
+    at, file = status, status.folder / name
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
     assert (ran.code, ran.out) == (0, "")
     assert f"Saved {MANY:,} offsets to {file}." in ran.err
@@ -199,8 +199,8 @@ def test_what_is_too_much_to_be_held_is_saved_as_it_comes(standing: Workplace, n
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 64
 
 
-def test_a_table_of_too_many_has_the_first_and_the_way_to_all(standing: Workplace) -> None:
-    at = standing
+def test_a_table_of_too_many_has_the_first_and_the_way_to_all(status: Workplace) -> None:
+    at = status
     ran = at.run("offsets", "get", at.name("lines"))
     assert ran.code == 0
     assert len(ran.out.splitlines()) == 13
@@ -217,14 +217,14 @@ def test_a_table_of_too_many_has_the_first_and_the_way_to_all(standing: Workplac
 
 
 @pytest.fixture
-def large_change(standing: Workplace) -> Callable[..., Workplace]:
+def large_change(status: Workplace) -> Callable[..., Workplace]:
     """A change `one` of many offsets, as the ledger has it: each a hundred further than what stood, or from nothing.
 
     So many of them were sent.
     """
 
     def make(sent: int, *, is_settled: bool, stood: int = MANY) -> Workplace:
-        at, now = standing, datetime(2026, 11, 21, 12, tzinfo=UTC)
+        at, now = status, datetime(2026, 11, 21, 12, tzinfo=UTC)
         operation = Operation(
             OperationName("one"),
             ConnectorName(at.name("lines")),

@@ -49,7 +49,7 @@ def entries(positions: Entries) -> list[dict[str, Any]]:
     ]
 
 
-def standing(at: Workplace) -> dict[str, int]:
+def status(at: Workplace) -> dict[str, int]:
     found = at.rest("GET", f"/connectors/{at.name('lines')}/offsets")["offsets"]
     return {one["partition"]["topic"]: one["offset"]["offset"] for one in found}
 
@@ -466,17 +466,17 @@ def test_undo_puts_back_exactly_what_stood(
 ) -> None:
     at = stopped(**before)
     apply_change(at, "one", operation, declared, acknowledge)
-    assert standing(at) != before
+    assert status(at) != before
     out = at.repository / "undo.yaml"
     ran = at.run("offsets", "undo", "one", "--out", str(out))
     assert (ran.code, ran.out) == (0, "")
     assert "Nothing was changed on the cluster" in ran.err
-    assert standing(at) != before
+    assert status(at) != before
     at.git("add", "--all")
     at.git("commit", "--quiet", "--message", "undo")
     assert at.run("validate").code == 0
     at.apply()
-    assert standing(at) == before
+    assert status(at) == before
     assert "undo-one" in at.run("plan", "-v").out
 
 
@@ -496,7 +496,7 @@ def test_what_is_shown_and_undone_is_what_connect_keeps(sandbox: Sandbox, tmp_pa
         assert at.run("offsets", "undo", "one", "--out", str(at.repository / "undo.yaml")).code == 0
         at.commit("nothing.yaml", "")
         at.apply()
-        assert standing(at) == before
+        assert status(at) == before
         assert at.run("offsets", "diff", at.name("lines"), str(saved), "--replace").code == 0
         assert at.run("offsets", "history", at.name("lines")).out.count("applied") == 2
     finally:
@@ -529,7 +529,7 @@ def test_undo_of_many_offsets_has_a_manifest_beside_it(stopped: Callable[..., Wo
     at.git("add", "--all")
     at.git("commit", "--quiet", "--message", "undo")
     at.apply()
-    assert standing(at) == before
+    assert status(at) == before
 
 
 FOREIGN = {"partition": {"cluster": "z", "partition": 0, "topic": "t"}, "offset": {"offset": 7}}

@@ -39,7 +39,7 @@ def change(at: Workplace, name: str, lsn: int | str, acknowledge: str) -> None:
     )
 
 
-def standing(at: Workplace) -> list[dict[str, object]]:
+def status(at: Workplace) -> list[dict[str, object]]:
     found: list[dict[str, object]] = at.rest("GET", f"/connectors/{at.name('shop')}/offsets")["offsets"]
     return found
 
@@ -51,7 +51,7 @@ def test_a_rewind_is_refused_before_anything_is_stopped(shop: Workplace) -> None
     assert SLOT in planned.err
     assert "acknowledge: [external]" in planned.err
     assert shop.run("apply", "--auto-approve").code == 4
-    assert standing(shop) == [entry(NOW)]
+    assert status(shop) == [entry(NOW)]
 
 
 def test_an_acknowledged_one_is_planned_with_what_decides_and_applied_with_one_warning(shop: Workplace) -> None:
@@ -65,7 +65,7 @@ def test_an_acknowledged_one_is_planned_with_what_decides_and_applied_with_one_w
     assert [line["external"] for line in told["difference"]["resume"]] == [True, False, False]
     applied = shop.apply()
     assert (applied.out + applied.err).count(WARNING) == 1
-    assert standing(shop) == [entry(EARLIER)], "Connect keeps the number"
+    assert status(shop) == [entry(EARLIER)], "Connect keeps the number"
     assert WARNING in shop.run("offsets", "history", shop.name("shop")).out
 
 
@@ -100,4 +100,4 @@ def test_initial_offsets_need_the_slot(at: Workplace) -> None:
     assert "the replication slot also decides: it must exist" in refused.err
     at.commit("shop.yaml", seeded("[external]"))
     at.apply()
-    assert standing(at) == [entry(16)]
+    assert status(at) == [entry(16)]

@@ -39,8 +39,8 @@ def planned(*changes: DesiredOperation, offsets: OffsetSituation, there: str | N
     return plan(situation([desired], observed, owned=["a"] if there else (), changes=changes, offsets=offsets, **more))
 
 
-def standings(made: Plan) -> dict[str, OperationStatus]:
-    return {one.name: one.standing for one in made.operations}
+def statuses(made: Plan) -> dict[str, OperationStatus]:
+    return {one.name: one.status for one in made.operations}
 
 
 def actions(made: Plan) -> list[str]:
@@ -61,7 +61,7 @@ def test_it_is_carried_out_without_its_offsets_in_the_plan() -> None:
 
 def test_errors_hold_it_and_what_would_start_its_connector() -> None:
     made = planned(change("c", "a"), there="STOPPED", offsets=about(large={"c": verdict(errors=3)}))
-    assert standings(made) == {"c": OperationStatus.WAITING}
+    assert statuses(made) == {"c": OperationStatus.WAITING}
     assert actions(made) == []
 
 
@@ -121,14 +121,14 @@ def test_it_is_alone_in_its_cycle() -> None:
     small, large = {"b": stands(x=1), "d": stands(x=2)}, {"c": verdict(new=9)}
     three = [change(name, "a") for name in "bcd"]
     first = planned(*three, offsets=about(manifests=small, large=large, live={"a": {}}))
-    assert standings(first) == {
+    assert statuses(first) == {
         "b": OperationStatus.PLANNED,
         "c": OperationStatus.WAITING,
         "d": OperationStatus.WAITING,
     }
     done = record(three[0], "applied")
     second = planned(*three, offsets=about(done, manifests=small, large=large, live={"a": stands(x=1)}))
-    assert standings(second) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
+    assert statuses(second) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
     assert actions(second) == ["stop", "alter", "resume"]
 
 
@@ -138,7 +138,7 @@ def test_what_stands_is_not_known() -> None:
         change("c", "a"), offsets=about(large={"c": unknown}, unread={"a": "its offsets could not be read: no"})
     )
     (shown,) = made.operations
-    assert (shown.standing, shown.message) == (OperationStatus.WAITING, "its offsets could not be read: no")
+    assert (shown.status, shown.message) == (OperationStatus.WAITING, "its offsets could not be read: no")
 
 
 def test_leftovers_of_a_connector_that_is_not_there_are_not_known() -> None:
@@ -160,7 +160,7 @@ def begun(review: Review | None) -> OffsetSituation:
 def test_what_was_begun_is_finished_first() -> None:
     left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
     made = planned(change("c", "a"), there="STOPPED", offsets=begun(left))
-    assert standings(made) == {"c": OperationStatus.UNFINISHED}
+    assert statuses(made) == {"c": OperationStatus.UNFINISHED}
     assert actions(made) == ["alter", "resume"]
 
 
@@ -168,20 +168,20 @@ def test_what_follows_what_was_begun_waits_for_the_next_cycle() -> None:
     left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
     found = replace(begun(left), manifests={"d": stands(x=2)}, live={"a": stands(x=1)}, large_live={})
     made = planned(change("c", "a"), change("d", "a"), there="STOPPED", offsets=found)
-    assert standings(made) == {"c": OperationStatus.UNFINISHED, "d": OperationStatus.WAITING}
+    assert statuses(made) == {"c": OperationStatus.UNFINISHED, "d": OperationStatus.WAITING}
 
 
 def test_what_was_begun_and_overtaken_waits_for_somebody() -> None:
     moved = Review({}, Difference(), (Refusal("it was begun, and others have moved since"),), partial=True)
     made = planned(change("c", "a"), there="STOPPED", offsets=begun(moved))
-    assert standings(made) == {"c": OperationStatus.WAITING}
+    assert statuses(made) == {"c": OperationStatus.WAITING}
     assert actions(made) == []
 
 
 def test_what_was_begun_on_a_connector_that_was_started_since_is_not_finished() -> None:
     made = planned(change("c", "a"), there="RUNNING", offsets=begun(None))
     (shown,) = made.operations
-    assert shown.standing is OperationStatus.UNKNOWN
+    assert shown.status is OperationStatus.UNKNOWN
     assert "its connector has run since" in shown.message
 
 
@@ -232,7 +232,7 @@ class TestWorkersMemory:
                 policy=Policy(worker_heap=2 * GIB),
             )
         )
-        assert standings(made) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
+        assert statuses(made) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
         (told,) = made.diagnostics
         assert "2,000,000 partitions" in told.summary
 

@@ -46,8 +46,8 @@ def actions(made: Plan) -> list[str]:
     return [step.action.value for step in made.steps]
 
 
-def standings(made: Plan) -> dict[str, OperationStatus]:
-    return {one.name: one.standing for one in made.operations}
+def statuses(made: Plan) -> dict[str, OperationStatus]:
+    return {one.name: one.status for one in made.operations}
 
 
 def rules(made: Plan) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ class TestAcknowledgements:
         assert rules(refused) == [("offsets/unacknowledged", "error")]
         (problem,) = refused.diagnostics
         assert f"acknowledge: [{needed}]" in problem.hint
-        assert standings(refused) == {"c": OperationStatus.WAITING}
+        assert statuses(refused) == {"c": OperationStatus.WAITING}
         assert not refused.complete
 
         allowed = planned(wanted("a"), change("c", "a", kind, acknowledge=[needed]), about=about)
@@ -248,7 +248,7 @@ class TestOnce:
         failed = record(one, "failed", failures=3, message="the worker said no", since=NOW - timedelta(minutes=3))
         made = planned(wanted("a"), one, later, about=offsets({"a": A20}, {"c": A30, "d": A30}, failed))
         assert made.is_empty
-        assert standings(made) == {"c": OperationStatus.WAITING, "d": OperationStatus.WAITING}
+        assert statuses(made) == {"c": OperationStatus.WAITING, "d": OperationStatus.WAITING}
         assert made.operations[0].message == (
             "it failed 3 times; next retry at 09:31:00 UTC or when its document changes: the worker said no"
         )
@@ -297,7 +297,7 @@ class TestUnfinished:
         one = change("c", "a")
         made = planned(wanted("a"), one, there="STOPPED", about=self.begun(one, A20, A10, live))
         assert actions(made) == ["alter", "resume"]
-        assert standings(made) == {"c": OperationStatus.UNFINISHED}
+        assert statuses(made) == {"c": OperationStatus.UNFINISHED}
 
     def test_it_is_finished_when_it_was_withdrawn(self) -> None:
         one = change("c", "a")
@@ -325,7 +325,7 @@ class TestUnfinished:
         about = replace(self.begun(one, A20, A10, A20), live={}, unread={"a": "HTTP 500"})
         made = planned(wanted("a"), one, there="STOPPED", about=about)
         assert made.is_empty
-        assert made.operations[0].standing is OperationStatus.WAITING
+        assert made.operations[0].status is OperationStatus.WAITING
 
     def test_it_is_finished_when_its_connector_is_there_again(self) -> None:
         one = change("c", "a")
@@ -351,7 +351,7 @@ class TestHistory:
         changes = [change("1", "a"), change("2", "a")]
         made = planned(wanted("a"), *changes, about=offsets({"a": A20}, {"1": A30, "2": A30}, is_new=True))
         assert made.is_empty
-        assert standings(made) == {"1": OperationStatus.UNKNOWN, "2": OperationStatus.UNKNOWN}
+        assert statuses(made) == {"1": OperationStatus.UNKNOWN, "2": OperationStatus.UNKNOWN}
         assert rules(made) == [("offsets/unknown", "warning")] * 2
         assert made.complete
 
@@ -361,14 +361,14 @@ class TestHistory:
 
     def test_what_could_not_be_read_counts_as_offsets(self) -> None:
         made = planned(wanted("a"), change("c", "a"), about=offsets({}, {"c": A30}, is_new=True))
-        assert standings(made) == {"c": OperationStatus.UNKNOWN}
+        assert statuses(made) == {"c": OperationStatus.UNKNOWN}
 
     def test_nor_is_one_replayed_whose_connector_cannot_be_planned_now(self) -> None:
         about = offsets({}, {}, is_new=True)
         invalid = planned(wanted("a"), change("c", "a"), about=about, invalid=frozenset({"a"}))
-        assert standings(invalid) == {"c": OperationStatus.UNKNOWN}
+        assert statuses(invalid) == {"c": OperationStatus.UNKNOWN}
         undeclared = plan(situation([], [seen("a")], changes=[change("c", "a")], offsets=about))
-        assert standings(undeclared) == {"c": OperationStatus.UNKNOWN}
+        assert statuses(undeclared) == {"c": OperationStatus.UNKNOWN}
 
     def test_it_waits_until_somebody_says_what_was_applied(self) -> None:
         one = change("c", "a")
@@ -479,7 +479,7 @@ class TestStrays:
         (problem,) = made.diagnostics
         assert (problem.rule, problem.severity.value) == ("offsets/no-connector", "error")
         assert "did you mean 'orders'" in problem.summary
-        assert standings(made) == {"c": OperationStatus.WAITING}
+        assert statuses(made) == {"c": OperationStatus.WAITING}
 
     def test_one_that_was_applied_is_history_when_its_connector_is_gone(self) -> None:
         one = change("c", "a")

@@ -45,7 +45,7 @@ def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) 
     made = planned(state, changes=[BACK], at=at)
     assert "alter" not in [step.action.value for step in made.steps]
     (waits,) = made.operations
-    assert waits.standing is OperationStatus.UNKNOWN
+    assert waits.status is OperationStatus.UNKNOWN
     assert "its connector has run since" in waits.message
     assert "gitops-connect ledger resolve back" in waits.message
     assert [item.rule for item in made.diagnostics] == ["offsets/unfinished"]
@@ -54,7 +54,7 @@ def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) 
 def test_so_does_one_that_is_declared_no_more() -> None:
     made = planned("RUNNING", declared=False)
     assert made.steps == ()
-    assert [one.standing for one in made.operations] == [OperationStatus.UNKNOWN]
+    assert [one.status for one in made.operations] == [OperationStatus.UNKNOWN]
 
 
 def test_one_that_is_pruned_is_only_deleted() -> None:

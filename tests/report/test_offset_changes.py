@@ -54,7 +54,7 @@ def of_topic(offsets: Mapping[int, int | None]) -> dict[PartitionText, OffsetTex
     }
 
 
-def standing(offsets: Mapping[int, int]) -> Offsets:
+def status(offsets: Mapping[int, int]) -> Offsets:
     return {partition: offset for partition, offset in of_topic(offsets).items() if offset is not None}
 
 
@@ -131,8 +131,8 @@ def everything() -> Situation:
         live={
             ConnectorName("cleaned"): {**stands(a=1, b=2), **strange},
             ConnectorName("many"): {**stands(**{f"f{number:02}": 100 for number in range(12)}), **strange},
-            ConnectorName("moved"): standing({0: 1900, 1: 120, 2: 4, 5: 10}),
-            ConnectorName("refused"): standing({0: 1205}),
+            ConnectorName("moved"): status({0: 1900, 1: 120, 2: 4, 5: 10}),
+            ConnectorName("refused"): status({0: 1205}),
             ConnectorName("there"): stands(a=1, b=2, c=3),
             ConnectorName("unfinished"): stands(a=1),
         },

@@ -72,8 +72,8 @@ class ManifestTask:
 
     def judge(self) -> tuple[EntryJudge, CurrentSample | None]:
         """The rule function, and where to tell it what stands for a partition."""
-        standing = None if self.examples is None else CurrentSample(self.examples)
-        return EntryJudge(replace(self.context, live=standing), self.kind), standing
+        current = None if self.examples is None else CurrentSample(self.examples)
+        return EntryJudge(replace(self.context, live=current), self.kind), current
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class Job:
             line_format = subject.current_line_format if unit.is_live else subject.line_format
             known = subject.known_types() if unit.is_live else None
             return Parser(self.reader, secret, salt, line_format, counted, None, known=known)
-        judge, standing = subject.judge()
+        judge, current = subject.judge()
         counts = ViolationCounts(subject.context.acknowledged, violations)
-        line_format, defers = subject.line_format, standing is not None
+        line_format, defers = subject.line_format, current is not None
         mixed = defers and subject.is_mixed
         return Parser(self.reader, secret, salt, None if mixed else line_format, counted, judge, counts, defers, mixed)
 

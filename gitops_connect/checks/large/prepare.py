@@ -55,12 +55,12 @@ def _subject(
     if manifest.live is not None:
         line_format = learn_live(_first_lines(live, reader), shape_of(config or {}, context.schema))
         examples = look(live, line_format, reader)
-    standing = None if examples is None else CurrentSample(examples.offsets)
+    current = None if examples is None else CurrentSample(examples.offsets)
     own = [unit for unit in units if unit.manifest == number and not unit.is_live]
     return ManifestTask(
         context=context,
         kind=manifest.kind,
-        line_format=_learnt(manifest, _first_lines(own, reader), replace(context, live=standing)),
+        line_format=_learnt(manifest, _first_lines(own, reader), replace(context, live=current)),
         current_line_format=line_format,
         examples=None if examples is None else examples.offsets,
         is_mixed=examples is not None and examples.are_mixed,

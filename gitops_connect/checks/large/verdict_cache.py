@@ -20,7 +20,7 @@ class CachedVerdict:
     """A verdict, how many offsets stood then (their file is gone), and how often a worker would hold them all."""
 
     verdict: LargeVerdict
-    standing: SavedOffsets
+    current: SavedOffsets
     copies: int = 1
 
 

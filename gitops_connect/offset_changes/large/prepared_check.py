@@ -51,12 +51,12 @@ def _manifest(question: CheckRequest, path: Path) -> LargeManifest:
         tuple(_files(files, path)) if isinstance(files, Manifest) else tuple(files),
         replace(question.context, live=None),
         question.kind,
-        None if question.live is None else _standing(question.live, path.with_suffix(".live")),
+        None if question.live is None else _current(question.live, path.with_suffix(".live")),
         question.is_judged,
     )
 
 
-def _standing(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
+def _current(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
     if isinstance(live, SavedOffsets):
         return LargeFile(_STANDING, live.path)
     with path.open("w", encoding="utf-8") as stream:

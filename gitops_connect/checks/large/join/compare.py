@@ -19,13 +19,7 @@ from gitops_connect.checks.large.join.outer_join import Indexes, JoinResult, fur
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
 from gitops_connect.checks.large.parse.parser import number_in
 from gitops_connect.checks.large.parse.shuffle_block import LINE, OffsetForm, ShuffleBlock, joined, without_marks
-from gitops_connect.checks.large.violations.counts import (
-    ExplainedViolation,
-    Places,
-    RowPosition,
-    ViolationCounts,
-    dumped,
-)
+from gitops_connect.checks.large.violations.counts import Places, RowPosition, Violation, ViolationCounts, dumped
 from gitops_connect.checks.large.violations.task_file import TaskViolations, task_violations
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.small import SHOWN
@@ -105,22 +99,21 @@ class _Bucket:
         folders, subject = self._job.folders, compared.subject
         if not folders.ready or subject.examples is None:
             return []
-        rows = compared.chosen()
-        if not len(rows):
+        if not len(rows := compared.chosen()):
             return []
         path = folders.in_ready(f"{manifest:05d}-{self._number:05d}.npy")
         save_lines(path, *self.places(rows))
         return [str(path)]
 
     def _only(self, manifest: int) -> JoinResult:
-        new, moved, left, repeated = (
-            self._of(rows) == manifest for rows in (self._met.new, self._met.moved, self._met.left, self._met.repeated)
-        )
         met = self._met
+        new, moved, left, repeated = (
+            self._of(rows) == manifest for rows in (met.new, met.moved, met.left, met.repeated)
+        )
         return JoinResult(
             new=met.new[new],
             moved=met.moved[moved],
-            standing=met.standing[moved],
+            current=met.current[moved],
             left=met.left[left],
             repeated=met.repeated[repeated],
             first=met.first[repeated],
@@ -191,10 +184,10 @@ class _Compared:
 
     def _judge_deferred(self) -> None:
         """Now it is known what stands for them."""
-        judge, standing = self.subject.judge()
+        judge, current = self.subject.judge()
         below = np.full(len(self.met.new), -1)
         rows = np.concatenate((self.met.new, self.met.moved, self.met.repeated))
-        below = np.concatenate((below, self.met.standing, self.met.below))
+        below = np.concatenate((below, self.met.current, self.met.below))
         deferred = self.rows.form[rows] == OffsetForm.DEFERRED
         order = np.argsort(rows[deferred])
         rows, below = rows[deferred][order], below[deferred][order]
@@ -202,8 +195,8 @@ class _Compared:
         for row, live, unit, line in zip(rows.tolist(), below.tolist(), *places, strict=True):
             partition, column, value = self.rows.texts[self.rows.value[row]]
             own = self._text(live) if live >= 0 else None
-            if standing is not None:
-                standing.own = None if own is None else (partition, own)
+            if current is not None:
+                current.own = None if own is None else (partition, own)
             findings, _, offset = judge.judge(value)
             self.counts.add_entry(RowPosition(unit, line, column), findings)
             self._keep(row, offset)
@@ -224,20 +217,20 @@ class _Compared:
         if self.subject.kind is OperationKind.REPLACE:
             left = self.met.left
             self._add_far(Direction.REMOVED, left, left, np.zeros(len(left), np.int64))
-        moved, standing = self.met.moved, self.met.standing
-        forms, before = self.rows.form[moved], self.rows.form[standing]
+        moved, current = self.met.moved, self.met.current
+        forms, before = self.rows.form[moved], self.rows.form[current]
         removed = forms == OffsetForm.NONE
-        self._add_far(Direction.REMOVED, moved[removed], standing[removed], np.zeros(int(removed.sum()), np.int64))
+        self._add_far(Direction.REMOVED, moved[removed], current[removed], np.zeros(int(removed.sum()), np.int64))
         numeric = (forms == OffsetForm.NUMBER) & (before == OffsetForm.NUMBER)
-        distances = self.rows.value[moved] - self.rows.value[standing]
+        distances = self.rows.value[moved] - self.rows.value[current]
         same = moved[numeric & (distances == 0)]
         self.same.append(same)
         self.moves.add_many(Direction.SAME, len(same), 0, [])
         for direction, which in ((Direction.FORWARD, distances > 0), (Direction.REWIND, distances < 0)):
             far = which & numeric
-            self._add_far(direction, moved[far], standing[far], np.abs(distances[far]))
+            self._add_far(direction, moved[far], current[far], np.abs(distances[far]))
             self.moves.add_distances(direction, np.abs(distances[far]))
-        for row, live in zip(*(rows[~numeric & ~removed].tolist() for rows in (moved, standing)), strict=True):
+        for row, live in zip(*(rows[~numeric & ~removed].tolist() for rows in (moved, current)), strict=True):
             self._add_one(row, self._text(live), self._text(row))
 
     def _add_one(self, row: int, current: OffsetText | None, declared: OffsetText | None) -> None:
@@ -248,12 +241,12 @@ class _Compared:
             self.same.append(np.array([row]))
         self.moves.add(direction, LargestMove(self.bucket.position(row), current, declared, distance))
 
-    def _add_far(self, direction: Direction, rows: Indexes, standing: Indexes, distances: Indexes) -> None:
+    def _add_far(self, direction: Direction, rows: Indexes, current: Indexes, distances: Indexes) -> None:
         total = (int((distances >> 32).sum()) << 32) + int((distances & _LOW).sum())
         largest = [
             LargestMove(
                 self.bucket.position(int(rows[at])),
-                None if direction is Direction.NEW else self._text(int(standing[at])),
+                None if direction is Direction.NEW else self._text(int(current[at])),
                 None if direction is Direction.REMOVED else self._text(int(rows[at])),
                 int(distances[at]) if direction in (Direction.FORWARD, Direction.REWIND) else None,
             )
@@ -271,9 +264,7 @@ class _Compared:
             rows = again[which]
             chosen = np.flatnonzero(which & np.isin(again, smallest(rows, SHOWN)))
             shown = [
-                ExplainedViolation(
-                    self.bucket.position(row), self._repeat(rule, row, other), self.bucket.position(other)
-                )
+                Violation(self.bucket.position(row), self._repeat(rule, row, other), self.bucket.position(other))
                 for row, other in zip(again[chosen].tolist(), first[chosen].tolist(), strict=True)
             ]
             self.counts.add_many(len(rows), shown)
@@ -289,13 +280,10 @@ class _Compared:
         if self.bucket.violations is None or rule == "manifest/duplicate":
             self._tell(Finding(rule, "partition", {}), rows, first)
             return
-        places, others = (
-            zip(*(one.tolist() for one in self.bucket.places(which)), strict=True) for which in (rows, first)
-        )
+        pairs = ([one.tolist() for one in self.bucket.places(which)] for which in (rows, first))
+        places, others = (zip(*pair, strict=True) for pair in pairs)
         for row, other, place, first_place in zip(rows.tolist(), first.tolist(), places, others, strict=True):
-            self.counts.tell(
-                ExplainedViolation(RowPosition(*place), self._repeat(rule, row, other), RowPosition(*first_place))
-            )
+            self.counts.tell(Violation(RowPosition(*place), self._repeat(rule, row, other), RowPosition(*first_place)))
 
     def _tell(self, finding: Finding, rows: Indexes, first: Indexes | None) -> None:
         """Of each of these rows, where all that is found is wanted."""

@@ -20,13 +20,13 @@ class JoinResult:
     """Rows by their index, which ascends with their places; those that stand come before the declared ones.
 
     `new` are the first declared rows of partitions that do not stand, `moved` of those that do, with what stands in
-    `standing`. `left` stand and are not declared. `repeated` are declared once more, and `first` is where they were
+    `current`. `left` stand and are not declared. `repeated` are declared once more, and `first` is where they were
     before; `below` is what stands there, or -1.
     """
 
     new: Indexes
     moved: Indexes
-    standing: Indexes
+    current: Indexes
     left: Indexes
     repeated: Indexes
     first: Indexes
@@ -49,7 +49,7 @@ def outer_join(h1: Numbers, h2: Numbers, live: int) -> JoinResult:
     return JoinResult(
         new=np.concatenate((alone[alone >= live], rows[is_first & ~has_live])),
         moved=rows[moved],
-        standing=rows[start[moved]],
+        current=rows[start[moved]],
         left=np.concatenate((alone[alone < live], rows[is_left])),
         repeated=rows[repeated],
         first=rows[first[repeated]],

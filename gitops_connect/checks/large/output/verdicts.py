@@ -14,7 +14,7 @@ from gitops_connect.checks.large.input_splits.splits import pieces
 from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.join.moves import Moves
 from gitops_connect.checks.large.output.line_numbers import LineNumbers
-from gitops_connect.checks.large.violations.counts import ExplainedViolation, Kind, RowPosition, ViolationCounts
+from gitops_connect.checks.large.violations.counts import Kind, RowPosition, Violation, ViolationCounts
 from gitops_connect.checks.rules import Finding, diagnose
 from gitops_connect.checks.small import SHOWN, rest
 from gitops_connect.errors import SparkFailed
@@ -147,19 +147,19 @@ class TaskResult:
             by_kind.setdefault(kind, []).append(one)
         return counts, [one for listed in by_kind.values() for one in sorted(listed, key=Diagnostic.sort_key)[:SHOWN]]
 
-    def _breaks(self) -> Iterable[ExplainedViolation]:
+    def _breaks(self) -> Iterable[Violation]:
         """Of each file that cannot be read on, where that begins."""
-        first: dict[str, ExplainedViolation] = {}
+        first: dict[str, Violation] = {}
         for shown in sorted(self.counts.broken, key=lambda one: one.position):
             first.setdefault(self.job.units[shown.position.unit].file.name, shown)
         return first.values()
 
-    def _has_fields(self, shown: ExplainedViolation) -> bool:
+    def _has_fields(self, shown: Violation) -> bool:
         """Whether the place of the field is known: the file is JSON, with each entry as it is there."""
         file = self.job.units[shown.position.unit].file
         return bool(shown.finding.field) and file.places is not None and is_json(file.name)
 
-    def _diagnostic(self, shown: ExplainedViolation, places: LineNumbers, text: str = "") -> Diagnostic:
+    def _diagnostic(self, shown: Violation, places: LineNumbers, text: str = "") -> Diagnostic:
         """`text` is the entry, if the places of its fields are to be found in it."""
         place, finding = places.at(shown.position), shown.finding
         if shown.other is not None:

@@ -22,7 +22,7 @@ from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFor
 from gitops_connect.checks.large.line_formats.line_format import LineFormat
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
 from gitops_connect.checks.large.parse.shuffle_block import LINE, MARK, OffsetForm, ShuffleBlock, joined
-from gitops_connect.checks.large.violations.counts import ExplainedViolation, RowPosition, ViolationCounts
+from gitops_connect.checks.large.violations.counts import RowPosition, Violation, ViolationCounts
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.large_manifests import LineFault
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
@@ -58,9 +58,7 @@ class Parser:
         for fault in (refused, piece.fault):
             if fault is not None:
                 finding = Finding(fault.rule, "", {"found": fault.found})
-                counts.broken.append(
-                    ExplainedViolation(RowPosition(unit, piece.base + fault.line - 1, fault.column), finding)
-                )
+                counts.broken.append(Violation(RowPosition(unit, piece.base + fault.line - 1, fault.column), finding))
                 counts.add(counts.broken[-1])
         if refused is not None or piece.is_empty:
             return _no_rows(), counts, piece.lines
@@ -120,7 +118,7 @@ class Parser:
         read = self.reader.lines(lines.decode())
         for fault in read.faults:
             position = RowPosition(first.unit, first.line + int(slow[fault.line - 1]), fault.column)
-            counts.add(ExplainedViolation(position, Finding(fault.rule, "", {"found": fault.found})))
+            counts.add(Violation(position, Finding(fault.rule, "", {"found": fault.found})))
         counts.entries += len(read.entries)
         found = _Collected(self.counted)
         for value, number, column in read.entries:

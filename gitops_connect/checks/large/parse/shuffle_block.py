@@ -29,8 +29,8 @@ class OffsetForm(IntEnum):
 
 
 MARK: Final = 2
-"""Bits of an `OffsetForm`. The bits above mark a row whose partition the connector does not read and that has no current
-offset: the number of the form of its line, from 1, whose findings then are its own."""
+"""Bits of an `OffsetForm`. The bits above mark a row whose partition the connector does not read and that has no
+current offset: the number of the form of its line, from 1, whose findings then are its own."""
 _KIND: Final = (1 << MARK) - 1
 
 

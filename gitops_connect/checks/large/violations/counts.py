@@ -30,7 +30,7 @@ Places = tuple[Positions, Positions]
 """Units and lines, as a `RowPosition` has them."""
 
 
-class ExplainedViolation(NamedTuple):
+class Violation(NamedTuple):
     """A finding that is put into words; `other` is the place that it speaks of besides."""
 
     position: RowPosition
@@ -41,7 +41,7 @@ class ExplainedViolation(NamedTuple):
 class ViolationSink(Protocol):
     """Who is told of each finding."""
 
-    def add(self, shown: ExplainedViolation, acknowledged: frozenset[Acknowledgement]) -> None:
+    def add(self, shown: Violation, acknowledged: frozenset[Acknowledgement]) -> None:
         """One finding of a manifest whose document acknowledges that."""
 
     def add_alike(
@@ -67,14 +67,14 @@ class ViolationCounts:
     odd: int = 0
     unread: int = 0
     counts: Counter[Kind] = field(default_factory=Counter)
-    shown: dict[Kind, list[ExplainedViolation]] = field(default_factory=dict)
-    broken: list[ExplainedViolation] = field(default_factory=list)
+    shown: dict[Kind, list[Violation]] = field(default_factory=dict)
+    broken: list[Violation] = field(default_factory=list)
 
     def fresh(self) -> ViolationCounts:
         """An empty one, of the same manifest."""
         return ViolationCounts(self.acknowledged, self.violations)
 
-    def add(self, shown: ExplainedViolation) -> None:
+    def add(self, shown: Violation) -> None:
         """One finding; they come in the order of their places, or `add_all` sorts them."""
         self.tell(shown)
         kind = self._kind(shown.finding)
@@ -83,7 +83,7 @@ class ViolationCounts:
         if len(listed) < SHOWN:
             listed.append(shown)
 
-    def tell(self, shown: ExplainedViolation) -> None:
+    def tell(self, shown: Violation) -> None:
         """Say that it was found, where all that is found is wanted; it is counted elsewhere."""
         if self.violations is not None:
             self.violations.add(shown, self.acknowledged)
@@ -92,7 +92,7 @@ class ViolationCounts:
         """All findings of one entry."""
         unread = False
         for finding in findings:
-            self.add(ExplainedViolation(position, finding))
+            self.add(Violation(position, finding))
             unread = unread or finding.unread
         self.unread += unread
 
@@ -101,13 +101,13 @@ class ViolationCounts:
         first = [RowPosition(*one) for one in zip(*(part[:SHOWN].tolist() for part in places), strict=True)]
         unread = False
         for finding in findings:
-            self.add_many(len(places[0]), (ExplainedViolation(position, finding) for position in first))
+            self.add_many(len(places[0]), (Violation(position, finding) for position in first))
             if self.violations is not None:
                 self.violations.add_alike(finding, self.acknowledged, places, None)
             unread = unread or finding.unread
         self.unread += len(places[0]) if unread else 0
 
-    def add_many(self, number: int, first: Iterable[ExplainedViolation]) -> None:
+    def add_many(self, number: int, first: Iterable[Violation]) -> None:
         """So many findings of one rule, of which these are the first. Whoever knows the others tells `violations`."""
         listed = list(first)
         if listed:
@@ -166,10 +166,10 @@ def dumped(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 
-def _explained(listed: Iterable[ExplainedViolation]) -> list[ExplainedViolation]:
+def _explained(listed: Iterable[Violation]) -> list[Violation]:
     return [one._replace(finding=one.finding.explained()) for one in listed]
 
 
-def _shown(value: Any) -> ExplainedViolation:
+def _shown(value: Any) -> Violation:
     position, finding, other = value
-    return ExplainedViolation(RowPosition(*position), Finding(*finding), None if other is None else RowPosition(*other))
+    return Violation(RowPosition(*position), Finding(*finding), None if other is None else RowPosition(*other))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gitops_connect.checks.large.job_files import JobDirectories, write_atomically
-from gitops_connect.checks.large.violations.counts import ExplainedViolation, Places
+from gitops_connect.checks.large.violations.counts import Places, Violation
 from gitops_connect.checks.rules import Finding, severity_of, summary_of
 from gitops_connect.model.operations import Acknowledgement
 
@@ -48,7 +48,7 @@ class TaskViolations:
         self._writer: Any = None
         self._held: list[tuple[Any, ...]] = []
 
-    def add(self, shown: ExplainedViolation, acknowledged: Acknowledged) -> None:
+    def add(self, shown: Violation, acknowledged: Acknowledged) -> None:
         """One finding."""
         rule, severity, (head, middle, tail) = _said(shown.finding, acknowledged)
         first = (None, None) if shown.other is None else (shown.other.unit, shown.other.line)
