@@ -1,7 +1,8 @@
-"""The rules over manifests of millions of entries: the engine on Spark; the one door of pyspark, pyarrow and numpy.
+"""The rules over manifests of millions of entries, on Spark. Start with `check`.
 
-A file is cut into units. A task certifies the lines of its units by their exact form, all at once, and gives every
-other line to the one rule function (`checks.entries`). What is left of an entry is a row of a few numbers: a hash of
-its partition, its offset, its place. These rows are shuffled by their hash, together with those of the offsets that
-stand; what meets there is a duplicate, or a move. `check.py` is where to begin.
+A file is cut into splits (`input_splits`). A task matches the lines of its splits against known formats, all at once
+(`line_formats`), and gives every other line to the one rule function (`checks.entries`). Each entry becomes a row of a
+few numbers: a hash of its partition (`keys`), its offset, its position (`parse`). Spark shuffles these rows by their
+hash, together with the rows of the current offsets. The outer join of a bucket finds duplicates and moves (`join`).
+`output` turns what all tasks found into verdicts, a file of violations, and the patches to send.
 """

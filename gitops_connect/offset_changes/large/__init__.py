@@ -1,4 +1,5 @@
-"""Offset changes whose offsets, or those that stand, are too many to be held: their way through files, Spark, and back.
+"""Offset changes whose declared or current offsets do not fit into memory: their way through files, Spark, and back.
 
-`workspace` has the files of one cycle, `checking` what Spark says of them, `change` is what applying asks for.
+`workspace` holds the files of one reconciliation, `spark_checks` what Spark reports about them, and `change` is what
+`apply` uses while the connector is stopped.
 """

@@ -35,16 +35,15 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
     """Rows of whole buckets -> what was found in them; and what the first half has found, as it came."""
     pa.set_cpu_count(1)
     parts: list[tuple[int, int, ShuffleBlock]] = []
-    passed: list[bytes] = []
+    found: list[bytes] = []
     number = 0
     for batch in batches:
         columns = {name: batch.column(name) for name in batch.schema.names}
-        passed += [found for found in columns["tally"].to_pylist() if found]
+        found += [one for one in columns["tally"].to_pylist() if one]
         for row in range(batch.num_rows):
             number = columns["bucket"][row].as_py()
             unit, base = columns["unit"][row].as_py(), columns["base"][row].as_py()
             parts.append((unit, base, _rows({name: columns[name][row] for name in _NAMES})))
-    found = [*passed]
     if parts:
         parts.sort(key=lambda part: part[:2])
         with task_violations(job.folders, f"told-{number:05d}") as violations:
@@ -79,8 +78,7 @@ class _Bucket:
         self._number = number
         self._units = np.array([unit for unit, _, _ in parts], np.int64)
         self._bases = np.array([base for _, base, _ in parts], np.int64)
-        lengths = [len(rows.h1) for _, _, rows in parts]
-        self._ends = np.cumsum(lengths)
+        self._ends = np.cumsum([len(rows.h1) for _, _, rows in parts])
         self._manifests = np.array([job.units[unit].manifest for unit, _, _ in parts])
         live = sum(len(rows.h1) for unit, _, rows in parts if job.units[unit].is_live)
         self._rows, self.marks = without_marks(joined([rows for _, _, rows in parts]))

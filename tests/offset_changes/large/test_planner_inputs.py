@@ -96,7 +96,7 @@ def test_nobody_is_asked_anew(
     runtime: Runtime, declared: Declared, cluster: Numbers, standing: SavedOffsets, expected: OperationStatus
 ) -> None:
     plan = planned_by(runtime, declared, cluster, CachedVerdict(SEEN, standing))
-    assert {one.name: one.standing for one in plan.operations} == {"c": expected}
+    assert {one.name: one.status for one in plan.operations} == {"c": expected}
     assert cluster.offset_looks == []
 
 
@@ -104,7 +104,7 @@ def test_what_was_wrong_is_said_again(runtime: Runtime, declared: Declared, clus
     broken = replace(SEEN, errors=1, difference=None)
     plan = planned_by(runtime, declared, cluster, CachedVerdict(broken, SavedOffsets("gone", 0, 0, Digest(""))))
     (shown,) = plan.operations
-    assert (shown.standing, shown.message) == (OperationStatus.WAITING, "its offsets have errors")
+    assert (shown.status, shown.message) == (OperationStatus.WAITING, "its offsets have errors")
 
 
 def test_a_spark_that_lacks_something_holds_up_nobody_else(
@@ -116,7 +116,7 @@ def test_a_spark_that_lacks_something_holds_up_nobody_else(
     (told,) = proposal.diagnostics.errors
     assert told.rule == "offsets/spark"
     assert "[spark] directory" in told.summary
-    assert {one.name: one.standing for one in proposal.plan.operations} == {"c": OperationStatus.WAITING}
+    assert {one.name: one.status for one in proposal.plan.operations} == {"c": OperationStatus.WAITING}
 
 
 def test_it_is_looked_at_again_after_some_minutes(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
@@ -125,4 +125,4 @@ def test_it_is_looked_at_again_after_some_minutes(runtime: Runtime, declared: De
     cluster.clock.sleep(601)
     plan = propose(runtime, declared, LOCAL).plan
     assert cluster.offset_looks == ["a"]
-    assert {one.name: one.standing for one in plan.operations} == {"c": OperationStatus.UNKNOWN}
+    assert {one.name: one.status for one in plan.operations} == {"c": OperationStatus.UNKNOWN}
