@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.documents import Workplace
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, Proposal, ReconcileOptions, declare, propose, reconcile
 from gitops_connect.runtime import Runtime, open_runtime
 from gitops_connect.settings.load import load_settings
@@ -30,7 +30,7 @@ class Opened:
         """Look at the repository and the cluster, and plan."""
         return propose(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL)
 
-    def cycle(self) -> CycleOutcome:
+    def cycle(self) -> ReconciliationOutcome:
         """Look, plan and apply."""
         return reconcile(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL, ReconcileOptions())
 

@@ -1,8 +1,8 @@
-"""One cycle, top to bottom: the only place that knows the order of the stages.
+"""One reconciliation from start to end. Only this module knows the order of the stages.
 
     source -> desired -> checks -> observed -> plan -> apply
 
-`declare` looks at the repository once for all clusters; `reconcile` then takes each cluster by itself.
+`declare` reads the repository once for all clusters. `reconcile` then reconciles one cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest, password_keys
 from gitops_connect.offset_changes import planner_inputs
@@ -37,17 +37,17 @@ from gitops_connect.source.checkout import Checkout, Source
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """What was worked out about files that have not changed since. Only speed depends on it."""
+    """Results for files that did not change since the last reconciliation. They only save time."""
 
     files: ParseCache = field(default_factory=ParseCache)
-    verdicts: schema.SchemaCache = field(default_factory=schema.SchemaCache)
+    schemas: schema.SchemaCache = field(default_factory=schema.SchemaCache)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a revision asks for, of every cluster, and how many documents say so.
+    """The desired state of every cluster at one revision, and the number of its documents.
 
-    `checkout` is where manifests are read from when they are due. `rewritten` is the revision before, where this one
+    Offset manifests are read from `checkout` when they are due. `rewritten` is the previous revision if this revision
     does not descend from it.
     """
 
@@ -61,7 +61,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A plan, what it was made from, and what is wrong with the documents."""
+    """A plan, the state that it was made from, and the errors and warnings of the documents."""
 
     situation: Situation
     plan: Plan
@@ -78,11 +78,11 @@ def _ignore(told: StepOutcome | SendingProgress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileOptions:
-    """How a cycle is to go about its effects.
+    """The callbacks of a reconciliation.
 
-    `approve` sees the plan before the first effect and raises to refuse it; `listen` is told of each step as it ends;
-    once `interrupted` is set, the steps in hand are finished and no other is begun. `follow` is told every now and then
-    how far a step is that sends very many offsets. `stopped` holds the connectors that are stopped for the moment.
+    `approve` gets the plan before the first step, and raises to reject it. `listen` gets the outcome of each step.
+    Once `interrupted` is set, the steps in progress are finished and no other step is started. `follow` gets the
+    progress of a step that sends many offsets. `stopped` contains the connectors that are stopped and not yet resumed.
     """
 
     approve: Callable[[Plan], None] = _accept
@@ -92,20 +92,20 @@ class ReconcileOptions:
     stopped: StoppedConnectors = field(default_factory=StoppedConnectors)
 
 
-def declare(source: Source, clusters: Collection[ClusterName] | None, memory: Caches) -> Declared:
-    """Look at the repository: every document, checked, resolved for each cluster (None: whichever are named there).
+def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Caches) -> Declared:
+    """Read and check every document of the repository. `clusters` None: all clusters that the documents name.
 
-    What `memory` knows is not read, parsed or checked again. Raises SourceUnavailable or SourceRefused.
+    Files in `caches` are not read, parsed or checked again. Raises SourceUnavailable or SourceRefused.
     """
     checkout = source.fetch()
-    documents = load(checkout, memory.files)
-    problems = schema.check(documents, memory.verdicts)
+    documents = load(checkout, caches.files)
+    problems = schema.check(documents, caches.schemas)
     states, diagnostics = build(documents, clusters, problems, checkout.entries)
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 
 def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Proposal:
-    """Look at one cluster and plan; nothing is changed anywhere."""
+    """Read one cluster and make a plan. Nothing is changed."""
     client = runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
     resolved = secrets.resolve(declared.states[cluster], runtime.settings, runtime.environment)
@@ -128,7 +128,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Propo
     situation, manifests = planner_inputs.gather(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
     proposed = plan(situation)
-    if not proposed.is_empty:  # what Connect answers may quote the config of any connector
+    if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
     settings = runtime.cluster(cluster)
     asked = unproven(situation, proposed) if settings.connect_validate else []
@@ -142,22 +142,24 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Propo
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:
-    """The connectors whose config would be sent: only these does Connect need to be asked about."""
+    """The connectors whose config would be sent. Connect validates only these."""
     sent = {step.connector for step in proposed.steps if step.config}
     return [connector for connector in situation.desired.connectors if connector.name in sent]
 
 
-def reconcile(runtime: Runtime, declared: Declared, cluster: ClusterName, conduct: ReconcileOptions) -> CycleOutcome:
-    """One level-triggered pass over one Connect cluster: look at everything, decide, then act, under its lease.
+def reconcile(
+    runtime: Runtime, declared: Declared, cluster: ClusterName, options: ReconcileOptions
+) -> ReconciliationOutcome:
+    """Reconcile one Connect cluster under its lease: read everything, decide, then act.
 
-    Raises UnsafePlan from a guard, whatever `conduct.approve` raises, and what git, Connect or the ledger raise; a step
-    that fails raises nothing and is in the outcome.
+    Raises UnsafePlan from a guard, what `options.approve` raises, and the errors of Git, Connect and the ledger. A step
+    that fails raises nothing; it is in the outcome.
     """
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock) as lease:
         proposal = propose(runtime, declared, cluster)
         guards.enforce(proposal.plan)
-        conduct.approve(proposal.plan)
+        options.approve(proposal.plan)
         operations = runtime.ledger.operations.under(lease)
         large = LargeChanges(runtime, declared.checkout, proposal.situation, operations)
         records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan)
@@ -165,22 +167,24 @@ def reconcile(runtime: Runtime, declared: Declared, cluster: ClusterName, conduc
 
         def ended(outcome: StepOutcome) -> None:
             records.after(outcome, clock.now())
-            conduct.listen(outcome)
+            options.listen(outcome)
 
-        options = ExecuteOptions(
+        execution = ExecuteOptions(
             clock=clock,
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
             min_running=settings.min_running,
             before=proposal.situation.observed.connectors,
-            stopped=conduct.stopped,
-            interrupted=conduct.interrupted.is_set,
+            stopped=options.stopped,
+            interrupted=options.interrupted.is_set,
             before_effect=lease.check,
             on_outcome=ended,
-            on_progress=conduct.follow,
+            on_progress=options.follow,
             journal=LedgerJournal(operations, proposal.situation, clock, large),
         )
-        outcomes = execute(proposal.plan, runtime.clients[cluster], options)
+        outcomes = execute(proposal.plan, runtime.clients[cluster], execution)
         records.end(outcomes, clock.now())
     diagnostics = declared.diagnostics + proposal.diagnostics
-    return CycleOutcome(cluster, declared.revision, proposal.plan, diagnostics, outcomes, conduct.interrupted.is_set())
+    return ReconciliationOutcome(
+        cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()
+    )

@@ -20,7 +20,7 @@ from standin.connect import StandIn
 
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
 from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.load import load_settings
@@ -77,7 +77,7 @@ class Counted:
     git_log: Path
     memory: Caches = field(default_factory=Caches)
 
-    def cycle(self) -> CycleOutcome:
+    def cycle(self) -> ReconciliationOutcome:
         """One cycle, counted from nothing."""
         self.standin.calls.clear()
         self.source.read_paths.clear()

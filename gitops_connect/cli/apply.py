@@ -22,7 +22,7 @@ from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
+    from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
     from gitops_connect.model.plans import Plan
     from gitops_connect.plan.saved import SavedPlan
     from gitops_connect.reconcile import Declared, Proposal
@@ -123,7 +123,7 @@ def _go(plans: list[Plan], *, asked: bool) -> bool:
 
 def _carry_out(
     runtime: Runtime, declared: Declared, plans: list[Plan], report: TextReport
-) -> tuple[list[CycleOutcome], session.Failures]:
+) -> tuple[list[ReconciliationOutcome], session.Failures]:
     from gitops_connect.apply.stopped import StoppedConnectors
     from gitops_connect.reconcile import ReconcileOptions, reconcile
     from gitops_connect.report.left_stopped import left_stopped
@@ -159,9 +159,9 @@ def _carry_out(
             if not sys.stderr.isatty():
                 tell(sending_words(sending))
 
-        conduct = ReconcileOptions(approve, listen, interrupted, follow, stopped)
+        options = ReconcileOptions(approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)
-        return session.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, conduct))
+        return session.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
 
 
 def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
@@ -176,7 +176,7 @@ def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
     return require_shown
 
 
-def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[CycleOutcome]) -> ExitCode:
+def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[ReconciliationOutcome]) -> ExitCode:
     if any(outcome.interrupted for outcome in outcomes):
         return ExitCode.INTERRUPTED
     if not all(outcome.succeeded for outcome in outcomes):

@@ -15,7 +15,7 @@ from gitops_connect.cli.interrupts import interruptible, tell_at_once
 
 if TYPE_CHECKING:
     from gitops_connect.daemon.daemon import Daemon
-    from gitops_connect.model.outcomes import CycleOutcome
+    from gitops_connect.model.outcomes import ReconciliationOutcome
 
 
 def run(
@@ -56,7 +56,7 @@ def _exit_code(daemon: Daemon) -> ExitCode:
     return next((code for code in order if code in codes), ExitCode.DONE)
 
 
-def _code(end: CycleOutcome | Exception) -> ExitCode:
+def _code(end: ReconciliationOutcome | Exception) -> ExitCode:
     from gitops_connect.errors import GitopsConnectError
 
     if isinstance(end, GitopsConnectError):

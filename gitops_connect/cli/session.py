@@ -43,13 +43,13 @@ def opened(context: typer.Context) -> Iterator[Runtime]:
         yield runtime
 
 
-def declared_in(settings: Settings, path: Path | None, memory: Caches | None = None) -> Declared:
-    """What the directory `path` declares as it is, or else the repository. `memory` keeps what was read."""
+def declared_in(settings: Settings, path: Path | None, caches: Caches | None = None) -> Declared:
+    """What the directory `path` declares as it is, or else the repository. `caches` keeps what was read."""
     from gitops_connect.reconcile import Caches, declare
     from gitops_connect.runtime import open_source
 
     with closing(open_source(settings, path)) as source:
-        return declare(source, settings.clusters or None, memory or Caches())
+        return declare(source, settings.clusters or None, caches or Caches())
 
 
 def require_documents(settings: Settings, path: Path | None) -> None:

@@ -42,11 +42,11 @@ def validate(
     """
     from gitops_connect.reconcile import Caches
 
-    settings, memory = session.settings_of(context), Caches()
+    settings, caches = session.settings_of(context), Caches()
     session.require_documents(settings, path)
     with progress("Validating") as update:
         update("reading the repository")
-        declared = session.declared_in(settings, path, memory)
+        declared = session.declared_in(settings, path, caches)
         update("checking offset manifests")
         checked = _check_manifests(settings, declared, update)
         diagnostics = declared.diagnostics + checked.diagnostics
@@ -55,13 +55,13 @@ def validate(
             diagnostics += _ask_clusters(settings, declared, update)
     folder = session.shown_folder(settings, path)
     if global_options.of(context).verbose:
-        _list_ignored(declared, memory, folder)
+        _list_ignored(declared, caches, folder)
     shown = replace(checked, diagnostics=diagnostics.under(folder))
     emit(_render(shown, declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
-def _list_ignored(declared: Declared, memory: Caches, folder: str) -> None:
+def _list_ignored(declared: Declared, caches: Caches, folder: str) -> None:
     """The YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
     from gitops_connect.desired.recognition import API_VERSION
     from gitops_connect.model.diagnostics import Location
@@ -70,7 +70,7 @@ def _list_ignored(declared: Declared, memory: Caches, folder: str) -> None:
         key, shown = (entry.path, entry.blob_id), Location(entry.path).under(folder).file
         if not entry.path.startswith("clusters/") or not entry.path.endswith((".yaml", ".yml")):
             continue
-        if key in memory.files and memory.files.get(key) is None:
+        if key in caches.files and caches.files.get(key) is None:
             tell(f"ignored: {shown}: no document in it has `apiVersion: {API_VERSION}`")
 
 

@@ -27,7 +27,7 @@ from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.outcomes import CycleOutcome, SendingProgress, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Declared, ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
@@ -46,7 +46,7 @@ _GIVE_BACK_EVERY = 30.0
 class Turn:
     """What one cluster's job carries from a cycle to the next: what to wait for, and what has been said."""
 
-    ended: CycleOutcome | Exception | None = None
+    ended: ReconciliationOutcome | Exception | None = None
     """How its last cycle ended."""
     revision: Revision | None = None
     failures: int = 0
@@ -93,7 +93,7 @@ class Daemon:
         self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
 
     @property
-    def ended(self) -> list[CycleOutcome | Exception | None]:
+    def ended(self) -> list[ReconciliationOutcome | Exception | None]:
         """How the last cycle of each cluster ended; None where there was none."""
         return [turn.ended for turn in self._turns.values()]
 
@@ -225,7 +225,7 @@ class Daemon:
         turn.failures = (1 if is_new else turn.failures + 1) if failed else 0
         error = ended if isinstance(ended, Exception) else None
         wait = self._cadence.after(error, turn.failures) if failed else self._cadence.usual()
-        if isinstance(ended, CycleOutcome):
+        if isinstance(ended, ReconciliationOutcome):
             _tell_of(ended, turn, declared)
             if ended.steps or is_new or not went_well(turn.ended) or now - turn.spoke_at >= HEARTBEAT:
                 turn.spoke_at = now
@@ -235,7 +235,7 @@ class Daemon:
         turn.ended = ended
         return wait
 
-    def _attempt(self, cluster: ClusterName, declared: Declared) -> CycleOutcome | Exception:
+    def _attempt(self, cluster: ClusterName, declared: Declared) -> ReconciliationOutcome | Exception:
         def begin(_plan: Plan) -> None:
             with self._work:
                 if self._interrupted.is_set():
@@ -249,8 +249,8 @@ class Daemon:
             events.sending(cluster, declared.revision, sending)
 
         try:
-            conduct = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped)
-            return reconcile(self._world, declared, cluster, conduct)
+            options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped)
+            return reconcile(self._world, declared, cluster, options)
         except Exception as error:  # an error of the world, or a bug: the caller tells which
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
             return _Stopped() if was_left_behind else error
@@ -260,12 +260,12 @@ def _job(cluster: ClusterName) -> str:
     return f"reconcile {cluster}"
 
 
-def went_well(ended: CycleOutcome | Exception | None) -> bool:
+def went_well(ended: ReconciliationOutcome | Exception | None) -> bool:
     """Whether every step took effect; being interrupted is no failure."""
-    return isinstance(ended, CycleOutcome) and (ended.succeeded or ended.interrupted)
+    return isinstance(ended, ReconciliationOutcome) and (ended.succeeded or ended.interrupted)
 
 
-def _tell_of(outcome: CycleOutcome, turn: Turn, declared: Declared) -> None:
+def _tell_of(outcome: ReconciliationOutcome, turn: Turn, declared: Declared) -> None:
     known = set(declared.diagnostics)
     for diagnostic in turn.diagnostics.of(one for one in outcome.diagnostics if one not in known):
         events.diagnosed(diagnostic, outcome.cluster)

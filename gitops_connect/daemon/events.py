@@ -12,7 +12,7 @@ from typing import TypeVar, assert_never
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.outcomes import CycleOutcome, Result, SendingProgress, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Declared
 from gitops_connect.report import offsets
@@ -160,7 +160,7 @@ def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress)
     )
 
 
-def cycle_ended(outcome: CycleOutcome, seconds: float) -> None:
+def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
     """What became of a whole cycle."""
     _say(
         logging.INFO,

@@ -17,7 +17,7 @@ class RepositoryFollower:
     def __init__(self, source: Source, settings: Settings) -> None:
         self._source = source
         self._clusters = settings.clusters
-        self._memory = Caches()
+        self._caches = Caches()
         self._news = events.News()
         self._diagnostics = events.News()
         self.failures = 0
@@ -38,7 +38,7 @@ class RepositoryFollower:
         return declared
 
     def _declare(self, source: Source) -> Declared:
-        return declare(source, self._clusters, self._memory)
+        return declare(source, self._clusters, self._caches)
 
     def _last_good(self) -> Declared | None:
         """What an earlier process had read, if all of it is on this machine."""

@@ -50,7 +50,7 @@ class SendingProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class CycleOutcome:
+class ReconciliationOutcome:
     """One cycle over one cluster: what was planned, and what became of it (empty where it was only planned)."""
 
     cluster: ClusterName

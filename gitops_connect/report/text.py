@@ -7,7 +7,7 @@ from enum import Enum
 from typing import assert_never
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.report import offsets, symbols, words
@@ -76,7 +76,7 @@ class TextReport:
             message = ""
         return f"{line}: {message}" if message else line
 
-    def outcome(self, outcomes: Sequence[CycleOutcome]) -> str:
+    def outcome(self, outcomes: Sequence[ReconciliationOutcome]) -> str:
         """The end of an apply: how many steps ended how, which were not applied, and which have a warning."""
         steps = [step for outcome in outcomes for step in outcome.steps]
         count = {result: sum(step.result is result for step in steps) for result in Result}

@@ -22,7 +22,7 @@ from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.durations import Duration
@@ -156,7 +156,7 @@ class Stage:
         self.ledger.close()
         self._folder.cleanup()
 
-    def cycle(self, end: End | None = None) -> CycleOutcome | GitopsConnectError | None:
+    def cycle(self, end: End | None = None) -> ReconciliationOutcome | GitopsConnectError | None:
         """One, from git to the ledger; None where it was killed. Connectors outlive that, ledgers too."""
         dead, interrupted = False, Event()
 

@@ -15,7 +15,7 @@ from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChan
 from gitops_connect.model.names import OperationName
 from gitops_connect.model.observed import ConnectVersion, WorkerState
 from gitops_connect.model.operations import OperationRecord, OperationState
-from gitops_connect.model.outcomes import CycleOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome
 from histories.account import positions
 from histories.stage import CLASS, LOCAL, NAME, End, Stage
 
@@ -239,7 +239,7 @@ class Histories(RuleBasedStateMachine):
             self.cycle(None)
             self.adopt()
         outcome = self.last
-        assert isinstance(outcome, CycleOutcome), outcome
+        assert isinstance(outcome, ReconciliationOutcome), outcome
         if any(diagnostic.rule.startswith("offsets/") for diagnostic in outcome.diagnostics):
             return
         assert outcome.plan.is_empty, outcome.plan

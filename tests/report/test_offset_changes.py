@@ -19,7 +19,7 @@ from gitops_connect.model.families import POSTGRES
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationKind, seed_name
-from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, OperationStatus, Plan, Step
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import Scale, Unit
@@ -347,7 +347,7 @@ def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
     report = TextReport(coloured=False)
     assert report.step(warned) == "  ~ moved: alter applied after 0.5 s, with a warning"
     plain = replace(warned, message="")
-    cycle = CycleOutcome(ClusterName("local"), REVISION, made, made.diagnostics, (warned, plain))
+    cycle = ReconciliationOutcome(ClusterName("local"), REVISION, made, made.diagnostics, (warned, plain))
     assert report.outcome([cycle]) == (
         "Applied with a warning:\n"
         f"  moved: alter ({operation.name if operation else ''}): warning: managed externally [2J\n"

@@ -17,7 +17,7 @@ from report import test_offset_changes, test_plans
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.outcomes import CycleOutcome, Result, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.plan.planner import plan
@@ -150,7 +150,9 @@ def test_nor_does_one_in_what_apply_prints(value: str, result: Result) -> None:
     lines = [report.step(outcome) for outcome in outcomes]
     assert [line for line in lines if not line.isprintable()] == []
     assert lines
-    shown = report.outcome([CycleOutcome(PLANS[0].cluster, PLANS[0].revision, PLANS[0], Diagnostics(), outcomes)])
+    shown = report.outcome(
+        [ReconciliationOutcome(PLANS[0].cluster, PLANS[0].revision, PLANS[0], Diagnostics(), outcomes)]
+    )
     assert shown.replace("\n", "").isprintable()
 
 
