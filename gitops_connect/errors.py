@@ -16,7 +16,7 @@ The class of an error tells the daemon whether to retry soon:
       Stalled                       a retry does not help: a new commit or an administrator must fix the cause
         UsageError                  the command line or the settings are wrong
         SourceRefused               the repository answered, but its content cannot be used
-        UnsafePlan                  a guard rejected the plan
+        UnsafePlan                  the plan exceeds a limit
         StalePlan                   the reviewed plan no longer matches the repository or the cluster
         LedgerUnusable              the ledger cannot be read or written
         OperationSettled            an offset change was applied, or may have been applied: it is never applied again
@@ -158,8 +158,8 @@ class SourceRefused(Stalled):
 
 
 class UnsafePlan(Stalled):
-    """A guard rejected the plan: it would delete a protected connector, or more connectors than `max_deletions`
-    allows. Nothing was changed.
+    """The plan was rejected: it would delete a protected connector, or more connectors than `max_deletions` allows.
+    Nothing was changed.
 
     Retry: No. The next reconciliation makes a new plan.
     Fix: Check the branch, the directory and the documents that are missing. If the deletions are intended, change
