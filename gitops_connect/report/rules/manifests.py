@@ -17,7 +17,7 @@ _FILES: Mapping[str, RuleExplanation] = {
         "error: the offset manifest is not UTF-8: byte 0xe9",
     ),
     "manifest/compression": RuleExplanation(
-        "A compressed offset manifest is damaged, incomplete, not in the format of its suffix, or followed by other data.",
+        "A compressed offset manifest is damaged, incomplete, in another format than its suffix, or has data after it.",
         "Compress the manifest again with gzip (suffix `.gz`) or zstd (suffix `.zst`).",
         "error: the offset manifest cannot be decompressed: it does not begin like a .gz file",
     ),
