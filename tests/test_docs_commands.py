@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from gitops_connect.cli.main import command_line
 COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
 HISTORY = {"CHANGELOG.md"}
 """Pages that also name what was there before."""
+
+
+known_commands = cache(command_line)
 
 
 def commands(block: Code) -> Iterator[list[str]]:
@@ -58,7 +62,7 @@ def options(command: Any) -> dict[str, Any]:
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_and_option_exists(page: Path) -> None:
-    tree = command_line()
+    tree = known_commands()
     found = [
         f"{block.page}:{block.line}: gitops-connect {' '.join(arguments)}: {wrong}"
         for block in code(page)
@@ -69,7 +73,7 @@ def test_every_command_and_option_exists(page: Path) -> None:
 
 
 def test_a_wrong_command_is_found() -> None:
-    tree = command_line()
+    tree = known_commands()
     assert problem(["plan", "--oout", "x"], tree) == "plan: no option --oout"
     assert problem(["plans"], tree) == "no command plans"
     assert problem(["offsets", "gett", "x"], tree) == "no command offsets gett"
@@ -79,4 +83,4 @@ def test_a_wrong_command_is_found() -> None:
 def test_the_docs_show_nearly_every_command() -> None:
     """The search finds them in every form in which they are written."""
     shown = {tuple(arguments[:1]) for page in PAGES for block in code(page) for arguments in commands(block)}
-    assert {(name,) for name in command_line().commands} <= shown  # type: ignore[attr-defined]  # a group
+    assert {(name,) for name in known_commands().commands} <= shown  # type: ignore[attr-defined]  # a group
