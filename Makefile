@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 
-.PHONY: help setup demo test test-thorough databases check format docs bench lock clean
+.PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,11 +38,18 @@ test-thorough: test ## run make test, and the tests that only a release needs: r
 databases:
 	@tests/live/install-databases
 
-check: setup     ## check style, types and architecture, and run the tests that need no service: a minute
+check: setup     ## check style, types and architecture, and run the tests that need no service: half a minute
+	@$(MAKE) --no-print-directory --jobs=3 style types quick-tests
+
+style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types:
+	$(BIN)/mypy
+
+quick-tests:
 	$(BIN)/pytest -q -n logical --dist worksteal -m 'not slow and not e2e and not thorough'
 
 format: setup    ## format the code and fix what ruff can fix
