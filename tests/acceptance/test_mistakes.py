@@ -123,7 +123,7 @@ def test_too_many_deletions_are_refused_before_anything_is_done(at: Workplace) -
     at.commit("all.yaml", at.source("orders0", "state: paused"))
     refused = at.run("apply", "--yes")
     assert refused.code == 1
-    assert "TooManyDeletions: 3 of 4 managed connectors would be deleted, but at most 1 may be" in refused.err
+    assert "TooManyDeletions: 3 of 4 managed connectors would be deleted, but at most 1 are allowed" in refused.err
     assert set(at.states().values()) == {"RUNNING"}
 
 

@@ -21,7 +21,7 @@ def test_a_share_of_deletions_within_the_limit_is_let_through() -> None:
 
 def test_a_larger_share_is_refused_with_the_figures_and_the_setting() -> None:
     (refusal,) = prune_down_to(6, 10, Policy(prune=True, max_deletions=0.3))
-    assert "TooManyDeletions: 4 of 10 managed connectors would be deleted, but at most 3 may be" in refusal
+    assert "TooManyDeletions: 4 of 10 managed connectors would be deleted, but at most 3 are allowed" in refusal
     assert "[clusters.local] max_deletions = 0.3" in refusal
 
 
