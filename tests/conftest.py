@@ -101,6 +101,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if marks and any(f"mark.{name}" in marks[1] for name in deselected) else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Group the tests for `--dist loadgroup`: one process has the sandbox, one has Spark, and no file is divided."""
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    fixtures, call = getattr(item, "fixturenames", ()), getattr(item, "callspec", None)
+    if "sandbox" in fixtures or (call and "real" in call.params.values()):
+        return "sandbox"
+    return "spark" if "spark" in fixtures else item.nodeid.partition("::")[0]
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fetch the jars before the first test, whose time-out a first download would exceed."""
     # The garbage collector would look through thousands of collected tests again and again.
