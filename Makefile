@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 
-.PHONY: help setup demo test test-thorough databases check format docs bench lock clean
+.PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,21 +28,28 @@ demo: setup      ## start a real Kafka and Connect, then plan and apply an examp
 test: setup      ## run all checks and tests, except the tests that only a release needs
 	$(MAKE) --no-print-directory check
 	$(MAKE) --no-print-directory databases
-	$(BIN)/pytest -n 2 --dist loadfile -m '(slow or e2e) and not thorough' --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup -m '(slow or e2e) and not thorough' --durations=10
 	@echo "To run the tests that only a release needs: make test-thorough"
 
 test-thorough: test ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -n 2 --dist loadfile -m thorough --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 
 databases:
 	@tests/live/install-databases
 
-check: setup     ## check style, types and architecture, and run the tests that need no service: a minute
+check: setup     ## check style, types and architecture, and run the tests that need no service: half a minute
+	@$(MAKE) --no-print-directory --jobs=3 style types quick-tests
+
+style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types:
+	$(BIN)/mypy
+
+quick-tests:
 	$(BIN)/pytest -q -n logical --dist worksteal -m 'not slow and not e2e and not thorough'
 
 format: setup    ## format the code and fix what ruff can fix

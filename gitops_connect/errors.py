@@ -9,14 +9,14 @@ The class of an error tells the daemon whether to retry soon:
         RebalanceInProgress         the Connect group is rebalancing
         NotStopped                  the offsets cannot be changed yet: the connector is not stopped, or still has tasks
         GroupInUse                  the offsets of a sink cannot be changed yet: its consumer group has active members
-        OutcomeUnknown              a request was sent, but no answer arrived: read the state before sending again
+        OutcomeUnknown              a request was sent, but no response arrived: read the state before sending again
         NotSettled                  the cluster accepted a step, but its effect was not observed in time
         LedgerBusy                  another process holds the lease of this cluster
         SparkFailed                 Spark was lost or did not answer, so large manifests could not be checked
       Stalled                       a retry does not help: a new commit or an administrator must fix the cause
         UsageError                  the command line or the settings are wrong
         SourceRefused               the repository answered, but its content cannot be used
-        UnsafePlan                  a guard rejected the plan
+        UnsafePlan                  the plan exceeds a limit
         StalePlan                   the reviewed plan no longer matches the repository or the cluster
         LedgerUnusable              the ledger cannot be read or written
         OperationSettled            an offset change was applied, or may have been applied: it is never applied again
@@ -71,7 +71,7 @@ class ConnectUnavailable(Waiting):
 
 
 class RebalanceInProgress(Waiting):
-    """The Connect group is rebalancing. Connect answers 409, or 500 with a message about the rebalance.
+    """The Connect group is rebalancing. Connect returns 409, or 500 with a message about the rebalance.
 
     Retry: The request is repeated for up to 16s, and a step until `settle_timeout` has passed.
     Fix: Wait. If the group rebalances again and again, find the cause in the workers' logs: often a worker that
@@ -80,7 +80,7 @@ class RebalanceInProgress(Waiting):
 
 
 class NotStopped(Waiting):
-    """The connector is not STOPPED or still has tasks, so its offsets cannot be changed yet. Connect answers 400.
+    """The connector is not STOPPED or still has tasks, so its offsets cannot be changed yet. Connect returns 400.
 
     Retry: The request is repeated until `settle_timeout` has passed. The offset change is then tried again after 1
     minute. This wait doubles with each failure, up to 1 hour.
@@ -99,7 +99,7 @@ class GroupInUse(Waiting):
 
 
 class OutcomeUnknown(Waiting):
-    """A request that changes something was sent, but no answer arrived. Connect may have executed the request, or
+    """A request that changes something was sent, but no response arrived. Connect may have executed the request, or
     may still execute it (KAFKA-14353).
 
     Retry: The state of the cluster is read before the request is sent again. If an offset change stays unfinished,
@@ -158,8 +158,8 @@ class SourceRefused(Stalled):
 
 
 class UnsafePlan(Stalled):
-    """A guard rejected the plan: it would delete a protected connector, or more connectors than `max_deletions`
-    allows. Nothing was changed.
+    """The plan was rejected: it would delete a protected connector, or more connectors than `max_deletions` allows.
+    Nothing was changed.
 
     Retry: No. The next reconciliation makes a new plan.
     Fix: Check the branch, the directory and the documents that are missing. If the deletions are intended, change
@@ -215,7 +215,7 @@ class ConnectRefused(Stalled):
 
 
 class Unauthorized(ConnectRefused):
-    """Connect, or a proxy in front of Connect, answered 401, 403 or 407.
+    """Connect, or a proxy in front of Connect, returned 401, 403 or 407.
 
     Retry: No. The next reconciliation reads the credentials again.
     Fix: Correct `username`, `password`, `token` or `headers` in `[clusters.NAME]`, or grant the permissions.
@@ -223,7 +223,7 @@ class Unauthorized(ConnectRefused):
 
 
 class NotFound(ConnectRefused):
-    """The connector or plugin does not exist. Connect answers 404.
+    """The connector or plugin does not exist. Connect returns 404.
 
     Retry: No. The next reconciliation plans from the observed state.
     Fix: Correct the name, or choose the cluster with `--cluster`. If somebody deleted the connector during the
@@ -232,7 +232,7 @@ class NotFound(ConnectRefused):
 
 
 class AlreadyExists(ConnectRefused):
-    """A connector with this name exists already: somebody created it after the plan was made. Connect answers 409.
+    """A connector with this name exists already: somebody created it after the plan was made. Connect returns 409.
 
     Retry: No. The next plan adopts the connector.
     Fix: Plan again: the plan compares the existing connector with its document.
@@ -240,7 +240,7 @@ class AlreadyExists(ConnectRefused):
 
 
 class Rejected(ConnectRefused):
-    """Connect answered 400 or 422. The message contains Connect's reason.
+    """Connect returned 400 or 422. The message contains Connect's reason.
 
     Retry: No.
     Fix: Correct the config or the offsets that the message names.
@@ -258,7 +258,7 @@ class OffsetsNotSupported(ConnectRefused):
 
 class OffsetsNotChanged(ConnectRefused):
     """An offset change failed on the worker, and some offsets may have been changed. gitops-connect restores the
-    earlier offsets if it can. Connect answers 500.
+    earlier offsets if it can. Connect returns 500.
 
     Retry: The offset change is tried again after 1 minute, and at once if its document changes. The wait doubles
     with each failure, up to 1 hour.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import os
+import re
 import secrets
 import signal
 import socket
@@ -24,12 +26,16 @@ from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 
 # A loaded machine is slow, and no fault of the code. `pytest --hypothesis-profile=thorough` looks much longer.
-hypothesis_settings.register_profile("quick", max_examples=40, deadline=None)
+hypothesis_settings.register_profile("quick", max_examples=20, deadline=None)
 hypothesis_settings.register_profile("thorough", max_examples=1000, deadline=None)
 hypothesis_settings.load_profile("quick")
 
 # Where a shell started the tests in the background, SIGINT is ignored, and so it would be by what the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+ONLY_WITHOUT = re.compile(r"not \w+(?: and not \w+)*")
+"""A `-m` that only deselects, such as that of `make check`."""
+MARKS_OF_A_FILE = re.compile(r"^pytestmark = (.*)", re.MULTILINE)
 
 JAR_CACHE = cache_folder(os.environ)
 """The user's own, looked up before the home folder is hidden: jars are fetched once for all test runs."""
@@ -86,8 +92,34 @@ def _said(config: pytest.Config) -> Iterator[Callable[[str, int | None, int | No
     yield say
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip a file whose tests are all deselected: importing it can take longer than a hundred quick tests."""
+    if collection_path.suffix != ".py" or not ONLY_WITHOUT.fullmatch(config.option.markexpr):
+        return None
+    marks = MARKS_OF_A_FILE.search(collection_path.read_text())
+    deselected = re.findall(r"not (\w+)", config.option.markexpr)
+    return True if marks and any(f"mark.{name}" in marks[1] for name in deselected) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Group the tests for `--dist loadgroup`: one process has the sandbox, one has Spark, and no file is divided."""
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    fixtures, call = getattr(item, "fixturenames", ()), getattr(item, "callspec", None)
+    if "sandbox" in fixtures or (call and "real" in call.params.values()):
+        return "sandbox"
+    return "spark" if "spark" in fixtures else item.nodeid.partition("::")[0]
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fetch the jars before the first test, whose time-out a first download would exceed."""
+    # The garbage collector would look through thousands of collected tests again and again.
+    gc.collect()
+    gc.freeze()
     wanted = not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items)
     if wanted:
         with _said(session.config) as say:

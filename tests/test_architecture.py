@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import gitops_connect
@@ -16,15 +16,15 @@ LONGEST_MODULE = 300
 LONGEST_FUNCTION = 50
 
 
-def trees(modules: list[Path]) -> Iterator[tuple[str, ast.Module]]:
-    """Each module parsed, with its path in the package."""
-    for path in modules:
-        yield str(path.relative_to(PACKAGE)), ast.parse(path.read_text())
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Each module parsed, by its path in the package."""
+    return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in MODULES}
 
 
 def test_a_module_has_a_name_and_a_reason() -> None:
     assert [path for path in MODULES if path.stem in REFUSED] == []
-    without = [name for name, tree in trees(MODULES) if not ast.get_docstring(tree)]
+    without = [name for name, tree in trees().items() if not ast.get_docstring(tree)]
     assert without == [], "every module opens with a sentence saying what it is"
 
 
@@ -35,7 +35,7 @@ def test_modules_are_short() -> None:
 def test_functions_are_short() -> None:
     long = [
         f"{name}: {node.name}"
-        for name, tree in trees(MODULES)
+        for name, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
     ]
@@ -46,7 +46,8 @@ def test_the_core_opens_no_file_and_reads_no_clock() -> None:
     effects = {"open", "print", "now", "utcnow", "today", "input"}
     found = [
         f"{name}:{node.lineno}"
-        for name, tree in trees([path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PURE])
+        for name, tree in trees().items()
+        if Path(name).parts[0] in PURE
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and called(node) in effects
     ]

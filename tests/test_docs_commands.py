@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-import pytest
-from docs_pages import PAGES, ROOT, Code, code
+from docs_pages import PAGES, Code, code
 
 from gitops_connect.cli.main import command_line
 
 COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
 HISTORY = {"CHANGELOG.md"}
 """Pages that also name what was there before."""
+
+
+known_commands = cache(command_line)
 
 
 def commands(block: Code) -> Iterator[list[str]]:
@@ -52,15 +54,12 @@ def options(command: Any) -> dict[str, Any]:
     return {name: one for one in every for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.name not in HISTORY],
-    ids=lambda page: page.relative_to(ROOT).as_posix(),
-)
-def test_every_command_and_option_exists(page: Path) -> None:
-    tree = command_line()
+def test_every_command_and_option_exists() -> None:
+    tree = known_commands()
     found = [
         f"{block.page}:{block.line}: gitops-connect {' '.join(arguments)}: {wrong}"
+        for page in PAGES
+        if page.name not in HISTORY
         for block in code(page)
         for arguments in commands(block)
         if arguments and (wrong := problem(arguments, tree))
@@ -69,7 +68,7 @@ def test_every_command_and_option_exists(page: Path) -> None:
 
 
 def test_a_wrong_command_is_found() -> None:
-    tree = command_line()
+    tree = known_commands()
     assert problem(["plan", "--oout", "x"], tree) == "plan: no option --oout"
     assert problem(["plans"], tree) == "no command plans"
     assert problem(["offsets", "gett", "x"], tree) == "no command offsets gett"
@@ -79,4 +78,4 @@ def test_a_wrong_command_is_found() -> None:
 def test_the_docs_show_nearly_every_command() -> None:
     """The search finds them in every form in which they are written."""
     shown = {tuple(arguments[:1]) for page in PAGES for block in code(page) for arguments in commands(block)}
-    assert {(name,) for name in command_line().commands} <= shown  # type: ignore[attr-defined]  # a group
+    assert {(name,) for name in known_commands().commands} <= shown  # type: ignore[attr-defined]  # a group

@@ -7,7 +7,6 @@ import re
 from functools import cache
 
 import error_page
-import pytest
 from test_words import MODULES
 
 from gitops_connect import errors
@@ -40,12 +39,12 @@ def fragments() -> set[str]:
     return {one for one in texts if len(one) >= SHORTEST_FRAGMENT and " " in one}
 
 
-@pytest.mark.parametrize("error", RAISED, ids=lambda error: error.__name__)
-def test_every_error_says_what_it_means_what_is_retried_and_what_to_do(error: type[errors.GitopsConnectError]) -> None:
-    meaning, retry, fix = error_page.explanation(error)
-    for part in (meaning, retry, fix):
-        assert part.endswith("."), (error, part)
-        assert len(part.split()) >= (1 if part is retry else 4), (error, part)
+def test_every_error_says_what_it_means_what_is_retried_and_what_to_do() -> None:
+    for error in RAISED:
+        meaning, retry, fix = error_page.explanation(error)
+        for part in (meaning, retry, fix):
+            assert part.endswith("."), (error, part)
+            assert len(part.split()) >= (1 if part is retry else 4), (error, part)
 
 
 def test_every_error_has_one_section() -> None:
@@ -58,10 +57,9 @@ def test_the_tree_of_contributors_has_every_class() -> None:
     assert sorted(named) == sorted([*(one.__name__ for one in RAISED), "GitopsConnectError", "Waiting", "Stalled"])
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.error.__name__)
-def test_the_examples_are_messages_of_the_program(section: error_page.ErrorSection) -> None:
+def test_the_examples_are_messages_of_the_program() -> None:
     known = fragments()
-    for message in section.examples.splitlines():
+    for message in (line for section in SECTIONS for line in section.examples.splitlines()):
         assert any(fragment in message for fragment in known), message
 
 
@@ -69,8 +67,8 @@ QUOTED = {"connect/invalid-config", "manifest/own-schema"}
 """Rules whose messages are those of a plugin or of a JSON Schema."""
 
 
-@pytest.mark.parametrize("rule", sorted(RULE_EXPLANATIONS.keys() - QUOTED))
-def test_the_message_in_the_example_of_a_rule_is_one_of_the_program(rule: str) -> None:
-    example = RULE_EXPLANATIONS[rule].example
-    if example.startswith(("error: ", "warning: ")):
-        assert any(fragment in example for fragment in fragments()), example
+def test_the_message_in_the_example_of_a_rule_is_one_of_the_program() -> None:
+    for rule in sorted(RULE_EXPLANATIONS.keys() - QUOTED):
+        example = RULE_EXPLANATIONS[rule].example
+        if example.startswith(("error: ", "warning: ")):
+            assert any(fragment in example for fragment in fragments()), example

@@ -11,6 +11,8 @@ from generated_tables import NOTICE, cell
 from gitops_connect.cli.main import command_line
 
 CLI_INTRODUCTION = """\
+This page lists all commands and their options, with the texts of `--help`.
+
 Every command accepts `--config`, `--chdir`, `--verbose`, `--debug` and `--no-color`, before and after its name. Every
 command also has `-h` and `--help`.
 

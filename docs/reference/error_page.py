@@ -34,11 +34,11 @@ and offset manifests are not listed here: their messages end with the id of a [r
 | a failed step of `apply` | `~ orders: configure FAILED: MESSAGE` |
 | `run` | a [log event](log-events.md); the `reason` of `reconciliation_failed` is the name of the error |
 
-| kind | retry |
-| --- | --- |
-| temporary | A later attempt may succeed. `run` reconciles again after `[daemon] retry_interval` (10s). The wait \
-doubles with each further failure, up to `max_retry_interval` (300s). |
-| permanent | A later attempt alone does not help. `run` reconciles again after `max_retry_interval` (300s). |
+An error is temporary or permanent:
+
+- **temporary**: A later attempt may succeed. `run` reconciles again after `[daemon] retry_interval` (10s). The wait
+  doubles with each further failure, up to `max_retry_interval` (300s).
+- **permanent**: A later attempt alone does not help. `run` reconciles again after `max_retry_interval` (300s).
 
 After a failed step, `run` always waits as for a temporary error. A new commit ends each wait. All other commands end
 with the exit code of the error. A failed step ends `apply` with exit code 1, after the steps of the other connectors. A

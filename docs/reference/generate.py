@@ -50,6 +50,15 @@ Each problem that `validate`, `plan` or `offsets check` reports ends with the id
 
 If `validate` cannot read a ledger, the offset changes may have been applied before. The rules that compare an offset
 manifest with its connector are then notes.
+
+| rules that begin with | are about |
+| --- | --- |
+| `source/` | the files of the repository |
+| `yaml/`, `document/`, `schema/` | every document: its syntax, its kind, its fields |
+| `connector/`, `secret/` | a [Connector](documents/connector.md) |
+| `connect/` | what Connect reports about the config of a connector |
+| `offsets/` | an [OffsetChange](documents/offset-change.md) or `initialOffsets` |
+| `manifest/` | the offsets of a document or of an offset manifest ([what Connect would do](manifest-rules.md)) |
 """
 
 

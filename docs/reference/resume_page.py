@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from generated_tables import NOTICE, cell
 
 from gitops_connect.model.differences import Direction, ResumeAspect
@@ -22,9 +24,21 @@ that `plan`, `offsets diff` and `offsets check` show for each known connector cl
 | `effect` | What the connector does. |
 | `to read rows again` | How to read rows again if the earlier offset alone is not enough. |
 
-The first table is for a config that sets none of the keys in the last column of the tables below it. If a condition
-names two keys, the first key that the config sets decides.
+This table names what decides for each class. Follow the link to see the lines for each change of an offset. If a
+condition there names two keys, the first key that the config sets decides.
 """
+_TITLES = {
+    "io.debezium.connector.mysql.MySqlConnector": "Debezium for MySQL, MariaDB",
+    "io.debezium.connector.postgresql.PostgresConnector": "Debezium for PostgreSQL",
+    "io.debezium.connector.sqlserver.SqlServerConnector": "Debezium for SQL Server",
+    "io.debezium.connector.db2.Db2Connector": "Debezium for Db2",
+    "io.debezium.connector.informix.InformixConnector": "Debezium for Informix",
+    "io.debezium.connector.oracle.OracleConnector": "Debezium for Oracle",
+    "io.debezium.connector.mongodb.MongoDbConnector": "Debezium for MongoDB",
+    "io.debezium.connector.vitess.VitessConnector": "Debezium for Vitess",
+    "io.confluent.connect.jdbc.JdbcSourceConnector": "JDBC source (Confluent, Aiven)",
+}
+"""Titles by the first class of a section, in the words of the other pages. Other sections have the names of classes."""
 _DIRECTION_WORDS = {
     Direction.REWIND: "rewind",
     Direction.FORWARD: "skip",
@@ -39,32 +53,27 @@ def connectors() -> str:
     for name, of_class in RESUME_RULES.items():
         by_rules.setdefault(of_class, []).append(name)
     by_rules[PLAIN_SINK] = sorted(PLAIN_SINKS)
-    by_rules[SINK] = ["every other sink"]
+    by_rules[SINK] = ["Every other sink"]
     lines = ["# Where connectors resume", "", NOTICE, CONNECTORS_INTRODUCTION]
-    lines += ["| connector class | what decides where it resumes | rewind | skip |", "| --- | --- | --- | --- |"]
+    lines += ["| connector | class | what decides where it resumes |", "| --- | --- | --- |"]
     for known, names in by_rules.items():
-        plain = known.of({})
-        rewind, forward = (_of_direction(plain, one) for one in (Direction.REWIND, Direction.FORWARD))
-        lines.append(f"| {_classes(names)} | {cell(known.decides)} | {rewind} | {forward} |")
+        title = _title(names)
+        classes = "<br>".join(f"`{name}`" for name in names if "." in name) or "any other"
+        lines.append(f"| [{title}](#{_anchor(title)}) | {classes} | {cell(known.decides)} |")
     for known, names in by_rules.items():
-        lines += [
-            "",
-            f"## {_classes(names, ', ')}",
-            "",
-            "| change of the offset | line in the plan | shown if |",
-        ]
+        lines += ["", f"## {_title(names)}", "", "| change of the offset | line in the plan | shown if |"]
         lines += ["| --- | --- | --- |", *map(_resume_row, known.rules)]
     return "\n".join(lines) + "\n"
 
 
-def _classes(names: list[str], separator: str = "<br>") -> str:
-    return separator.join(name.rpartition(".")[2] if name.startswith("org.apache") else name for name in names)
+def _title(names: list[str]) -> str:
+    if sorted(names) == sorted(PLAIN_SINKS):
+        return "Sinks that store no position of their own"
+    return _TITLES.get(names[0]) or ", ".join(name.rpartition(".")[2] for name in names)
 
 
-def _of_direction(known: ResumeRules, direction: Direction) -> str:
-    shown = (ResumeAspect.DECIDES, ResumeAspect.NEEDS, ResumeAspect.RISK, ResumeAspect.AGAIN)
-    lines = [line for line in known.lines([direction]) if line.aspect in shown]
-    return "<br>".join(_said(line.aspect, line.message, external=line.external) for line in lines) or "no line"
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def _said(aspect: ResumeAspect, message: str, *, external: bool) -> str:

@@ -1,11 +1,10 @@
-"""The page of settings: meanings from the docstrings of the fields, examples from gitops-connect.toml."""
+"""The page of settings: meanings from the docstrings of the fields, the example from gitops-connect.toml."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import inspect
-import re
 import typing
 from enum import Enum
 from itertools import pairwise
@@ -18,7 +17,6 @@ from gitops_connect.model.worker_heap import size_text
 from gitops_connect.settings import sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
-_LINE = re.compile(r"(?:# )?(?P<setting>\w+) = (?P<value>.*?)(?: {2,}#.*)?$")
 _NO_VARIABLE = ("Mapping[str, Credential]", "SkipSettings")
 SETTINGS_INTRODUCTION = """\
 gitops-connect reads one settings file, in TOML: the one that `--config FILE` names, otherwise the one that the variable
@@ -79,31 +77,21 @@ def settings() -> str:
     example = EXAMPLE.read_text(encoding="utf-8")
     lines = ["# Settings", "", NOTICE, f"{SETTINGS_INTRODUCTION}```toml\n{example}```", ""]
     for cls, name in TABLES.items():
-        examples = examples_of(name)
         lines += [
             f"## `[{name}]`",
             "",
             _sentence(inspect.getdoc(cls) or ""),
             "",
-            "| setting | meaning | type | default | example | environment variable |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| setting | meaning | type | default | environment variable |",
+            "| --- | --- | --- | --- | --- |",
         ]
         documented = _field_docs(cls)
         for field in dataclasses.fields(cls):
             if field.name != "name":
-                kind, default = _type(cls, field), _field_default(field)
-                cells = (cell(documented.get(field.name, "")), kind, default, examples[field.name])
+                cells = (cell(documented.get(field.name, "")), _type(cls, field), _field_default(field))
                 lines.append(f"| `{field.name}` | {' | '.join(cells)} | {_variable(name, field)} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
-
-
-def examples_of(table: str) -> dict[str, str]:
-    """The examples of one table by setting, as they are in the example file."""
-    section = f"\n{EXAMPLE.read_text(encoding='utf-8')}".split(f"\n[{table.replace('NAME', 'prod')}]\n")[1]
-    found = map(_LINE.match, section.partition("\n[")[0].splitlines())
-    examples = {one["setting"]: f"`{one['value']}`" for one in found if one is not None}
-    return {"max_skip": "`10_000`, or the table below", **examples}
 
 
 def _variable(table: str, field: Any) -> str:

@@ -20,7 +20,7 @@ from gitops_connect.errors import UsageError
 if TYPE_CHECKING:
     from gitops_connect.sandbox.state import State
 
-Directory = Annotated[Path, typer.Option("--dir", help="The directory of the sandbox.")]
+Directory = Annotated[Path, typer.Option("--dir", metavar="DIR", help="The directory for data, logs and state.")]
 
 
 def produce(
@@ -61,11 +61,13 @@ def consume(
         bool, typer.Option("--from-beginning", help="Start with the first record. [default: only new records]")
     ] = False,
     max_messages: Annotated[
-        int | None, typer.Option(min=1, help="End after this many records. [default: no limit]")
+        int | None, typer.Option(min=1, metavar="N", help="End after this many records. [default: no limit]")
     ] = None,
     timeout_ms: Annotated[
         int | None,
-        typer.Option(min=1000, help="End if no record arrives within this many milliseconds. [default: wait]"),
+        typer.Option(
+            min=1000, metavar="MS", help="End if no record arrives within this many milliseconds. [default: wait]"
+        ),
     ] = None,
     offsets: Annotated[
         bool, typer.Option("--offsets", help="Print the partition and the offset before each record.")

@@ -136,7 +136,7 @@ class ClusterSettings:
     """How long a connector and all its tasks must be RUNNING before the last step of the connector succeeds. With `0`,
     the tasks are not checked."""
     worker_heap: Size = Size(2**31)
-    """The heap of each worker (`-Xmx`). Offset changes that need more heap are rejected. `0` disables the limit."""
+    """The heap of each worker (`-Xmx`). Offset changes that need more heap are blocked. `0` disables the limit."""
     username: str | None = None
     """User name for basic authentication."""
     password: Credential | None = None

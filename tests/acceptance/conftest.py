@@ -1,4 +1,8 @@
-"""The two clusters that every story is told over."""
+"""The two clusters that every story is told over, and which of the real ones only a release needs.
+
+`tests/contract` holds the stand-in to what a real worker does. So in `make test` each story runs over the stand-in,
+and over a real worker only if it is marked `on_kafka`, with the first of its variants.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,21 @@ from standin.connect import StandIn
 from acceptance.workplace import Workplace
 from gitops_connect.sandbox.cluster import Sandbox
 
+REAL = "real"
 
-@pytest.fixture(params=[pytest.param("standin", marks=pytest.mark.slow), pytest.param("real", marks=pytest.mark.e2e)])
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs over a real worker only in `make test-thorough`."""
+    chosen = set()
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.callspec.params.get("urls") == REAL:
+            if item.get_closest_marker("on_kafka") and item.function not in chosen:
+                chosen.add(item.function)
+            else:
+                item.add_marker(pytest.mark.thorough)
+
+
+@pytest.fixture(params=[pytest.param("standin", marks=pytest.mark.slow), pytest.param(REAL, marks=pytest.mark.e2e)])
 def urls(request: pytest.FixtureRequest) -> Iterator[tuple[str, ...]]:
     if request.param == "standin":
         with StandIn() as standin:

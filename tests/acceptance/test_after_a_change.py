@@ -50,6 +50,7 @@ def numbers(at: Workplace) -> Numbers:
     return Numbers(at)
 
 
+@pytest.mark.on_kafka
 def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_back(
     at: Workplace, numbers: Numbers
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_new_config_that_kills_the_task_is_a_failure_and_the_config_before_lea
     assert numbers.tasks() == ["RUNNING"]
 
 
+@pytest.mark.on_kafka
 def test_a_new_connector_whose_initial_offsets_kill_its_task_is_ours_and_its_undo_leads_back(
     at: Workplace, numbers: Numbers
 ) -> None:

@@ -35,6 +35,7 @@ def assess(place: Workplace, stem: str) -> dict[str, Any]:
     return next(one for one in values if one["name"] == place.name(stem))
 
 
+@pytest.mark.on_kafka
 def test_a_failed_task_is_shown_wherever_one_looks(at: Workplace) -> None:
     fail(at)
     name = at.name("sink")
@@ -129,6 +130,7 @@ def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) ->
 class TestExitCode:
     """`status --exit-code`, for CI and cron."""
 
+    @pytest.mark.on_kafka
     def test_0_if_all_is_in_sync_and_healthy(self, at: Workplace) -> None:
         at.commit(
             "orders.yaml", at.source("orders"), at.source("rests", "state: paused"), at.source("off", "state: stopped")

@@ -9,6 +9,7 @@ import pytest
 from acceptance.workplace import Workplace
 
 
+@pytest.mark.on_kafka
 def test_a_commit_becomes_a_connector_and_a_second_apply_does_nothing(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     planned = at.run("plan", "--detailed-exitcode")
@@ -43,6 +44,7 @@ def test_a_changed_key_is_shown_and_sent(at: Workplace) -> None:
         ("stopped", "paused"),
     ],
 )
+@pytest.mark.on_kafka
 def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> None:
     at.commit("orders.yaml", at.source("orders", f"state: {first}"))
     at.apply()
@@ -71,6 +73,7 @@ def test_a_failed_connector_is_brought_to_rest(at: Workplace, state: str) -> Non
         assert (ran.code, at.states()) in [(1, {"mirror": "FAILED"}), (0, {"mirror": "PAUSED"})]
 
 
+@pytest.mark.on_kafka
 def test_absent_deletes_and_what_was_deleted_stays_away(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
@@ -95,6 +98,7 @@ def test_prune_removes_what_is_ours_and_nothing_else(at: Workplace) -> None:
     assert at.states().keys() == {"keep", "by-hand"}
 
 
+@pytest.mark.on_kafka
 def test_what_was_there_is_adopted_without_a_change(at: Workplace) -> None:
     at.rest("POST", "/connectors", {"name": at.name("orders"), "config": _config(at)})
     at.await_states(orders="RUNNING")
@@ -107,6 +111,7 @@ def test_what_was_there_is_adopted_without_a_change(at: Workplace) -> None:
     assert {one["name"]: one["owned"] for one in shown}[at.name("orders")] == "adopted"
 
 
+@pytest.mark.on_kafka
 def test_drift_made_by_hand_is_named_and_mended(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()

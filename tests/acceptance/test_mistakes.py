@@ -9,6 +9,7 @@ import pytest
 from acceptance.workplace import Workplace
 
 
+@pytest.mark.on_kafka
 def test_an_invalid_config_is_laid_on_its_line_and_holds_up_only_itself(at: Workplace) -> None:
     at.commit("both.yaml", at.source("bad", **{"batch.size": "lots"}), at.source("good"))
     planned = at.run("plan")
@@ -39,6 +40,7 @@ def test_a_missing_secret_does_not_keep_running_what_should_be_stopped(at: Workp
     assert at.states() == {"orders": "STOPPED"}
 
 
+@pytest.mark.on_kafka
 def test_a_plugin_that_is_not_there_is_named_with_what_may_be_meant(at: Workplace) -> None:
     plugin = "org.apache.kafka.connect.file.FileStreamSourceConector"
     at.commit("orders.yaml", at.document("orders", plugin, "", {"topic": "lines"}))

@@ -84,6 +84,7 @@ def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
         return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, ReconcileOptions(approve))
 
 
+@pytest.mark.on_kafka
 def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines: Lines) -> None:
     lines.run()
     at.commit("c.yaml", lines.alter("again-from-two", 4, "acknowledge: [rewind]\nreason: line two was lost"))
@@ -170,6 +171,7 @@ def test_what_is_not_acknowledged_is_refused_with_its_place_and_nothing_is_stopp
     assert lines.position() == len(LINES)
 
 
+@pytest.mark.on_kafka
 def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lines: Lines) -> None:
     lines.run("state: running")
     at.commit("lines.yaml", lines.document("state: stopped"))
@@ -187,6 +189,7 @@ def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lin
     assert at.rest("GET", f"/connectors/{at.name('lines')}/offsets") == {"offsets": []}
 
 
+@pytest.mark.on_kafka
 def test_a_null_resets_one_partition(at: Workplace, lines: Lines) -> None:
     lines.run()
     at.commit("lines.yaml", lines.document("state: stopped"))
@@ -232,6 +235,7 @@ def test_the_lines_before_the_initial_offsets_never_come(real: Workplace) -> Non
     at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == "three\n")
 
 
+@pytest.mark.on_kafka
 def test_initial_offsets_seed_a_connector_before_it_ever_runs_and_never_again(at: Workplace, lines: Lines) -> None:
     entry = json.dumps([lines.entry(8)])
     at.commit("lines.yaml", lines.document(f"initialOffsets: {{offsets: {entry}}}"))
@@ -257,6 +261,7 @@ def test_a_connector_that_was_there_before_is_not_seeded(at: Workplace, lines: L
     assert lines.position() == len(LINES)
 
 
+@pytest.mark.on_kafka
 def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines) -> None:
     lines.run("onDelete: {offsets: reset}")
     at.commit("lines.yaml", lines.document("onDelete: {offsets: reset}\nstate: absent"))
@@ -337,6 +342,7 @@ def _written(entry: dict[str, Any], suffix: str) -> bytes:
 
 
 class TestLedger:
+    @pytest.mark.on_kafka
     def test_a_lost_ledger_replays_nothing(self, at: Workplace, lines: Lines) -> None:
         lines.run()
         at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
@@ -383,6 +389,7 @@ class TestLedger:
 
 
 class TestUndo:
+    @pytest.mark.on_kafka
     def test_what_stood_before_stands_again(self, at: Workplace, lines: Lines) -> None:
         lines.run()
         at.commit("lines.yaml", lines.document("state: stopped"))
@@ -416,9 +423,10 @@ class TestBadInput:
         assert "empty.jsonl:1:1: error" in said
         assert "manifest/empty" in said
 
-    def test_a_gigabyte_of_braces(self, at: Workplace, lines: Lines) -> None:
+    @pytest.mark.parametrize("mebibytes", [64, pytest.param(1024, marks=pytest.mark.thorough)])
+    def test_a_gigabyte_of_braces(self, at: Workplace, lines: Lines, mebibytes: int) -> None:
         with (at.repository / "braces.json").open("wb") as file:
-            for _ in range(1024):
+            for _ in range(mebibytes):
                 file.write(b"{" * 1024 * 1024)
         said = self.refused(at, lines, "operation: alter\nmanifest: {path: braces.json}")
         assert "braces.json:1:2: error" in said

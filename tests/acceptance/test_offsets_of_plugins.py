@@ -51,6 +51,7 @@ def test_offsets_that_the_plugin_sees_to_are_changed_without_a_warning(at: Workp
 
 
 @pytest.mark.parametrize("spec", ["alter", "reset"])
+@pytest.mark.on_kafka
 def test_offsets_that_may_be_managed_externally_are_changed_with_one_warning(at: Workplace, spec: str) -> None:
     numbers = Numbers(at, "")
     numbers.run()
@@ -85,6 +86,7 @@ def test_a_plugin_that_forbids_it_is_asked_once_and_runs_on(at: Workplace, spec:
     assert "stop" not in again.out
 
 
+@pytest.mark.on_kafka
 def test_a_plugin_that_fails_at_it_leaves_everything_as_it_was_and_is_asked_again_later(at: Workplace) -> None:
     numbers = Numbers(at, "Broken")
     numbers.run()

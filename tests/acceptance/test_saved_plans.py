@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from acceptance.workplace import Workplace
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
@@ -14,6 +16,7 @@ def saved(at: Workplace) -> str:
     return plan
 
 
+@pytest.mark.on_kafka
 def test_a_saved_plan_is_applied_without_a_question(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     assert at.run("apply", saved(at)).code == 0
@@ -30,6 +33,7 @@ def test_it_is_stale_when_the_repository_moved(at: Workplace) -> None:
     assert at.states() == {}
 
 
+@pytest.mark.on_kafka
 def test_it_is_stale_when_the_cluster_moved(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()

@@ -70,6 +70,7 @@ def test_the_plan_says_that_the_offsets_are_left_unread(at: Workplace, moved: Li
     assert at.run("validate").code == 0
 
 
+@pytest.mark.on_kafka
 def test_a_change_in_the_same_commit_sets_what_the_connector_then_reads(at: Workplace, moved: Lines) -> None:
     new = {"partition": {"filename": str(at.folder / "new.txt")}, "offset": {"position": 8}}
     entries = f"operation: alter\noffsets: {json.dumps([new])}"

@@ -39,7 +39,7 @@ faults = st.dictionaries(
 states = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([RUNNING, STOPPED, FAILED]))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     wanted=st.lists(steps, max_size=9),
     faults=faults,

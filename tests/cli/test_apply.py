@@ -24,10 +24,10 @@ pytestmark = pytest.mark.slow
     ("answer", "code", "states"),
     [
         ("yes\n", 0, {"orders": "RUNNING"}),
-        (" yes \n", 0, {"orders": "RUNNING"}),
+        pytest.param(" yes \n", 0, {"orders": "RUNNING"}, marks=pytest.mark.thorough),
         ("y\n", 1, {}),
-        ("YES\n", 1, {}),
-        ("\n", 1, {}),
+        pytest.param("YES\n", 1, {}, marks=pytest.mark.thorough),
+        pytest.param("\n", 1, {}, marks=pytest.mark.thorough),
         ("\x04", 1, {}),  # Ctrl-D
         ("\x03", 130, {}),  # Ctrl-C
     ],

@@ -160,6 +160,7 @@ def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
     assert f"deep/c.json:3:{column}<" in (report / "index.html").read_text()
 
 
+@pytest.mark.thorough
 def test_progress_says_what_is_started_and_done(declared: Workplace) -> None:
     at = declared
     file = written(at.folder / "large.jsonl", lines(210_000))
@@ -173,6 +174,7 @@ def test_progress_says_what_is_started_and_done(declared: Workplace) -> None:
         assert "210,000 new" in terminal.seen
 
 
+@pytest.mark.thorough
 def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace) -> None:
     at = declared
     at.settings(more='[spark]\nmaster = "spark://127.0.0.1:1"')
@@ -185,7 +187,7 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
 # get
 
 
-@pytest.mark.parametrize("name", ["saved.jsonl", "saved.json"])
+@pytest.mark.parametrize("name", ["saved.jsonl", pytest.param("saved.json", marks=pytest.mark.thorough)])
 def test_what_is_too_much_to_be_held_is_saved_as_it_comes(status: Workplace, name: str) -> None:
     at, file = status, status.folder / name
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))

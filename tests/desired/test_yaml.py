@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.desired.nodes import MAX_DEPTH, MAX_NODES
@@ -36,7 +36,6 @@ def rule_of(text: str | bytes) -> str:
     return problem.rule
 
 
-@settings(max_examples=40, deadline=None)
 @given(_DOCUMENTS)
 def test_json_comes_back_as_it_was(value: dict[str, Any]) -> None:
     assert only(json.dumps(value, ensure_ascii=False)).value == value
@@ -49,13 +48,11 @@ class Quoting(yaml.SafeDumper):
 Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
 
 
-@settings(max_examples=40, deadline=None)
 @given(_DOCUMENTS)
 def test_yaml_comes_back_as_it_was(value: dict[str, Any]) -> None:
     assert only(yaml.dump(value, Dumper=Quoting, allow_unicode=True)).value == value
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(["", "# a comment", "  # another"]), max_size=3), st.integers(1, 30), st.data())
 def test_a_place_is_where_the_field_stands(above: list[str], count: int, data: st.DataObject) -> None:
     lines = [*above, "apiVersion: x", "spec:", *(f"    key{number}:   value" for number in range(count))]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from manual_clock import ManualClock
@@ -20,8 +21,17 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+@pytest.fixture(scope="session")
+def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a new ledger and its key. A copy is cheaper than the transactions that create the tables."""
+    folder = tmp_path_factory.mktemp("ledger")
+    Ledger.open("sqlite:///state.db", folder, None).close()
+    return folder
+
+
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path: Path, empty_ledger: Path) -> Ledger:
+    copytree(empty_ledger, tmp_path, dirs_exist_ok=True)
     return Ledger.open("sqlite:///state.db", tmp_path, None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from shutil import copytree
 from sqlite3 import connect
 from typing import Any
 
@@ -15,10 +16,17 @@ from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
 
 
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled")
+    fill(folder)
+    return folder
+
+
 @pytest.fixture
-def filled(tmp_path: Path) -> Path:
+def filled(tmp_path: Path, filled_once: Path) -> Path:
     """A ledger with a row in every table."""
-    fill(tmp_path)
+    copytree(filled_once, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -70,7 +70,7 @@ def test_processes_that_write_side_by_side_lose_nothing(start: Start, ledger: Le
     assert len(ledger.ownership("local")) == 120
 
 
-@pytest.mark.parametrize("written", [1, 7, 30])
+@pytest.mark.parametrize("written", [7, *(pytest.param(count, marks=pytest.mark.thorough) for count in (1, 30))])
 def test_a_writer_that_is_killed_leaves_all_that_it_reported(
     start: Start, ledger: Ledger, tmp_path: Path, written: int
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_disk_that_takes_no_more_is_a_named_error_and_harms_nothing(
     assert set(ledger.ownership("local")) == set(written)
 
 
-@pytest.mark.parametrize("written", [1, 2, 9, 40])
+@pytest.mark.parametrize("written", [2, 9, *(pytest.param(count, marks=pytest.mark.thorough) for count in (1, 40))])
 def test_operations_of_a_killed_process_are_as_far_as_it_reported(
     start: Start, ledger: Ledger, tmp_path: Path, written: int
 ) -> None:

@@ -181,6 +181,7 @@ def test_running_workers_do_not_change_how_often_sources_send(own: Sandbox, opti
         Sandbox.up(SandboxOptions(folder=options.folder, exactly_once=False))
 
 
+@pytest.mark.thorough
 def test_a_broker_may_be_alone(tmp_path: Path) -> None:
     with Sandbox.up(SandboxOptions(folder=tmp_path, workers=0, tied=True)) as sandbox:
         assert [(part.name, part.answers) for part in sandbox.status()] == [("broker", True)]
@@ -194,18 +195,6 @@ def test_a_stray_that_nobody_wrote_down_is_ended(own: Sandbox, again: Callable[.
     assert not processes.is_running(stray)
 
 
-def test_down_leaves_no_process_and_up_finds_the_data(own: Sandbox, again: Callable[..., Sandbox]) -> None:
-    own.start_worker()
-    before = pids(own)
-    Sandbox.load(own.folder).down()
-    assert not [pid for pid in before if pid is not None and psutil.pid_exists(pid)]
-    assert processes.marked(marker(own.state())) == ()
-    Sandbox.load(own.folder).down()
-    again()
-    assert len(own.worker_urls) == 2, "as many as before"
-    assert all(part.answers for part in own.status())
-
-
 TIED = """
     import os, sys
     from pathlib import Path
@@ -217,7 +206,13 @@ TIED = """
 """
 
 
-@pytest.mark.parametrize(("word", "number"), [("up", signal.SIGKILL), ("waiting for worker-1", signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [
+        ("up", signal.SIGKILL),
+        pytest.param("waiting for worker-1", signal.SIGKILL, marks=pytest.mark.thorough),
+    ],
+)
 def test_a_tied_sandbox_goes_with_its_process(tmp_path: Path, word: str, number: int) -> None:
     killed_at(tmp_path, word, number)
     state = Sandbox.load(tmp_path).state()
@@ -244,9 +239,16 @@ def killed_at(folder: Path, word: str, number: int) -> None:
         process.wait()
 
 
-def test_a_port_that_is_taken_at_the_last_moment_is_given_up(own: Sandbox, again: Callable[..., Sandbox]) -> None:
-    """Somebody listens there after the sandbox looked, and before its process does."""
-    own.down()
+def test_after_down_nothing_runs_and_up_gives_up_ports_that_were_taken(
+    own: Sandbox, again: Callable[..., Sandbox]
+) -> None:
+    """Somebody listens on each port after the sandbox looked, and before its process does."""
+    own.start_worker()
+    before = pids(own)
+    Sandbox.load(own.folder).down()
+    assert not [pid for pid in before if pid is not None and psutil.pid_exists(pid)]
+    assert processes.marked(marker(own.state())) == ()
+    Sandbox.load(own.folder).down()
     parts = Sandbox.load(own.folder).state().parts
     ports = {f"starting {part.name}": part.port for part in parts}
     with contextlib.ExitStack() as squatters:
@@ -257,5 +259,6 @@ def test_a_port_that_is_taken_at_the_last_moment_is_given_up(own: Sandbox, again
 
         Sandbox.up(SandboxOptions(folder=own.folder), squat)
         assert not ports
+    assert len(own.worker_urls) == 2, "as many as before"
     assert all(part.answers for part in own.status())
     assert {part.port for part in own.state().parts}.isdisjoint({part.port for part in parts})

@@ -24,7 +24,7 @@ _CONNECTOR: Mapping[str, RuleExplanation] = {
         "error: metadata.cluster is 'prod', but the file is in clusters/test/",
     ),
     "connector/two-owners": RuleExplanation(
-        "Two documents declare the same connector of the same cluster.",
+        "Two documents declare the same connector of the same cluster. Both are blocked.",
         "Keep one of the documents.",
         "error: connector 'orders' in cluster 'prod' is declared more than once: also at b.yaml:5:9",
     ),
@@ -59,7 +59,7 @@ _CONNECTOR: Mapping[str, RuleExplanation] = {
         "error: the key 'tasks.max' cannot be a secret: it is shown in every plan",
     ),
     "connector/clear-secret": RuleExplanation(
-        "A config value in Git looks like a secret, or contains a secret (as some URLs do), in clear text.",
+        "A config value in Git is or contains a secret in clear text, such as a password in a JDBC URL or JAAS string.",
         "Use `spec.secrets` or a `${provider:...}` reference, and rotate the secret.",
         "warning: the value of 'database.password' looks like a secret, in clear text in Git",
         Severity.WARNING,

@@ -49,7 +49,7 @@ _SOURCE: Mapping[str, RuleExplanation] = {
 
 _YAML: Mapping[str, RuleExplanation] = {
     "yaml/syntax": RuleExplanation(
-        "A document is not valid YAML.",
+        "A document is not valid YAML, or contains an unresolved merge conflict.",
         "Correct the line of the message. For known mistakes, the hint says how.",
         "error: this is not YAML: the indentation contains a tab",
     ),

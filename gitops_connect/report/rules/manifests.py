@@ -12,17 +12,17 @@ _MIRROR = '{"partition": {"cluster": "source", "topic": "orders", "partition": 0
 
 _FILES: Mapping[str, RuleExplanation] = {
     "manifest/encoding": RuleExplanation(
-        "The offset manifest is not UTF-8.",
+        "The offset manifest is not UTF-8, or contains a NUL character or half of a surrogate pair.",
         "Save the manifest as UTF-8.",
         "error: the offset manifest is not UTF-8: byte 0xe9",
     ),
     "manifest/compression": RuleExplanation(
-        "A compressed offset manifest is damaged or incomplete, or its suffix does not match its compression.",
+        "A compressed offset manifest is damaged, incomplete, in another format than its suffix, or has data after it.",
         "Compress the manifest again with gzip (suffix `.gz`) or zstd (suffix `.zst`).",
         "error: the offset manifest cannot be decompressed: it does not begin like a .gz file",
     ),
     "manifest/syntax": RuleExplanation(
-        "The content is not valid in the format that the suffix of the file name specifies.",
+        "The content is not valid in the format that the suffix of the file name specifies, or is nested too deep.",
         "Correct the content at the line and column of the message, which are those at which reading stopped.",
         '{"partition": {"filename": "/a"}, "offset": {"position": 5}',
     ),

@@ -36,7 +36,7 @@ OFFSETS: Mapping[str, RuleExplanation] = {
         "error: Spark needs the package pyspark: pip install 'gitops-connect[spark]'",
     ),
     "offsets/same-name": RuleExplanation(
-        "Two offset changes of one cluster have the same name.",
+        "Two offset changes of one cluster have the same name. Neither is applied.",
         "Give each offset change its own name.",
         "error: offset change 'skip-19' in cluster 'prod' is declared more than once: also at b.yaml:5:9",
     ),
@@ -47,7 +47,7 @@ OFFSETS: Mapping[str, RuleExplanation] = {
     ),
     "offsets/too-old": RuleExplanation(
         "The workers are older than Kafka 3.6, and cannot change offsets.",
-        "Upgrade the workers to Kafka 3.6 or later.",
+        "Upgrade the workers to Kafka 3.6 or newer.",
         "error: offset change skip-19: Kafka Connect 3.5.2 cannot change offsets",
     ),
     "offsets/unacknowledged": RuleExplanation(

@@ -112,7 +112,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return executors_python(tmp_path_factory.mktemp("python") / "of executors")
 
 
-@pytest.fixture(scope="module", params=[standalone, connect_server])
+@pytest.fixture(scope="module", params=[connect_server, pytest.param(standalone, marks=pytest.mark.thorough)])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, python: Path) -> Iterator[Place]:
     with running(request.param(tmp_path_factory.mktemp("place"), python)) as started:
         yield started
@@ -182,11 +182,12 @@ def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_
             {"without": "pyarrow"},
             "their Python has no package pyarrow: install numpy, pandas, pyarrow and zstandard for ",
         ),
-        (
+        pytest.param(
             {"version": "3, 12"},
             f"they run Python 3.12, but this process runs 3.{sys.version_info.minor}, and both must be ",
+            marks=pytest.mark.thorough,
         ),
-        (None, "they have no program /nowhere/python to run as their Python; "),
+        pytest.param(None, "they have no program /nowhere/python to run as their Python; ", marks=pytest.mark.thorough),
     ],
 )
 def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | None, says: str, tmp_path: Path) -> None:

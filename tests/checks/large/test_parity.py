@@ -180,7 +180,7 @@ PLANTS: dict[str, Any] = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=max(40, settings().max_examples // 2))
 @given(
     st.lists(st.sampled_from([None, None, *PLANTS, "duplicate", "conflict"]), min_size=1, max_size=60),
     st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE]),
@@ -268,7 +268,7 @@ cases = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=max(40, settings().max_examples // 2))
 @given(
     st.lists(cases, min_size=1, max_size=4), st.sampled_from([UNIT, 1, 50, 300]), st.sampled_from(["", ".gz", ".zst"])
 )

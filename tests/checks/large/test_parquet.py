@@ -102,7 +102,7 @@ def kept(entry_: Any) -> Any:
     return ({"partition": parts["partition"]} if parts["partition"] else {}) | {"offset": parts["offset"] or None}
 
 
-@settings(max_examples=80)
+@settings(max_examples=max(40, settings().max_examples // 2))
 @given(
     maker,
     st.lists(st.tuples(texts, small, small), min_size=1, max_size=12),

@@ -95,7 +95,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(content, config, standing, kind, name=f"m.jsonl{draw(st.sampled_from(['', '', '.gz', '.zst']))}")
 
 
-@settings(max_examples=150)
+@settings(max_examples=max(40, settings().max_examples // 2))
 @given(st.lists(cases(), min_size=1, max_size=4), st.sampled_from([UNIT, 1, 60, 300]), st.integers(1, 5))
 def test_what_is_left_is_what_the_plan_sends(several: list[Case], unit: int, tasks: int) -> None:
     left_alike(several, unit, tasks)
@@ -218,8 +218,8 @@ def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, t
     rnd = random.Random(3)  # noqa: S311 - the same each time
     live = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 90_000, 3)))
     tombstones = ({**mirrored(n), "offset": None} for n in range(0, 9000, 2))
-    altered = [mirrored(n, n % 9) for n in range(9000, 150_000)]
-    replaced = [mirrored(n, rnd.randrange(9)) for n in range(60_000)]
+    altered = [mirrored(n, n % 9) for n in range(9000, 100_000)]
+    replaced = [mirrored(n, rnd.randrange(9)) for n in range(30_000)]
     make = MAKE["sink"][1]
     cases = [
         Case(jsonl([*tombstones, *altered]), MIRROR, live, name="a.jsonl"),

@@ -52,7 +52,7 @@ def named(verdict: LargeVerdict) -> list[Any]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=max(40, settings().max_examples // 2))
 @given(
     st.lists(st.lists(st.sampled_from([None, None, *SPOILED]), max_size=SHOWN), min_size=1, max_size=3),
     st.sampled_from([1, 200, 10**6]),
