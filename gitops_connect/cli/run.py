@@ -69,7 +69,7 @@ def _code(end: ReconciliationOutcome | Exception) -> ExitCode:
 
 
 def _leave(code: ExitCode) -> None:
-    """End the process at once. Python would wait for threads that wait for a server, and that change nothing any more."""
+    """End the process at once. Python would wait for threads that wait for a server, and that change nothing now."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

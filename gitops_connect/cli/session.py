@@ -80,7 +80,7 @@ def chosen(runtime: Runtime, names: Sequence[str] | None) -> tuple[ClusterName, 
 
 
 def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
-    """The clusters that `--cluster` names, or all, for commands without a ledger. Raises UsageError for an unknown one."""
+    """The clusters that `--cluster` names, or all, if no ledger is open. Raises UsageError for an unknown cluster."""
     known = tuple(settings.clusters)
     for name in names or ():
         if name not in known:
