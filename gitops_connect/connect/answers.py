@@ -206,7 +206,7 @@ class _Reading:
         return Refusal(OffsetsNotChanged(f"{self._quote(words)}; {_SEE_LOG}"))
 
     def _failure(self, words: str) -> Refusal:
-        """A 5xx of Connect. If the worker could not connect to the leader, nothing was sent; else anything is possible."""
+        """A 5xx of Connect. Nothing was sent if the worker could not connect to the leader; else all is possible."""
         if _FORWARDING in words and "Connection refused" in words:
             return Refusal(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
         return self._uncertain(self._quote(words), ONCE if _any(words, _TIMED_OUT) else FEW)

@@ -26,7 +26,7 @@ class Identity:
 
 
 def check_addresses(settings: ClusterSettings) -> tuple[str, ...]:
-    """The workers' addresses without a slash at their end. Raises UsageError unless they are plain http(s) addresses."""
+    """The workers' addresses without a slash at their end. Raises UsageError if one is not plain http(s)."""
     return tuple(_address(url, f"[clusters.{settings.name}] url") for url in settings.url)
 
 
@@ -98,7 +98,7 @@ def identify(settings: ClusterSettings) -> Identity:
 
 
 def _header(value: str, where: str) -> bytes:
-    """The HTTP library would show the value in its own complaint, so it is looked at here."""
+    """The value is checked here, because the HTTP library would show the value in its own error message."""
     if not value.strip() or any(ord(char) < 32 or ord(char) == 127 for char in value):
         raise UsageError(
             f"{where}: the value cannot be sent: it is empty, or contains a line break or control character"

@@ -55,8 +55,8 @@ _UNSENT_TLS = (
 class Large:
     """Handles an answer of more than `limit` bytes, which may be too large for memory.
 
-    `take` gets the content while it arrives. If the answer breaks off and another worker is asked, `take` is called
-    again with the content from the beginning.
+    `take` gets the content while it arrives. If the answer breaks off and the request is sent to another worker, `take`
+    is called again with the content from the beginning.
     """
 
     limit: int

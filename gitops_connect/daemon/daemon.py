@@ -114,7 +114,7 @@ class Daemon:
         self._over.put(_Over.TOLD)
 
     def run(self) -> None:
-        """Reconcile until requested to stop; then finish the steps in progress, abandon polls in progress, and return."""
+        """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
         events.started(self._turns, __version__)
         self._schedule(_LOOK, self._look, 0)
         if not self._once:
@@ -218,9 +218,7 @@ class Daemon:
                 self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
-        """Reconcile one cluster. Errors are logged and lengthen the wait; none ends the daemon. Returns seconds to
-        wait.
-        """
+        """Reconcile one cluster. Errors are logged and lengthen the wait, and never end the daemon. Returns seconds."""
         turn, began = self._turns[cluster], self._world.clock.monotonic()
         is_new, turn.revision = turn.revision != declared.revision, declared.revision
         ended = self._attempt(cluster, declared)

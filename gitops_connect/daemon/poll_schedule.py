@@ -20,9 +20,7 @@ class PollSchedule:
 
     @staticmethod
     def of(settings: Settings) -> PollSchedule:
-        """The schedule of the settings. Raises UsageError for an interval of 0: servers would get requests without
-        pause.
-        """
+        """The schedule of the settings. Raises UsageError for an interval of 0, as polls would have no pause."""
         for name, value in (
             ("[repository] interval", settings.repository.interval),
             ("[daemon] retry_interval", settings.daemon.retry_interval),

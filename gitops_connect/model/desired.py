@@ -116,7 +116,7 @@ class DesiredConnector:
     document: Document = field(repr=False, compare=False)
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
-    """Config keys (glob patterns) whose observed value is left as it is."""
+    """Config keys (glob patterns) whose observed value is left unchanged."""
     allow_unknown_keys: tuple[str, ...] = ()
     """Config keys (glob patterns) that the plugin need not define."""
     mode: Mode = Mode.ENFORCE

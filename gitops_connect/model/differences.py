@@ -113,8 +113,9 @@ class Review:
     """An operation compared with the current offsets: the patch to send, its effect, and the reasons to reject it.
 
     `patch` is empty if every offset is as declared. `before` has the offsets at the time when the operation began.
-    `partial` is True if an earlier reconciliation has visibly sent a part of the operation. `unchecked` is the warning
-    for a change that the connector's class has not checked; empty if that means nothing for the class.
+    `partial` is True if the current offsets differ from `before`: an earlier reconciliation has sent the operation or a
+    part. `unchecked` is the warning for a change that the connector's class has not checked; empty if that means
+    nothing for the class.
     """
 
     patch: OffsetPatch

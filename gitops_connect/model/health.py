@@ -51,7 +51,7 @@ class UnhealthyConnector:
 
 
 def unhealthy(connector: ObservedConnector) -> UnhealthyConnector | None:
-    """What is wrong with the connector; None if it works, starts, or was paused or stopped with no failed part."""
+    """The problems of the connector; None if it works, starts, or was paused or stopped with no failed part."""
     if found := failures(connector):
         return UnhealthyConnector(connector.name, found)
     if runs_without_tasks(connector):

@@ -39,7 +39,8 @@ class StepOutcome:
 class SendingProgress:
     """The progress of a large change: `done` of so many `entries` were accepted.
 
-    `rate` is in entries a second, `remaining` in seconds; both are None if this reconciliation has sent no entries yet.
+    `rate` is in entries a second, `remaining` in seconds; both are None if no entry was accepted yet in this
+    reconciliation.
     """
 
     operation: OperationName

@@ -121,7 +121,7 @@ class OperationStatus(Enum):
     WAITING = "blocked"
     """Blocked for a reason that the message names."""
     UNKNOWN = "unknown"
-    """Blocked until somebody marks it as applied or not applied: the ledger did not exist at the time."""
+    """Blocked until an administrator records whether it was applied before the ledger existed."""
     APPLIED = "applied"
     IDLE = "not_applicable"
     """Never applied: initial offsets of a connector that existed before."""

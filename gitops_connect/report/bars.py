@@ -14,7 +14,7 @@ _LENGTH = 330
 _WIDTH = 560
 _THICK = 16
 _SPREAD = 100
-"""If the longest bar is at least so many times as long as the shortest, the axis is logarithmic."""
+"""If the largest count is at least so many times the smallest count, the axis is logarithmic."""
 _ZERO = 0.4
 """Where the logarithmic axis begins, so that the bar of a single move is still visible."""
 _SUFFIXES = ("", " k", " M", " G", " T", " P", " E")

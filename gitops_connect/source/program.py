@@ -25,7 +25,7 @@ os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 import git
 
 _KEPT = {"GIT_EXEC_PATH", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"}
-"""The paths of git's programs and of the CA certificates may be inherited; all other variables are set here."""
+"""The paths of git's programs and of the CA certificates may be inherited; all other GIT_ variables are set here."""
 _NO_GIT = "git cannot be started: install git 2.32 or later, and add it to the PATH"
 _OLDEST = (2, 32)
 """The first version that reads GIT_CONFIG_GLOBAL; an older one would read the user's configuration."""
