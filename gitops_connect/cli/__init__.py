@@ -1,1 +1,1 @@
-"""The command line: one command a file, each a function of plain arguments that returns an exit code."""
+"""The command line: one module for each command, which is a function of plain arguments that returns an exit code."""

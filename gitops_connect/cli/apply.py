@@ -1,4 +1,4 @@
-"""`gitops-connect apply`: plan, ask for approval, apply; or apply a saved plan, if it is still the same."""
+"""`gitops-connect apply`: plan, ask for approval, apply; or apply a saved plan if a new plan is equal to it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _clusters(runtime: Runtime, saved: SavedPlan | None, named: list[str] | None
 
 
 def _require_safe(made: list[Proposal]) -> None:
-    """All plans, then all guards, then the first effect."""
+    """Enforce the guards of all plans before the first change. Raises UnsafePlan with the errors of all of them."""
     from gitops_connect.plan.guards import enforce
 
     refused = []
@@ -106,7 +106,7 @@ def _require_safe(made: list[Proposal]) -> None:
 
 
 def _go(plans: list[Plan], *, asked: bool) -> bool:
-    """Whether to go on: nothing to do needs no answer, and no terminal gives none."""
+    """Whether to continue. Empty plans need no approval. Raises UsageError if there is no terminal to ask on."""
     if not asked or all(plan.is_empty for plan in plans):
         return True
     if not sys.stdin.isatty():
@@ -146,7 +146,7 @@ def _carry_out(
 
         def approve(plan: Plan) -> None:
             require_shown(plan)
-            update("steps", ended, total)  # planning again has shown what it asks Connect
+            update("steps", ended, total)  # planning again has displayed its requests to Connect
 
         def listen(outcome: StepOutcome) -> None:
             nonlocal ended
@@ -165,7 +165,7 @@ def _carry_out(
 
 
 def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
-    """What refuses every plan but those that were shown."""
+    """Returns a function that rejects every plan which differs from the plans that were shown."""
     shown = {plan.cluster: plan for plan in plans}
 
     def require_shown(plan: Plan) -> None:

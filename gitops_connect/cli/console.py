@@ -10,20 +10,20 @@ from typing import IO
 
 
 def emit(text: str | Iterator[str]) -> None:
-    """Write data, as it is; of a long text, its pieces."""
+    """Write data unchanged; a long text can be given in pieces."""
     sys.stdout.writelines([text] if isinstance(text, str) else text)
     sys.stdout.flush()
 
 
 def tell(text: str) -> None:
-    """Write a message to stderr. Control characters in it are escaped: names and errors come from outside."""
+    """Write a message to stderr. Control characters are escaped, because names and errors come from outside."""
     from gitops_connect.report.printable import escaped_lines
 
     tell_styled(escaped_lines(text))
 
 
 def tell_styled(text: str) -> None:
-    """Write a part of a report to stderr, which may have colours and has escaped every value itself.
+    """Write a part of a report to stderr, which may have colours and has already escaped every value.
 
     A reader that closed stderr does not end the command.
     """
@@ -33,14 +33,14 @@ def tell_styled(text: str) -> None:
 
 
 def ask(question: str) -> str:
-    """A line from whoever sits at the terminal; empty where the input ends. The question is no data, so no stdout."""
+    """Ask on stderr, because the question is no data, and return the user's line; empty at the end of the input."""
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip()
 
 
 def without_secrets(text: str) -> str:
-    """`text` as it may be written down: the values that this process has read as secrets are masked."""
+    """`text` with the secrets that this process has read masked, so that the text may be stored or printed."""
     from gitops_connect.model.masking import mask
     from gitops_connect.secrets import values_read
 
@@ -48,5 +48,5 @@ def without_secrets(text: str) -> str:
 
 
 def coloured(stream: IO[str]) -> bool:
-    """Whether this stream takes colour (no-color.org)."""
+    """Whether to write colours to this stream (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

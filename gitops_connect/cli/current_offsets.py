@@ -1,4 +1,4 @@
-"""The offsets that stand, for `offsets get`: shown, or saved as a manifest; too many of them are only streamed."""
+"""The current offsets for `offsets get`: shown, or saved as a manifest. Very many offsets are only streamed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _BLOCK = 256 * 1024
 _FIRST = 10
-"""As many of those that are too many are shown."""
+"""So many offsets are shown if there are too many for memory."""
 _YAML = (".yaml", ".yml")
 _LINES = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Where offsets are to be saved. Raises UsageError where that is no place for them."""
+    """The file for saved offsets. Raises UsageError for an unknown suffix, or if the file exists, unless `force`."""
 
     file: Path
     force: bool
@@ -48,9 +48,10 @@ class Saving:
 def fetched(
     settings: Settings, clusters: tuple[ClusterName, ...], connector: ConnectorName, beside: Path | None
 ) -> Iterator[Offsets | SavedOffsets]:
-    """What stands. If it is a file, it lies in the folder `beside`, or wherever there is room, and only for the block.
+    """The current offsets. If they are too many for memory, they are in a temporary file during the block.
 
-    Raises what `subject.locate` and `subject.live_offsets` raise.
+    The file is in the given directory, or in the system's temporary directory. Raises UsageError if the directory is
+    not writable, and the errors of `subject.locate` and `subject.live_offsets`.
     """
     from gitops_connect.cli.progress import progress
     from gitops_connect.cli.subject import clients_of, live_offsets, locate
@@ -75,7 +76,7 @@ def _room(beside: Path | None) -> Iterator[Path]:
 
 
 def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
-    """Print them. Of those that are too many, a table has the first ones."""
+    """Print the offsets. If they are too many for memory, a table has only the first, and YAML raises UsageError."""
     from gitops_connect.model.large_manifests import SavedOffsets
 
     if not isinstance(found, SavedOffsets):
@@ -94,7 +95,7 @@ def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
 
 
 def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
-    """Write them to a file, which is a valid manifest. Raises UsageError where that cannot be done."""
+    """Write the offsets to a file, which is a valid manifest. Raises UsageError if that is impossible."""
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.report.change_document import json_lines
 
@@ -116,7 +117,7 @@ def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
 
 
 def listed(found: Offsets, output: TableOutput) -> str:
-    """All of them, as `offsets get` prints them."""
+    """All of the offsets, in the format that `offsets get` prints."""
     from gitops_connect.model.offsets import to_json
     from gitops_connect.report.table import as_json, as_yaml
 
@@ -154,7 +155,7 @@ def _first(found: SavedOffsets) -> str:
 
 
 def _body(found: SavedOffsets) -> Iterator[bytes]:
-    """As Connect answers: one object, with an entry a line."""
+    """The body of Connect's answer: one object, with one entry a line."""
     before = b'{"offsets": [\n  '
     with Path(found.path).open("rb") as stream:
         while lines := stream.readlines(_BLOCK):

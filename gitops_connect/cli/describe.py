@@ -27,7 +27,7 @@ app = typer.Typer(help="Show the details of a connector.", no_args_is_help=True,
 
 @app.callback()
 def _describe() -> None:
-    """A group even while it has one command."""
+    """A command group, although it has only one command."""
 
 
 @app.command("connectors", hidden=True)
@@ -69,7 +69,10 @@ class _Repository:
         return repository_of(self._settings)
 
     def desired(self, cluster: ClusterName) -> DesiredState:
-        """Nothing if no repository is set, or if it cannot be read, of which the user is told."""
+        """The state that the repository declares for the cluster.
+
+        It is empty if no repository is configured, or if it cannot be read, which is reported to the user.
+        """
         from gitops_connect.model.desired import DesiredState
 
         states = self._declared.states if self._declared is not None else {}
@@ -97,10 +100,10 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
 def _situation(
     runtime: Runtime, state: ObservedState, observed: ObservedConnector, repository: _Repository
 ) -> Situation:
-    """What is known of the cluster's secrets.
+    """The data from which the cluster's secrets are known.
 
-    The ledger may know none of a connector, because it has none or because the ledger was lost: only the repository
-    tells. A trace may also quote the secrets of other connectors.
+    The ledger may have no secrets of a connector, because the connector has none or because the ledger was lost. Then
+    only the repository has them. A trace may also quote the secrets of other connectors.
     """
     from gitops_connect.model.desired import DesiredState
     from gitops_connect.model.health import unhealthy
@@ -129,7 +132,7 @@ def _situation(
 
 
 def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:
-    """The keys that the plugin calls PASSWORD; every key where no worker knows the plugin, as any may be one."""
+    """The keys of the plugin's type PASSWORD; every key if no worker has the plugin, because any may be a password."""
     from gitops_connect.errors import NotFound
 
     try:

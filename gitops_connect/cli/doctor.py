@@ -1,4 +1,4 @@
-"""`gitops-connect doctor`: what is set, what answers, which versions, and what would be missing."""
+"""`gitops-connect doctor`: checks the settings, the connections, the versions, and what a worker does not support."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CheckStatus(Enum):
-    """How one part stands. Only an error changes the exit code."""
+    """The result of the check of one part. Only an error changes the exit code."""
 
     OK = "ok"
     NOTE = "note"
@@ -132,7 +132,7 @@ def _ledger(settings: Settings) -> str:
 
 
 def _secrets(settings: Settings) -> Iterator[CheckResult]:
-    """Who can write to the repository chooses which of these are sent to a connector."""
+    """Note secrets that are allowed too widely: who can write to the repository can send any of them to a connector."""
     wide = [f"env = {pattern!r}" for pattern in settings.secrets.env if not pattern.strip("*?")]
     wide += [f"files = {str(folder)!r}" for folder in settings.secrets.files if _is_wide(folder, settings)]
     if wide:
@@ -141,13 +141,13 @@ def _secrets(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _is_wide(folder: Path, settings: Settings) -> bool:
-    """A directory above the settings file, or above everybody's home."""
+    """Whether it is a directory above the settings file, or above the user's home directory."""
     real = folder.resolve()
     return settings.folder.resolve().is_relative_to(real) or Path.home().is_relative_to(real)
 
 
 def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
-    """Each worker by itself: with failover, one that is down would go unseen."""
+    """Check each worker by itself, because failover to another worker would hide a worker that is down."""
     from dataclasses import replace
 
     for number, url in enumerate(cluster.url):
@@ -167,7 +167,7 @@ def _worker(cluster: ClusterSettings) -> str:
 
 
 def _missing(version: ConnectVersion) -> str:
-    """What this version cannot do, of what a document can ask for."""
+    """The features of documents that this version of Connect does not support."""
     from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE
 
     if version < STOP_SINCE:

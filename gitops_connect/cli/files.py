@@ -1,4 +1,4 @@
-"""Files that commands write for people: whole or not at all, and never over another one unasked."""
+"""Files that commands write for people: complete or not at all. An existing file is only overwritten on request."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gitops_connect.errors import UsageError
 
 
 def write_new(path: Path, content: str | Iterable[bytes], *, force: bool) -> None:
-    """Of bytes, no more is held than one of them. What these raise is passed on.
+    """Write a file. At most one chunk of `bytes` is in memory. Errors of the iterable are passed on.
 
-    Raises UsageError where a file is there, unless `force`, and where it cannot be written.
+    Raises UsageError if the file exists, unless `force`, and if it cannot be written.
     """
     with new_file(path, force=force) as aside:
         if isinstance(content, str):
@@ -24,9 +24,9 @@ def write_new(path: Path, content: str | Iterable[bytes], *, force: bool) -> Non
 
 @contextmanager
 def new_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """A path to write to, in the same folder; what is there in the end gets its name, and nothing where that fails.
+    """A temporary path in the same directory, renamed to `path` at the end of the block, or removed if it fails.
 
-    Raises UsageError as `write_new`, also for an OSError of the block.
+    Raises UsageError if the file exists, unless `force`, and if it cannot be written: also for an OSError of the block.
     """
     refuse_old(path, force=force)
     aside = path.with_name(f".{path.name}.partial")
@@ -40,13 +40,13 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
 
 
 def refuse_old(path: Path, *, force: bool) -> None:
-    """Raises UsageError where a file is there, unless `force`."""
+    """Raise UsageError if the file exists, unless `force`."""
     if path.exists() and not force:
         raise UsageError(f"{path} exists already; choose another file, or overwrite it with --force")
 
 
 def new_folder(path: Path, *, force: bool) -> None:
-    """Make the folder, if it is not there. Raises UsageError where it is not empty, unless `force`."""
+    """Create the directory if it does not exist. Raises UsageError if it is not empty, unless `force`."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         is_empty = next(path.iterdir(), None) is None

@@ -1,4 +1,4 @@
-"""`gitops-connect get connectors|plugins`: what the clusters have."""
+"""`gitops-connect get connectors|plugins`: the connectors and plugins of the clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest that a command line names: a file, a folder or a glob, as a document's path means them."""
+"""The manifest that a command line names: a file, a directory or a glob, with the same meaning as in a document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOO_LARGE = "manifest/too-large"
 
 @dataclass(frozen=True, slots=True)
 class GivenFiles:
-    """The files of one manifest, as they are shown and where they are; `size` is in bytes. At least one."""
+    """The files of one manifest, at least one: `shown` for outputs, `paths`, and `size` in bytes of all files."""
 
     shown: str
     paths: tuple[Path, ...]
@@ -30,7 +30,7 @@ class GivenFiles:
 
     @property
     def are_certainly_large(self) -> bool:
-        """Whether a look at their names and sizes shows that they are not for this process."""
+        """Whether their names and sizes alone show that they are too large for this process."""
         from gitops_connect.desired.manifests import MAX_SIZE
         from gitops_connect.desired.manifests.formats import is_manifest
 
@@ -39,7 +39,7 @@ class GivenFiles:
         return self.size > MAX_SIZE or any(path.suffix.lower() == ".parquet" for path in self.paths)
 
     def read(self) -> Manifest | None:
-        """None where they are too large for this process. Raises UsageError where one cannot be read."""
+        """The parsed manifest; None if it is too large for this process. Raises UsageError if a file cannot be read."""
         from gitops_connect.desired import manifests
         from gitops_connect.desired.manifests.formats import is_manifest
 
@@ -49,9 +49,9 @@ class GivenFiles:
 
 
 def find(path: Path, connector: ConnectorName) -> GivenFiles:
-    """What stands at that path, which means what it does in a document (`desired.manifest_files`).
+    """The manifest files at that path, which has the same meaning as in a document (`desired.manifest_files`).
 
-    Raises UsageError where there is nothing, or it cannot be read.
+    Raises UsageError if there are no manifest files, or if they cannot be read.
     """
     from gitops_connect.model.globs import folder_of, is_glob
 
@@ -73,7 +73,7 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
 
 
 def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
-    """The same files as of a document in the repository whose folder this is."""
+    """The files that a document in this directory would find, if the directory were the repository's root."""
     from gitops_connect.desired.manifest_files import Lost, ManifestFiles
     from gitops_connect.model.entries import Entry
 
@@ -113,7 +113,7 @@ def _given(shown: str, paths: list[Path]) -> GivenFiles:
 
 
 def _refuse_holes(path: Path, size: int) -> None:
-    """Raise UsageError for a sparse file: it costs its writer nothing, and to read it could take days."""
+    """Raise UsageError for a sparse file: it needs no space on its writer's disk, and reading it could take days."""
     with path.open("rb") as stream:
         begin = os.lseek(stream.fileno(), 0, os.SEEK_HOLE)
     if begin < size:
@@ -122,7 +122,7 @@ def _refuse_holes(path: Path, size: int) -> None:
 
 
 def _blob(path: Path) -> Blob:
-    """No more than one byte more than is allowed is read."""
+    """The file's content. At most one byte more than the allowed size is read."""
     from gitops_connect.desired.manifests import MAX_SIZE
     from gitops_connect.model.documents import Blob
 

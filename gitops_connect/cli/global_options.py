@@ -15,14 +15,14 @@ from gitops_connect.errors import UsageError
 
 @dataclass(slots=True)
 class GlobalOptions:
-    """The values of the options that commands ask for. The other options take effect when they are parsed."""
+    """The values of the options that commands read. The other options take effect when they are parsed."""
 
     config: Path | None = None
     verbose: bool = False
 
 
 def of(context: typer.Context) -> GlobalOptions:
-    """The values of one command line."""
+    """The global options of one command line."""
     options: GlobalOptions = context.obj
     return options
 
@@ -56,7 +56,7 @@ def _debug(context: typer.Context, value: bool) -> None:
 
 def _no_color(context: typer.Context, value: bool) -> None:
     if value and not os.environ.get("NO_COLOR"):
-        os.environ["NO_COLOR"] = "1"  # libraries read it, too
+        os.environ["NO_COLOR"] = "1"  # libraries read this variable, too
         context.find_root().call_on_close(lambda: os.environ.pop("NO_COLOR", None))
 
 
@@ -105,11 +105,11 @@ def _declared(
         bool, typer.Option("--no-color", callback=_no_color, expose_value=False, help="Print without colors.")
     ] = False,
 ) -> None:
-    """The signature is the declaration."""
+    """The signature of this function declares the options."""
 
 
 def add_global_options(command: Any) -> None:
-    """Let the command (of click), and all commands below it, take these options."""
+    """Add the global options to the command (of click), and to all commands below it."""
     declaration = typer.Typer(add_completion=False)
     declaration.command()(_declared)
     _add(command, typer.main.get_command(declaration).params)

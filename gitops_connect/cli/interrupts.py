@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends the process at once."""
+"""Ctrl-C and SIGTERM: the first signal requests an orderly end, the second ends the process at once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager, suppress
 
 
 def _nothing() -> None:
-    """Nothing to say before the end."""
+    """Print nothing before the end."""
 
 
 @contextmanager
 def interruptible(first: Callable[[], None], second: Callable[[], None] = _nothing) -> Iterator[None]:
-    """Call `first` at the first signal; at the second, call `second` and end the process, whatever `second` raises.
+    """Call `first` at the first signal; at the second, call `second` and end the process, even if `second` raises.
 
-    Both run between any two instructions of the main thread, and must not wait for a lock, nor import.
+    Both functions run between any two instructions of the main thread, so they must not wait for a lock, nor import.
     """
     seen = False
 
@@ -40,6 +40,6 @@ def interruptible(first: Callable[[], None], second: Callable[[], None] = _nothi
 
 
 def tell_at_once(text: str) -> None:
-    """A line on stderr past Python's buffers, in which the signal may have met a line half written."""
+    """Write a line to stderr without Python's buffers: the signal may have interrupted a write to them."""
     with suppress(OSError):
         os.write(2, f"{text}\n".encode())

@@ -1,4 +1,4 @@
-"""Spark for one command: started while the command still looks round, asked, and given back at the end."""
+"""Spark for one command: starts while the command reads other data, answers its requests, and is closed at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VIOLATIONS = "violations.parquet"
 
 
 class SparkDesk:
-    """Where a command asks Spark. `folder` is for its files, and may be not there."""
+    """Checks of large manifests on Spark for one command. The directory for its files need not exist."""
 
     def __init__(self, sessions: SharedSession, folder: Path, say: Update) -> None:
         self._sessions = sessions
@@ -35,17 +35,20 @@ class SparkDesk:
 
     @property
     def where(self) -> str:
-        """The master, as it may be shown."""
+        """The URL of the Spark master, without secrets."""
         from gitops_connect.spark.master_url import master_of
 
         return master_of(self._sessions.settings.master).shown
 
     def start(self) -> None:
-        """Begin to start a session, and do not wait for it. What is wrong with that is raised by `ask`."""
+        """Begin to start a session, and do not wait for it. `ask` raises the errors of the start."""
         self._starter.submit(self._start)
 
     def ask(self, questions: Sequence[CheckRequest], *, violations: Path | None = None) -> list[LargeVerdict]:
-        """See `asking.Spark.ask`; `violations` is a file for everything that is wrong."""
+        """The verdicts of the requests, in their order. Raises UsageError if a file cannot be read or written.
+
+        If `violations` is given, all violations of the manifest are written to this file.
+        """
         from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 
         beside = self.folder / "offenders" if violations is not None else None
@@ -60,19 +63,19 @@ class SparkDesk:
         return found
 
     def take(self, given: GivenFiles) -> tuple[LargeFile, ...]:
-        """The files where Spark can read them: where they are, if it reads these as they are; else copied.
+        """The files in a form that Spark can read: the original files if possible, else copies.
 
-        Raises UsageError where one cannot be read.
+        Raises UsageError if a file cannot be read.
         """
         return tuple(self._take(number, path) for number, path in enumerate(given.paths))
 
     def close(self) -> None:
-        """Let go of the thread, once it has ended."""
+        """Wait for the end of the thread, and release it."""
         self._starter.shutdown()
 
     def _start(self) -> None:
         with self._sessions.using(self._say):
-            """It is up, and stays so until the sessions are closed."""
+            """The session is started here, and stays open until the sessions are closed."""
 
     def _take(self, number: int, path: Path) -> LargeFile:
         from gitops_connect.model.large_manifests import LargeFile
@@ -90,9 +93,9 @@ class SparkDesk:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[SparkDesk]:
-    """A desk, with what is going on shown as progress. Nothing is started yet.
+    """A `SparkDesk` that shows its progress. Nothing is started yet.
 
-    It imports no more than that takes: what a world is made of is imported while Java starts.
+    It imports only what is needed for that: the modules of the runtime are imported while Java starts.
     """
     from gitops_connect.offset_changes.large.workspace import workspace
     from gitops_connect.settings.cache import cache_folder
@@ -108,7 +111,7 @@ def opened(settings: Settings) -> Iterator[SparkDesk]:
 
 
 def _is_read_as_it_is(name: str) -> bool:
-    """The engine knows formats by the end of the path, in small letters."""
+    """Whether Spark can read the original file. Spark recognizes formats by the suffix of the path, in lower case."""
     from gitops_connect.desired.manifests.formats import is_manifest, suffix_of
     from gitops_connect.desired.manifests.streams import is_staged_as_it_is
 
@@ -116,7 +119,7 @@ def _is_read_as_it_is(name: str) -> bool:
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
-    """Its content, piece by piece. Raises UsageError where it cannot be read."""
+    """The content of the file in blocks. Raises UsageError if the file cannot be read."""
     try:
         with path.open("rb") as stream:
             while block := stream.read(_BLOCK):

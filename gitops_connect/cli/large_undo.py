@@ -1,4 +1,4 @@
-"""Undoing a change whose offsets, or those that stand, are too many to be held: by way of files, and Spark."""
+"""Undoing a change whose offsets, or the current ones, are too many for memory: with temporary files and Spark."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import Settings
 
 _PLAIN = 1024 * 1024
-"""Bytes up to which a manifest is written as text: its lines are seen in a difference of git then."""
+"""Bytes up to which a manifest is written without compression, so that Git can show a diff of its lines."""
 
 
 def require_finished(record: OperationRecord) -> None:
-    """Raises UndoImpossible for a change in progress, whose offsets at its end are unknown."""
+    """Raise UndoImpossible for a change in progress, because the offsets at its end are unknown."""
     from gitops_connect.model.operations import OperationState
 
     if record.state is OperationState.OPEN:
@@ -34,7 +34,7 @@ def require_finished(record: OperationRecord) -> None:
 
 
 def written(blocks: Iterable[bytes], path: Path) -> int:
-    """Whole lines, put into a file; returns how many. Raises OSError, and what the blocks raise."""
+    """Write blocks of whole lines to a file; returns the number of lines. Raises OSError and errors of the blocks."""
     path.parent.mkdir(parents=True, exist_ok=True)
     count = 0
     with path.open("wb") as stream:
@@ -47,9 +47,9 @@ def written(blocks: Iterable[bytes], path: Path) -> int:
 def acknowledged(
     lines: Path, kind: OperationKind, subject: ManifestSubject, desk: SparkDesk, settings: Settings
 ) -> tuple[Acknowledgement, ...]:
-    """What a document with these offsets has to acknowledge as things stand now.
+    """The acknowledgements that a document with these offsets needs for the current offsets.
 
-    Where the rules will hold it up all the same, that is told. Raises what Spark raises.
+    If the rules will still block the document, a note says so. Raises the errors of Spark.
     """
     from gitops_connect.cli.manifest_checks import needed, refusals_of
     from gitops_connect.model.diagnostics import Location
@@ -77,7 +77,10 @@ def acknowledged(
 
 
 def write_manifest(lines: Path, out: Path, *, force: bool) -> Path:
-    """The manifest beside the document: compressed, where it is large. Raises UsageError; returns its path."""
+    """Write the manifest next to the document, compressed if it is large, and return its path.
+
+    Raises UsageError if the file exists, unless `force`, and if it cannot be written.
+    """
     from gitops_connect.cli.files import write_new
     from gitops_connect.cli.large_checks import blocks_of
     from gitops_connect.desired.manifests.packing import packed

@@ -1,4 +1,4 @@
-"""`gitops-connect ledger show|resolve|export|import`: what was done once, correcting it, and moving it."""
+"""`gitops-connect ledger show|resolve|export|import`: list, correct and move the recorded offset changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ app = typer.Typer(help="Show, correct, export or import the ledger.", no_args_is
 
 HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE")
 _MOST_OFFSETS = 20
-"""As many of a change are shown in a text; `-o json` shows all."""
+"""So many offsets of a change are shown as text; `-o json` shows all."""
 
 
 @app.command()
@@ -44,7 +44,7 @@ def show(
         known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
         if name is not None:
             return _show_one(runtime, [(one, record) for one, record in known if record.name == name], name, output)
-    # The last sort decides, the first one between equals.
+    # The sort is stable: the last sort decides, the first one decides among equal values.
     known.sort(key=lambda one: (one[0], one[1].name))
     known.sort(key=lambda one: one[1].since, reverse=True)
     rows = [_row(one, record) for one, record in known]
@@ -121,7 +121,7 @@ def _in_full(runtime: Runtime, cluster: ClusterName, record: OperationRecord, *,
 
 
 def _first_lines(blocks: Iterator[bytes]) -> list[str]:
-    """Of a large change, which is never held."""
+    """The first lines of a large change, whose offsets are never in memory as a whole."""
     from gitops_connect.model.offsets import offset_text, partition_text
 
     lines = next(blocks, b"").splitlines()
@@ -137,7 +137,7 @@ def _first_lines(blocks: Iterator[bytes]) -> list[str]:
 
 
 def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
-    """As the body of Connect's REST API, or a line for each partition; None where none are saved."""
+    """The offsets as the body of Connect's REST API, or a line for each partition; None if no offsets are saved."""
     from gitops_connect.model.offsets import to_json
 
     if offsets is None:
@@ -184,7 +184,7 @@ def resolve(
         raise UsageError("name the offset changes, or give --all for all that are unknown or cannot be finished")
     with session.opened(context) as runtime:
         clusters = session.chosen(runtime, cluster)
-        # What was not applied needs no digest, and so no repository.
+        # A change that was not applied needs no digest, and therefore no repository.
         declared = session.declared_in(runtime.settings, None) if applied else None
         candidates = [one for name in clusters for one in resolution.find_candidates(runtime, name, declared)]
         if names:
@@ -209,7 +209,7 @@ def resolve(
 
 
 def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
-    """Where names were looked for, and why one may be missing there."""
+    """Where the names were searched, and why a name may be missing there."""
     from gitops_connect.report.words import plural
 
     of = f" of {', '.join(clusters)}"

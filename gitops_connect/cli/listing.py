@@ -1,4 +1,4 @@
-"""Lists in the format that `-o` asks for."""
+"""Lists in the format that `-o` selects."""
 
 from __future__ import annotations
 

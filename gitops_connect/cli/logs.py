@@ -1,4 +1,4 @@
-"""The daemon's log: one line an event, as JSON for collectors or as text for people."""
+"""The daemon's log: one line for each event, as JSON for log collectors or as text for people."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def requests_to_stderr() -> Callable[[], None]:
 
 
 def formatter(log_format: LogFormat) -> logging.Formatter:
-    """What writes a record in that format."""
+    """The formatter of the given log format."""
     return JsonFormatter() if log_format is LogFormat.JSON else TextFormatter()
 
 
 @contextmanager
 def logging_to_stderr(log_format: LogFormat) -> Iterator[None]:
-    """Send log records to stderr: ours, and those of libraries from warnings on. Afterwards all is as before."""
+    """Send log records to stderr, those of libraries from warnings on. Afterwards the loggers are restored."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(log_format))
     root, ours = logging.getLogger(), logging.getLogger("gitops_connect")
@@ -113,7 +113,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _quoted(value: object) -> str:
-    """Bare where that cannot be misread, else as JSON writes it."""
+    """The value unquoted if it is unambiguous, else as a JSON string."""
     if isinstance(value, list | tuple):
         return ",".join(map(_quoted, value))
     text = json.dumps(value) if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""The entry point: the commands' table, and the only place that catches everything."""
+"""The entry point: the table of commands, and the only place that catches every exception."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """The help of the program is that of `app`."""
+    """The callback of `app`: its help is the help of the program."""
 
 
 def command_line() -> Any:
@@ -81,12 +81,12 @@ def main() -> None:
     code = run_command(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         _let_go(stream)
-    gc.freeze()  # the end comes 0.3 s sooner where nobody looks through all that Spark's libraries have made
+    gc.freeze()  # without the final collection of Spark's objects, the process ends 0.3s sooner
     sys.exit(code)
 
 
 def _let_go(stream: IO[str]) -> None:
-    """Where its reader has gone, Python would complain once more at the end, and change the exit code to 120."""
+    """If the reader of the stream is gone, prevent an error at the end, which would change the exit code to 120."""
     try:
         stream.flush()
     except OSError:
@@ -107,7 +107,7 @@ def run_command(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         tell("interrupted")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # whoever read stdout has gone, and needs no message
+    except BrokenPipeError:  # the reader of stdout is gone, and needs no message
         return ExitCode.FAILED
     except Exception:
         tell(_bug_report(arguments))
@@ -120,7 +120,7 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _bug_report(arguments: list[str]) -> str:
-    """What an issue needs. The command is named without its values, which may be private."""
+    """The information for an issue. The command is named without its values, which may be private."""
     options = (argument.partition("=")[0] for argument in arguments if argument.startswith("-"))
     command = " ".join([*_command_words(arguments), *options])
     return without_secrets(

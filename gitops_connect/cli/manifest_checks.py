@@ -1,4 +1,4 @@
-"""A manifest from files of this machine, held against its connector as a cycle would hold it."""
+"""Checks a manifest in local files against its connector, with the rules of a reconciliation."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command line asks of a manifest. `cluster` is None where none is named; `acknowledged`: as by a document.
+    """The arguments of a command that checks a manifest. `cluster` is None if the command line names none.
 
-    `report` is a folder for what is found; None: none is wanted.
+    `acknowledged` are acknowledgements as in a document. `report` is a directory for the report, or None.
     """
 
     path: Path
@@ -40,9 +40,9 @@ class Asked:
 
 
 def check(asked: Asked, settings: Settings) -> CheckedManifest:
-    """All rules, and what it would change. What is too large for this process is checked on Spark.
+    """Check all rules, and compute the manifest's effect. A manifest too large for this process is checked on Spark.
 
-    Raises UsageError where something cannot be read or written, what `subject.look` raises, and what Spark does.
+    Raises UsageError if a file cannot be read or written, and the errors of `subject.look` and of Spark.
     """
     from gitops_connect.cli import given_files, large_checks
 
@@ -63,7 +63,7 @@ def check(asked: Asked, settings: Settings) -> CheckedManifest:
 
 
 def write_page(checked: CheckedManifest, folder: Path, program: str) -> None:
-    """`index.html` beside the list of offenders. Raises UsageError where it cannot be written."""
+    """Write `index.html` next to the list of violations. Raises UsageError if the file cannot be written."""
     from gitops_connect.cli.files import write_new
     from gitops_connect.report import manifest_page
     from gitops_connect.runtime import SystemClock
@@ -77,7 +77,7 @@ def _subject(asked: Asked, settings: Settings, folder: Path) -> ManifestSubject:
 
     declared = repository_of(settings)
     if asked.is_offline and not settings.clusters:
-        # The repository tells which there are, if anybody does.
+        # Without configured clusters, only the repository can name clusters.
         clusters = tuple(declared.states) if declared is not None else ()
     else:
         clusters = chosen_clusters(settings, asked.cluster)
@@ -87,7 +87,7 @@ def _subject(asked: Asked, settings: Settings, folder: Path) -> ManifestSubject:
 
 
 def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
-    """Those that may have a connector. Raises UsageError where none is set, or not that one."""
+    """The clusters that may have the connector. Raises UsageError if none is configured, or not the given one."""
     from gitops_connect.cli import session
     from gitops_connect.settings.load import require_clusters
 
@@ -144,7 +144,7 @@ def _on_spark(
 
 
 def _checked(asked: Asked, subject: ManifestSubject) -> CheckedManifest:
-    """As far as that is the same wherever it is checked."""
+    """The fields of the result that do not depend on where the manifest is checked."""
     from gitops_connect.report.manifests import CheckedManifest
 
     return CheckedManifest(
@@ -160,7 +160,7 @@ def _checked(asked: Asked, subject: ManifestSubject) -> CheckedManifest:
 
 
 def review_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
-    """What an operation with these offsets would do to those that stand (none, where none are known)."""
+    """The effect of an operation with these offsets on the current offsets (on no offsets, if they are unknown)."""
     from gitops_connect.plan.offsets import review
 
     live = subject.context.live or {}
@@ -168,7 +168,7 @@ def review_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatc
 
 
 def shape_for(subject: ManifestSubject) -> Shape | None:
-    """The shape of the connector's class and config; None if they are not known."""
+    """The shape of the connector's class and config; None if they are unknown or have no known shape."""
     from gitops_connect.model.shapes import shape_of
 
     context: ManifestContext = subject.context
@@ -178,7 +178,7 @@ def shape_for(subject: ManifestSubject) -> Shape | None:
 def refusals_of(
     subject: ManifestSubject, kind: OperationKind, difference: Difference, settings: Settings
 ) -> tuple[Refusal, ...]:
-    """Why an operation that makes this difference would be refused."""
+    """The reasons to reject an operation with this difference."""
     from gitops_connect.plan.offsets import described, refusals
 
     difference = described(difference, shape_for(subject))
@@ -186,7 +186,7 @@ def refusals_of(
 
 
 def _operation(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
-    """As a document would declare it that acknowledges nothing."""
+    """The operation of a document that acknowledges nothing."""
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.names import OperationName, Revision
     from gitops_connect.model.operations import Operation
@@ -195,7 +195,7 @@ def _operation(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPat
 
 
 def _max_skip(subject: ManifestSubject, settings: Settings) -> SkipLimits:
-    """The limits of the connector's cluster; all 0 if the cluster is not known."""
+    """The limits of the connector's cluster; all 0 if the cluster is unknown."""
     from gitops_connect.model.units import Unit
 
     if subject.cluster is None or subject.cluster not in settings.clusters:
@@ -210,7 +210,7 @@ def _needed(reviewed: Review | None, verdict: ManifestVerdict) -> tuple[Acknowle
 
 
 def needed(refusals: Iterable[Refusal], *, unread: bool) -> tuple[Acknowledgement, ...]:
-    """What a document has to acknowledge, in a fixed order: for what it does, and for what its offsets are."""
+    """The acknowledgements that a document needs, in a fixed order: for its effects, and for unread partitions."""
     from gitops_connect.model.operations import Acknowledgement
 
     found = {one.missing for one in refusals if one.missing is not None}
@@ -219,7 +219,7 @@ def needed(refusals: Iterable[Refusal], *, unread: bool) -> tuple[Acknowledgemen
 
 
 def _distribution(difference: Difference) -> dict[Direction, tuple[int, ...]]:
-    """As that of a `LargeVerdict`."""
+    """For each direction with distances, how many are in [1, 10), [10, 100), and so on."""
     found: dict[Direction, list[int]] = {}
     for move in difference.moves:
         if move.distance:
@@ -230,7 +230,7 @@ def _distribution(difference: Difference) -> dict[Direction, tuple[int, ...]]:
 
 
 def _partitions(manifest: Manifest) -> int:
-    """How many different ones there are, as far as that can be told of a manifest with errors."""
+    """The number of different partitions, among the entries whose partition can be read."""
     from gitops_connect.model.offsets import partition_text
 
     found = set()

@@ -1,4 +1,4 @@
-"""What the ledger remembers of the offset changes of one connector."""
+"""The ledger's records of the offset changes of one connector."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "ME
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One change. `counts` are the partitions that it touched; None where what stood before it was not saved, or is
-    too much to be held."""
+    """One change. `counts` are the partitions that it touched.
+
+    `counts` is None if the offsets before the change were not saved, or are too many for memory.
+    """
 
     cluster: ClusterName
     record: OperationRecord
     counts: Mapping[Direction, int] | None
 
     def row(self) -> list[str]:
-        """A line of the table."""
+        """The row of the table."""
         from gitops_connect.model.revisions import short
         from gitops_connect.report.printable import one_line
 
@@ -75,12 +77,12 @@ def sent_words(record: OperationRecord) -> str:
 
 
 def large_value(record: OperationRecord) -> dict[str, int]:
-    """The same for JSON and YAML; nothing for a change that is not large."""
+    """The numbers of `sent_words` for JSON and YAML; empty for a change that is not large."""
     return {} if record.entries is None else {"entries": record.entries, "sent": record.sent or 0}
 
 
 def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -> list[HistoryEntry]:
-    """All changes of the connector, the newest first. Raises NotFound where the ledger has never heard of it."""
+    """All changes of the connector, newest first. Raises NotFound if the ledger does not know the connector."""
     from gitops_connect.model.suggestions import did_you_mean
 
     known: set[str] = set()
@@ -101,7 +103,7 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
 
 
 def _counts(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Mapping[Direction, int] | None:
-    """Without the connector's class, so that nothing but the ledger is asked: a move is `changed`, whichever way."""
+    """The partitions by direction, from the ledger alone. Without the connector's class, each move is `changed`."""
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.differences import Direction
     from gitops_connect.model.operations import Operation

@@ -1,4 +1,4 @@
-"""`gitops-connect offsets get|diff|check|history|undo`: looking at offsets, and what takes a change of them back."""
+"""`gitops-connect offsets get|diff|check|history|undo`: shows offsets and their changes, and undoes changes."""
 
 from __future__ import annotations
 

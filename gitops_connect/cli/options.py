@@ -1,4 +1,4 @@
-"""The options that several commands share, each spelled and explained once."""
+"""The options that several commands share, each defined and explained once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gitops-connect plan`: what apply would do, and nothing done."""
+"""`gitops-connect plan`: shows what apply would do, and changes nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plan(
 
 
 def show_problems(diagnostics: Diagnostics) -> None:
-    """Every problem of the documents, on stderr."""
+    """Print every problem of the documents on stderr."""
     from gitops_connect.report.problems import problems_text
 
     if len(diagnostics):
@@ -72,7 +72,7 @@ def show_problems(diagnostics: Diagnostics) -> None:
 
 
 def shown_moves(all_offsets: bool) -> int | None:
-    """As many partitions of an offset change are shown; None: all."""
+    """How many partitions of each offset change are shown; None: all."""
     from gitops_connect.report.offsets import MOST_MOVES
 
     return None if all_offsets else MOST_MOVES

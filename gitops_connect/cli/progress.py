@@ -1,6 +1,6 @@
 """A progress display on stderr: on terminals only, and only for work that takes longer than a second.
 
-The one door to rich, which is imported when the second is over: a quick command never pays for it.
+Only this module imports rich, after that second, so that a fast command does not spend time on the import.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ DELAY = 1.0
 
 
 class Update(Protocol):
-    """Says what is being done, and how much of it is done where that can be counted. Any thread may call it."""
+    """Reports the current work, and how much of it is done if that can be counted. Any thread may call it."""
 
     def __call__(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        """`total=None` shows that something moves, and no share."""
+        """`total=None` shows activity without a share."""
 
 
 def silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """An `Update` for whoever has nothing to show it on."""
+    """An `Update` that shows nothing."""
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Update]:
-    """Yield an `Update`. What it is told is shown beside `title`, and vanishes with the block."""
+    """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block."""
     if not sys.stderr.isatty():
         yield silent
         return
@@ -44,7 +44,7 @@ def progress(title: str) -> Iterator[Update]:
 
 
 class _Display:
-    """The state behind one `progress` block; the timer's thread and the caller's meet under one lock."""
+    """The state of one `progress` block. A lock protects it from concurrent calls by the timer and the caller."""
 
     def __init__(self, title: str) -> None:
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class _Display:
                 TimeElapsedColumn(),
                 console=Console(stderr=True),
                 transient=True,
-                redirect_stdout=False,  # stdout is for data, and stays what it is
+                redirect_stdout=False,  # stdout is for data, and stays unchanged
             )
             self._shown = shown, shown.add_task("", title=self._title, text="", total=None)
             self._draw()
@@ -97,7 +97,8 @@ class _Display:
         if self._shown:
             shown, number = self._shown
             (task,) = shown.tasks
-            # rich takes `update(total=None)` for "as it was": a new phase after a finished one would show as finished.
+            # rich treats `update(total=None)` as no change: a new phase after a finished one would be shown as
+            # finished.
             task.total, task.finished_time = self._total, None
             counted = "" if self._total is None else f"{self._done or 0}/{self._total} "
             shown.update(number, completed=self._done or 0, text=counted + self._text)

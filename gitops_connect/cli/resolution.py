@@ -1,4 +1,4 @@
-"""Marking offset changes as applied or not applied, by an administrator who knows what the ledger does not."""
+"""Marks offset changes as applied or not applied, if an administrator knows the result and the ledger does not."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "NEW STATE")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One offset change: what the ledger knows of it, or would if it had known it when it was declared.
+    """One offset change: its record in the ledger, or the record that a complete ledger would have.
 
-    `declared` is the digest of the repository's document, None where there is none.
+    `declared` is the digest of the repository's document, None if there is no document.
     """
 
     cluster: ClusterName
@@ -34,24 +34,24 @@ class Candidate:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it was begun, and could not be finished."""
+        """Whether the change was begun, and could not be finished."""
         return self.record.state is OperationState.OPEN and bool(self.record.message)
 
     def settled(self) -> OperationRecord:
-        """With the digest of what was begun, else of what the repository declares now."""
+        """The record as applied, with the digest of the begun change, or else with that of the declared one."""
         begun = self.record.state is OperationState.OPEN or self.record.before is not None
         digest = self.record.digest if begun or self.declared is None else self.declared
         known = replace(self.record, state=OperationState.SETTLED, digest=digest, message=RESOLVED)
         return replace(known, failures=0, final=False)
 
     def row(self, becomes: str) -> list[str]:
-        """One line of what is asked about."""
+        """One row of the list that the user confirms."""
         one, state = self.record, self.record.state.value if self.known else "not recorded"
         return [self.cluster, one.name, one.connector, one.kind.value, state, becomes]
 
 
 def find_candidates(runtime: Runtime, cluster: ClusterName, declared: Declared | None) -> list[Candidate]:
-    """Every change that the ledger or the repository knows on that cluster. `declared` is None: only the ledger's."""
+    """Every change on that cluster in the ledger or the repository. `declared` is None: only those in the ledger."""
     records = runtime.ledger.operations.records(cluster)
     documents: Mapping[OperationName, DesiredOperation] = {}
     if declared is not None:
@@ -75,10 +75,10 @@ def _operations(state: DesiredState) -> Mapping[OperationName, DesiredOperation]
 
 
 def waiting(runtime: Runtime, candidates: Sequence[Candidate], clusters: Sequence[ClusterName]) -> list[Candidate]:
-    """Those that the ledger knows to need somebody who knows.
+    """The changes whose result the ledger does not know.
 
-    A ledger that is new on a cluster has not looked yet which of them may have been applied: not all that is declared
-    is, so nothing is taken for it.
+    A ledger that is new on a cluster has not yet recorded which changes may have been applied. Then a note is printed,
+    and no declared change is assumed to be one of them.
     """
     for cluster in clusters:
         if runtime.ledger.revisions(cluster).attempted is None:
@@ -91,9 +91,9 @@ def waiting(runtime: Runtime, candidates: Sequence[Candidate], clusters: Sequenc
 
 
 def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:
-    """Those of these names, on every cluster. Raises UsageError for a name that nothing has.
+    """The changes with these names, on every cluster. Raises UsageError for a name without a change.
 
-    `place` says where they were looked for.
+    `place` says where the changes were searched.
     """
     there = {one.record.name for one in candidates}
     for name in names:
@@ -103,7 +103,7 @@ def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> 
 
 
 def unsettled(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Those that are not recorded as applied; the others are named in a note."""
+    """The changes that are not recorded as applied; a note names each of the others."""
     for one in chosen:
         if one.record.state is OperationState.SETTLED:
             tell(f"note: offset change {one.record.name} is already recorded as applied on {one.cluster}")
@@ -111,7 +111,10 @@ def unsettled(chosen: Sequence[Candidate]) -> list[Candidate]:
 
 
 def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Raise UsageError where one of them was seen to take effect, and not only said to: that is never taken back."""
+    """The changes, all of which may be marked as not applied.
+
+    Raises UsageError if the effect of a change was observed: such a change is never marked as not applied.
+    """
     for one in chosen:
         if one.record.state is OperationState.SETTLED and one.record.after is not None:
             raise UsageError(
@@ -122,7 +125,7 @@ def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
 
 
 def agreed(chosen: Sequence[Candidate], *, applied: bool, asked: bool) -> bool:
-    """Show what the ledger is going to remember, and ask as `apply` does."""
+    """Show the new records of the ledger, and ask for approval as `apply` does."""
     emit(table(_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
     if not asked:
         return True
@@ -137,9 +140,9 @@ def agreed(chosen: Sequence[Candidate], *, applied: bool, asked: bool) -> bool:
 
 
 def write(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
-    """Remember it, under the cluster's lease. Returns how many there were.
+    """Record the result under the cluster's lease. Returns the number of changes.
 
-    Raises StalePlan, and writes nothing, where the ledger says something else by now than what was shown.
+    Raises StalePlan, and writes nothing, if the ledger has changed since the records were shown.
     """
     with runtime.ledger.lease(cluster, runtime.clock) as lease:
         operations = runtime.ledger.operations.under(lease)

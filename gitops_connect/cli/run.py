@@ -47,7 +47,7 @@ def run(
 
 
 def _exit_code(daemon: Daemon) -> ExitCode:
-    """The worst of all clusters; a repository that could not be read is a failure, whatever was done without it."""
+    """The worst exit code of all clusters; a repository that could not be read is a failure in any case."""
     if daemon.told_to_stop:
         return ExitCode.INTERRUPTED
     ends = daemon.ended if daemon.repository_error is None else [daemon.repository_error, *daemon.ended]
@@ -69,7 +69,7 @@ def _code(end: ReconciliationOutcome | Exception) -> ExitCode:
 
 
 def _leave(code: ExitCode) -> None:
-    """End at once: Python would wait for the threads that a server keeps waiting, and they change nothing any more."""
+    """End the process at once. Python would wait for threads that wait for a server, and that change nothing now."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""What the commands that look at clusters have in common: settings, a world, and plans of several clusters."""
+"""Shared by the commands that read clusters: settings, a runtime, and plans of several clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def settings_of(context: typer.Context) -> Settings:
 
 @contextmanager
 def opened(context: typer.Context) -> Iterator[Runtime]:
-    """A world, closed at the end."""
+    """A runtime, closed at the end of the block."""
     from gitops_connect.runtime import open_runtime
 
     with closing(open_runtime(settings_of(context))) as runtime:
@@ -44,7 +44,7 @@ def opened(context: typer.Context) -> Iterator[Runtime]:
 
 
 def declared_in(settings: Settings, path: Path | None, caches: Caches | None = None) -> Declared:
-    """What the directory `path` declares as it is, or else the repository. `caches` keeps what was read."""
+    """The state that the directory `path` declares, or else the repository. `caches` stores what was read."""
     from gitops_connect.reconcile import Caches, declare
     from gitops_connect.runtime import open_source
 
@@ -63,9 +63,9 @@ def require_documents(settings: Settings, path: Path | None) -> None:
 
 
 def shown_folder(settings: Settings, path: Path | None) -> str:
-    """What stands before every path that is shown, so that editors and code scanning find the file.
+    """The prefix of every path in an output, so that editors and code scanning find the file.
 
-    For a folder that was named, the way to it from here; for the repository, the folder inside it.
+    It is the path of the given directory from the current one, or the directory inside the repository.
     """
     if path is None:
         return Path(settings.repository.path).as_posix().removeprefix(".")
@@ -80,7 +80,7 @@ def chosen(runtime: Runtime, names: Sequence[str] | None) -> tuple[ClusterName, 
 
 
 def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
-    """The same, for commands that need no ledger."""
+    """The clusters that `--cluster` names, or all, if no ledger is open. Raises UsageError for an unknown cluster."""
     known = tuple(settings.clusters)
     for name in names or ():
         if name not in known:
@@ -89,7 +89,7 @@ def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterN
 
 
 def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], T]) -> tuple[list[T], Failures]:
-    """Do the work for each; a cluster that fails is told of, and holds no other up."""
+    """Call `work` for each cluster. If a cluster fails, the error is printed, and the other clusters continue."""
     done: list[T] = []
     failures: Failures = []
     for cluster in clusters:
@@ -112,7 +112,7 @@ def worst(failures: Failures) -> ExitCode:
 def proposals(
     runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName]
 ) -> tuple[Declared, list[Proposal], Failures]:
-    """Plan every cluster. The last is why some could not be planned."""
+    """Plan every cluster. The last part of the result are the errors of clusters that could not be planned."""
     from gitops_connect.reconcile import propose
 
     require_documents(runtime.settings, path)

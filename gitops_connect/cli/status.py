@@ -1,4 +1,4 @@
-"""`gitops-connect status`: every connector, whether Git is applied to it, and whether it works."""
+"""`gitops-connect status`: every connector, whether it is in sync with Git, and whether it works."""
 
 from __future__ import annotations
 

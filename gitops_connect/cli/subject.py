@@ -1,4 +1,4 @@
-"""One connector of which a command speaks: where it is, and what the cluster and the repository tell of it."""
+"""The connector of a command: its cluster, and its data from the cluster and the repository."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Clients = Mapping["ClusterName", "ConnectClient"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestSubject:
-    """A connector, and what its offsets are held against. `cluster` is None where nothing tells it.
+    """A connector, and the data with which its offsets are compared. `cluster` is None if it is unknown.
 
-    `basis` says where its config comes from. `saved` are the live offsets where they are too many to be held; `unread`
-    is why there are neither these nor any in `context`.
+    `basis` says where the connector's config comes from. `saved` has the current offsets if they are too many for
+    memory; `unread` says why neither `saved` nor `context` has the current offsets.
     """
 
     cluster: ClusterName | None
@@ -39,22 +39,22 @@ class ManifestSubject:
     basis: str
     unread: str = ""
     absent: bool = False
-    """The cluster answered, and has no such connector."""
+    """The cluster answered, and does not have the connector."""
     saved: SavedOffsets | None = None
 
     @property
     def current(self) -> Offsets | SavedOffsets | None:
-        """The offsets that stand; None where they are not known."""
+        """The current offsets; None if they are unknown."""
         return self.saved if self.saved is not None else self.context.live
 
     def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> ManifestSubject:
-        """The same for a document that acknowledges this."""
+        """This subject, for a document with these acknowledgements."""
         return replace(self, context=replace(self.context, acknowledged=acknowledged))
 
 
 @dataclass(slots=True)
 class Sighting:
-    """Where a connector is: the clusters that have it, the names that were seen besides, and who did not answer."""
+    """The clusters that have a connector, the names of all connectors found, and the errors of other clusters."""
 
     there: list[ClusterName] = field(default_factory=list)
     names: set[ConnectorName] = field(default_factory=set)
@@ -63,7 +63,7 @@ class Sighting:
 
 @contextmanager
 def clients_of(settings: Settings, clusters: Sequence[ClusterName]) -> Iterator[Clients]:
-    """A client for each, closed at the end; nothing is asked yet."""
+    """A client for each cluster, closed at the end of the block. No request is sent yet."""
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.runtime import SystemClock
 
@@ -76,7 +76,7 @@ def clients_of(settings: Settings, clusters: Sequence[ClusterName]) -> Iterator[
 
 
 def sight(clients: Clients, name: ConnectorName) -> Sighting:
-    """Ask each cluster for the names of its connectors. Raises nothing."""
+    """Ask each cluster for the names of its connectors. Errors are in the result; nothing is raised."""
     found = Sighting()
     for cluster, client in clients.items():
         try:
@@ -91,16 +91,16 @@ def sight(clients: Clients, name: ConnectorName) -> Sighting:
 
 
 def locate(clients: Clients, name: ConnectorName) -> ClusterName:
-    """The one cluster that has the connector. Raises UsageError where several have, NotFound where none has."""
+    """The only cluster with the connector. Raises UsageError if several clusters have it, NotFound if none has it."""
     found = sight(clients, name)
     return _only(found, found.there, name, list(clients))
 
 
 def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Offsets | SavedOffsets:
-    """What stands; where it is too much to be held, in a file in the folder, which may be not there.
+    """The current offsets. If they are too many for memory, they are in a file in the directory, which need not exist.
 
-    Raises ConnectRefused where the workers are too old to say, or whatever else they answer, and UsageError where the
-    file cannot be written.
+    Raises ConnectRefused if the workers are too old to return offsets, the errors of the requests, and UsageError if
+    the file cannot be written.
     """
     from gitops_connect.model.observed import OFFSETS_SINCE
     from gitops_connect.observed import MAX_HELD
@@ -114,7 +114,7 @@ def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Of
 
 
 def repository_of(settings: Settings) -> Declared | None:
-    """What the repository declares; None where none is set. One that cannot be read is told of."""
+    """The declared state; None if no repository is configured, or if it cannot be read, which a note reports."""
     if not settings.repository.url:
         return None
     try:
@@ -127,10 +127,10 @@ def repository_of(settings: Settings) -> Declared | None:
 def look(
     clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None, folder: Path
 ) -> ManifestSubject:
-    """Everything about one connector, its declared config before that of the cluster.
+    """Everything about one connector. Its declared config has priority over its config on the cluster.
 
-    `clients` are those that may be asked: none of them, offline. Offsets that are too many to be held go into `folder`.
-    Raises UsageError where several clusters come into question, NotFound where none does.
+    `clients` are for the clusters to ask; there are none with `--offline`. Offsets that are too many for memory are
+    saved in the given directory. Raises UsageError if several clusters may have the connector, NotFound if none has it.
     """
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.model.manifests import ManifestContext
@@ -180,7 +180,7 @@ def _only(
 def _current(
     clients: Clients, cluster: ClusterName, found: Sighting, of: tuple[ConnectorName, Path]
 ) -> tuple[Offsets | SavedOffsets | None, str]:
-    """What stands, or why that is not known."""
+    """The current offsets, or None and the reason why they are unknown."""
     name, folder = of
     if not clients:
         return None, "offline"

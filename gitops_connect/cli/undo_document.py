@@ -1,4 +1,4 @@
-"""What puts the offsets back that stood before a change: a document to be committed, and nothing done by itself."""
+"""Undoing an offset change: writes a document that restores the earlier offsets, and changes nothing by itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_NAME = 253
 
 @dataclass(frozen=True, slots=True)
 class UndoTarget:
-    """Where the document is written; None: to stdout. Raises UsageError for a name that would not be read as YAML."""
+    """The file for the document; None: stdout. Raises UsageError if the file name has no suffix of YAML."""
 
     path: Path | None
     force: bool
@@ -42,10 +42,10 @@ class UndoTarget:
 
 
 def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target: UndoTarget) -> None:
-    """Write the document that takes the change back, as things stand now.
+    """Write a document that undoes the change, for the current offsets.
 
-    Raises what its parts raise, and what Connect answers: without the offsets that stand, nobody can say what has to be
-    acknowledged.
+    Raises the errors of its parts and of Connect. Raises UndoImpossible if the current offsets are unknown, because
+    they decide what the document must acknowledge.
     """
     from gitops_connect.cli import large_checks
     from gitops_connect.report import change_document
@@ -77,7 +77,7 @@ def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target:
 def _write_small(
     runtime: Runtime, record: OperationRecord, subject: ManifestSubject, named: tuple[OperationName, UndoTarget]
 ) -> tuple[ChangeDocument, str]:
-    """The document, written if it is to be in a file, and what there is to say of it."""
+    """Write the document if it has a file. Returns the document, and a message about it."""
     from gitops_connect.report import change_document
 
     cluster, (name, target) = _cluster_of(subject), named
@@ -99,7 +99,7 @@ def _write_large(
     named: tuple[OperationName, UndoTarget],
     desk: SparkDesk,
 ) -> tuple[ChangeDocument, str]:
-    """By way of a file with an entry a line, which goes beside the document."""
+    """Write the document, and its offsets as a manifest with one entry a line next to it."""
     from gitops_connect.cli import large_undo
     from gitops_connect.model.operations import OperationKind
     from gitops_connect.report import change_document
@@ -137,7 +137,7 @@ def _no_room(count: int) -> UsageError:
 
 
 def what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
-    """For whoever has asked. `count`: so many offsets are in it."""
+    """The message after a document with `count` offsets was written."""
     where = f"Wrote {out}" if out is not None else "Printed the document"
     beside = f" and {made.manifest}" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)
@@ -150,7 +150,7 @@ def what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
 
 
 def find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
-    """The change of that name. Raises UndoImpossible where there is none, UsageError where several clusters have it."""
+    """The change of that name. Raises UndoImpossible if there is none, UsageError if it is on several clusters."""
     from gitops_connect.model.suggestions import did_you_mean
 
     known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
@@ -167,7 +167,7 @@ def find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) ->
 
 
 def require_effect(record: OperationRecord) -> None:
-    """Raises UndoImpossible where there is nothing to undo."""
+    """Raise UndoImpossible if there is nothing to undo, or if the earlier offsets are unknown."""
     from gitops_connect.model.operations import NOTHING_SENT, OperationState
 
     if record.state in (OperationState.INTENDED, OperationState.FAILED):
@@ -184,7 +184,7 @@ def require_effect(record: OperationRecord) -> None:
 
 
 def stood_before(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Offsets:
-    """The offsets that the change found. Raises UndoImpossible where they were not saved."""
+    """The offsets before the change. Raises UndoImpossible if they were not saved."""
     snapshot = runtime.ledger.operations.snapshot(cluster, record.name)
     if snapshot is None:
         raise UndoImpossible(f"the offsets before {record.name} are unknown: the ledger has not saved them")
@@ -192,7 +192,7 @@ def stood_before(runtime: Runtime, cluster: ClusterName, record: OperationRecord
 
 
 def live_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, live: Offsets) -> Offsets:
-    """What stands when the document is applied: one that was begun is finished first."""
+    """The offsets at the time when the document is applied: a change in progress is finished first."""
     from gitops_connect.model.offsets import merged
     from gitops_connect.model.operations import OperationState
     from gitops_connect.plan.offsets import effect_of
@@ -206,7 +206,7 @@ def live_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, 
 
 
 def later_changes(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
-    """Changes of the same connector that were applied since, and are taken back with it."""
+    """Later changes of the same connector that were applied, and that the document undoes, too."""
     from gitops_connect.model.operations import OperationState
 
     return [
@@ -217,13 +217,13 @@ def later_changes(runtime: Runtime, cluster: ClusterName, record: OperationRecor
 
 
 def known_names(runtime: Runtime, cluster: ClusterName, declared: Declared | None) -> Set[OperationName]:
-    """Every name that a change of that cluster has, or had."""
+    """The names of all recorded and declared changes of that cluster."""
     written = declared.states[cluster].operations if declared is not None else ()
     return runtime.ledger.operations.records(cluster).keys() | {one.name for one in written}
 
 
 def new_name(change: str, taken: Set[OperationName]) -> OperationName:
-    """`undo-CHANGE`, with a number where that is taken; without what a name may not have in it."""
+    """`undo-CHANGE`, with a number if the name is taken. Characters that a name must not contain become hyphens."""
     from gitops_connect.model.names import OperationName
 
     stem = "undo-" + re.sub(r"[^A-Za-z0-9._-]", "-", change)
@@ -235,7 +235,7 @@ def new_name(change: str, taken: Set[OperationName]) -> OperationName:
 def document_for(
     name: OperationName, record: OperationRecord, before: Offsets, subject: ManifestSubject, settings: Settings
 ) -> ChangeDocument:
-    """The document that makes `before` stand again, with what it has to acknowledge as things stand now."""
+    """The document that restores the offsets `before`, with the acknowledgements that the current offsets require."""
     from gitops_connect.cli.manifest_checks import needed, review_of
     from gitops_connect.model.operations import OperationKind
 
@@ -251,7 +251,7 @@ def document_for(
 def _document(
     name: OperationName, record: OperationRecord, subject: ManifestSubject, kind: OperationKind
 ) -> ChangeDocument:
-    """Without its offsets."""
+    """The document without its offsets."""
     from gitops_connect.model.revisions import origin
     from gitops_connect.report.change_document import ChangeDocument
 
@@ -267,7 +267,7 @@ def _cluster_of(subject: ManifestSubject) -> ClusterName:
 
 
 def _verdicts(kind: OperationKind, before: Offsets, subject: ManifestSubject) -> list[ManifestVerdict]:
-    """What the rules say of the offsets: as `validate` will see them, and as the plan, which knows what stands."""
+    """The results of the rules: for the plan, which knows the current offsets, and for `validate`, which does not."""
     from gitops_connect.checks import small
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.manifests import Manifest, ManifestEntry
@@ -286,7 +286,7 @@ def _verdicts(kind: OperationKind, before: Offsets, subject: ManifestSubject) ->
 
 
 def write(document: ChangeDocument, out: Path, *, force: bool) -> list[Path]:
-    """The document, and beside it its manifest where it has many offsets. Raises UsageError; returns the paths."""
+    """Write the document, and next to it a manifest if it has many offsets. Raises UsageError; returns the paths."""
     from gitops_connect.report import change_document
 
     if change_document.fits(document.offsets):

@@ -62,7 +62,7 @@ def validate(
 
 
 def _list_ignored(declared: Declared, caches: Caches, folder: str) -> None:
-    """The YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
+    """Print the YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
     from gitops_connect.desired.recognition import API_VERSION
     from gitops_connect.model.diagnostics import Location
 
@@ -92,7 +92,7 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
 
 
 def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OperationHistory], str]:
-    """What the ledger knows of each cluster's offset changes, and why that may not be all. It is never created."""
+    """The ledger's records of each cluster's offset changes, and why they may be incomplete. No ledger is created."""
     from gitops_connect.model.history import OperationHistory
     from gitops_connect.runtime import read_ledger
 
@@ -107,7 +107,7 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
 
 
 def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Diagnostics:
-    """Connect's own validation of each config. A cluster that does not answer is told of, and no file is blamed."""
+    """Connect's validation of each config. A cluster that does not answer is reported, and causes no other error."""
     import os
 
     from gitops_connect.checks import connect

@@ -1,4 +1,4 @@
-"""`gitops-connect version`: the versions that a report of a bug needs."""
+"""`gitops-connect version`: the versions that a bug report needs."""
 
 from __future__ import annotations
 

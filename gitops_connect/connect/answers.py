@@ -1,9 +1,9 @@
-"""What an answer of a Connect worker means, told by its words and not by its status alone.
+"""The meaning of a Connect worker's answer, found by its message and not by its status alone.
 
-Connect answers 409 both to a rebalance and to a name that is taken, and 500 to a rebalance, to its own time-out, to a
-body that it cannot parse and to anything that a plugin throws (`HerderRequestHandler`, `ConnectExceptionMapper`). And
-what is no JSON of Connect's does not speak for Connect: a worker that is starting answers 404 to everything. The table
-in docs/reference/connect-answers.md says the same for people.
+Connect answers 409 both for a rebalance and for a name that is taken. It answers 500 for a rebalance, for its own
+timeout, for a body that it cannot parse and for anything that a plugin throws (`HerderRequestHandler`,
+`ConnectExceptionMapper`). An answer that is not Connect's JSON says nothing about Connect: a worker that is starting
+answers 404 to everything. docs/reference/connect-answers.md has this table for users.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gitops_connect.errors import (
 from gitops_connect.model.masking import mask
 
 ONCE, FEW, PATIENT = 1, 5, 8
-"""How often a request is sent: never again; through a worker's hiccup; through a rebalance."""
+"""How often a request is sent: once; enough for a worker's short failure; enough for a rebalance."""
 
 _LONGEST_WORDS = 2000
 _TAILS = (
@@ -63,7 +63,7 @@ _CERTAIN: tuple[tuple[tuple[str, ...], type[GitopsConnectError], int, bool], ...
     (_BODY_REFUSED, Rejected, ONCE, False),
     (_BEFORE_ITS_EFFECT, ConnectUnavailable, FEW, True),
 )
-"""Words in a 409 or 5xx that say for certain that nothing was done: error, tries, and whether to go elsewhere."""
+"""Words in a 409 or 5xx that certainly mean that nothing was done: error, tries, and whether to change the worker."""
 
 _TIMED_OUT = (
     "Request timed out",
@@ -98,16 +98,16 @@ _OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
     (500, "Failed to read to end of config topic before modifying", ConnectUnavailable, _NOTHING_CHANGED),
     (500, "Failed to perform zombie fencing", ConnectUnavailable, f"{_NOTHING_CHANGED}; {_SEE_LOG}"),
 )
-"""Words in an answer to PATCH and DELETE of offsets, and what they are: status, words, error, what to do."""
+"""Words in an answer to PATCH and DELETE of offsets, with their meaning: status, words, error, what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call: path with the query, already quoted. `effect` is False where sending it twice changes nothing.
+    """One call: path with the query, already quoted. `effect` is False if sending it twice changes nothing.
 
-    A `body` of bytes is JSON that is ready. `changes_offsets` is True for PATCH and DELETE of offsets, whose failures
-    have words and meanings of their own. `secrets` are the values in it that no message may show. At `until` (seconds
-    of the client's monotonic clock) the request ends, together with all its tries.
+    A `body` of bytes is JSON that is sent unchanged. `changes_offsets` is True for PATCH and DELETE of offsets, whose
+    failures have messages and meanings of their own. `secrets` are the values in the request that no message may show.
+    At `until` (seconds of the client's monotonic clock) the request ends, together with all its tries.
     """
 
     method: str
@@ -124,9 +124,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, from which worker, and its target if it is a redirection.
+    """An answer, the worker that sent it, and the target if it is a redirection.
 
-    `exceeded` is the limit (bytes) that the body of a success is larger than; None if `body` is all of it.
+    `exceeded` is the limit (bytes) that the body of a success exceeds; None if `body` is complete.
     """
 
     worker: str
@@ -138,16 +138,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The request was carried out; `body` is the parsed JSON, None where there was none; or what was made of it."""
+    """The request was carried out.
+
+    `body` is the parsed JSON, None if the answer has no body, or the result of `Large.take` for a large answer.
+    """
 
     body: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The request was not, or perhaps not, carried out.
+    """The request was not carried out, or it is unknown whether it was.
 
-    The same request may be sent `tries` times in all, `elsewhere` (to another worker) where this one is of no use.
+    It may be sent `tries` times in all, `elsewhere` (to another worker) if this worker cannot carry it out.
     """
 
     error: GitopsConnectError
@@ -156,7 +159,7 @@ class Refusal:
 
 
 def read(request: Request, answer: Answer, secrets: frozenset[str] = frozenset()) -> Accepted | Refusal:
-    """Tell what the answer means. `secrets` (ours) and those of the request are in no message."""
+    """The meaning of the answer. No message contains `secrets` (of gitops-connect) and those of the request."""
     reading = _Reading(request, answer, secrets | request.secrets)
     if answer.exceeded is not None:
         return reading.too_large(answer.exceeded)
@@ -179,7 +182,7 @@ class _Reading:
     secrets: frozenset[str]
 
     def by_words(self, words: str) -> Refusal:
-        """Connect itself has answered."""
+        """An answer of Connect itself."""
         if self.answer.status == 409 or self.answer.status >= 500:
             for texts, kind, tries, elsewhere in _CERTAIN:
                 if _any(words, texts):
@@ -191,9 +194,9 @@ class _Reading:
         return self._by_status_of_connect(words)
 
     def _offsets_not_changed(self, words: str) -> Refusal | None:
-        """A 400 that waiting helps, or a 500 of `Worker.modifyConnectorOffsets` or of the plugin: it is over.
+        """A 400 for which waiting helps, or a 500 of `Worker.modifyConnectorOffsets` or of the plugin, which is final.
 
-        None where it may still be under way, and for what is said to any other request as well.
+        None if the request may still be in progress, and for answers that any other request may get too.
         """
         for status, text, kind, advice in _OFFSETS:
             if self.answer.status == status and text in words:
@@ -203,7 +206,7 @@ class _Reading:
         return Refusal(OffsetsNotChanged(f"{self._quote(words)}; {_SEE_LOG}"))
 
     def _failure(self, words: str) -> Refusal:
-        """A 5xx of Connect. A worker that cannot connect to the leader has sent nothing; all else may have happened."""
+        """A 5xx of Connect. Nothing was sent if the worker could not connect to the leader; else all is possible."""
         if _FORWARDING in words and "Connection refused" in words:
             return Refusal(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
         return self._uncertain(self._quote(words), ONCE if _any(words, _TIMED_OUT) else FEW)
@@ -225,14 +228,14 @@ class _Reading:
                 return Refusal(ConnectRefused(self._quote(words)))
 
     def too_large(self, limit: int) -> Refusal:
-        """A success whose body is longer than anything that is read."""
+        """A success whose body is larger than the limit."""
         words = f"its answer is larger than {limit:,} bytes; if that size is expected, raise max_answer"
         if self.request.effect:
             return Refusal(OutcomeUnknown(f"{self._foreign(words)}; the change may have been made anyway"))
         return Refusal(ConnectRefused(self._foreign(words)))
 
     def by_status(self) -> Refusal:
-        """Something else has answered: a proxy, a login page, Jetty before Connect is up, or half of an answer."""
+        """An answer of something else: a proxy, a login page, Jetty before Connect has started; or half an answer."""
         match self.answer.status:
             case status if status >= 500 or 200 <= status < 300:
                 return self._uncertain(self._foreign("its answer is not Connect's JSON"), FEW, elsewhere=True)
@@ -250,7 +253,7 @@ class _Reading:
                 return Refusal(ConnectRefused(self._foreign("rejected before it reached Connect")))
 
     def _uncertain(self, text: str, tries: int, *, elsewhere: bool = False) -> Refusal:
-        """It may have happened. A read is asked again; a write is never repeated before somebody has looked."""
+        """The request may have been carried out. A read is sent again; a write is never repeated without a check."""
         if self.request.effect:
             return Refusal(OutcomeUnknown(f"{text}; the change may have been made anyway"))
         return Refusal(ConnectUnavailable(text), tries, elsewhere)
@@ -262,7 +265,7 @@ class _Reading:
         return f"{self.request}: HTTP {self.answer.status} from {self.answer.worker}: {what}"
 
     def _show(self, text: str) -> str:
-        """Without secrets, control characters and what only Connect's developers need, and not endless."""
+        """The text without secrets, control characters and details for Connect's developers, and shortened."""
         text = _JAVA_CLASSES.sub("", mask(text, self.secrets))
         for tail in _TAILS:
             text = text.split(tail)[0]

@@ -1,4 +1,4 @@
-"""Who we are to a Connect cluster: request headers made of the operator's credentials, read at each use."""
+"""The credentials for a Connect cluster: request headers with the administrator's credentials, read at each use."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gitops_connect.settings.sections import ClusterSettings
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """`token` of RFC 9110, section 5.6.2."""
 _OWN_HEADERS = {"connection", "content-length", "content-type", "host", "te", "transfer-encoding", "upgrade"}
-"""They say how the request itself is sent: a wrong one has both sides wait for each other."""
+"""Headers that define how the request itself is sent: with a wrong one, both sides wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Headers to send, and every text in them that no message may show."""
+    """Headers to send, and every string in them that no message may show."""
 
     headers: dict[str, bytes] = field(repr=False)
     secrets: frozenset[str] = field(repr=False)
 
 
 def check_addresses(settings: ClusterSettings) -> tuple[str, ...]:
-    """The workers' addresses without a slash at their end. Raises UsageError for what is no plain http(s) address."""
+    """The workers' addresses without a slash at their end. Raises UsageError if one is not plain http(s)."""
     return tuple(_address(url, f"[clusters.{settings.name}] url") for url in settings.url)
 
 
@@ -50,12 +50,12 @@ def _address(url: str, where: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Without what may hold a token."""
+    """The URL without the parts that may contain a token."""
     return re.split(r"[?#]", url)[0]
 
 
 def check_authentication(settings: ClusterSettings) -> None:
-    """Raises UsageError where two settings would both fill the Authorization header, or one needs another."""
+    """Raise UsageError if two settings would both set the Authorization header, or if a required setting is missing."""
     where = f"[clusters.{settings.name}]"
     named = [
         name
@@ -78,7 +78,7 @@ def check_authentication(settings: ClusterSettings) -> None:
 
 
 def identify(settings: ClusterSettings) -> Identity:
-    """Read the credentials. Raises UsageError where one is not there, or cannot stand in a header."""
+    """Read the credentials. Raises UsageError if one is missing, or not valid in a header."""
     headers: dict[str, bytes] = {}
     secrets: set[str] = set()
     for name, credential in settings.headers.items():
@@ -98,7 +98,7 @@ def identify(settings: ClusterSettings) -> Identity:
 
 
 def _header(value: str, where: str) -> bytes:
-    """The HTTP library would show the value in its own complaint, so it is looked at here."""
+    """The value is checked here, because the HTTP library would show the value in its own error message."""
     if not value.strip() or any(ord(char) < 32 or ord(char) == 127 for char in value):
         raise UsageError(
             f"{where}: the value cannot be sent: it is empty, or contains a line break or control character"

@@ -1,4 +1,4 @@
-"""The Connect REST API as Python: one method for each endpoint that we use, values in and values out."""
+"""The Connect REST API in Python: one method for each endpoint that gitops-connect uses."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")
 _ANYBODY = ConnectorName("gitops-connect")
-"""The herder is asked for it; whether there is such a connector does not matter."""
+"""Used in requests for which it does not matter whether the connector exists."""
 
 
 class ConnectClient:
-    """One Connect cluster. Safe to use from several threads. Close it when done.
+    """One Connect cluster. Safe to use from several threads. Close it after use.
 
-    Every method raises what `Transport.send` raises. A write returns when Connect has accepted it, which is not yet its
-    effect: that is seen in `connectors`. `sensitive` names config keys whose values no message may show, beside those
-    whose names say so by themselves.
+    Every method raises the errors of `Transport.send`. A write returns when Connect has accepted it, which is earlier
+    than its effect: `connectors` shows the effect. `sensitive` names config keys whose values no message may show, in
+    addition to those with sensitive names.
     """
 
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
@@ -54,13 +54,13 @@ class ConnectClient:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._transport.close()
 
     def conceal(self, secrets: Iterable[str]) -> None:
-        """Mask these secrets in every error, verdict and trace from now on, whichever connector it is about.
+        """Mask these secrets in every error, verdict and trace from now on, about any connector.
 
-        Only distinctive ones are (`masking.distinctive`). Those that were given before are masked too: a secret that
+        Only distinctive secrets are masked (`masking.distinctive`). Earlier secrets remain masked too: a secret that
         was changed may still be quoted.
         """
         self._transport.conceal(distinctive(secrets))
@@ -70,14 +70,14 @@ class ConnectClient:
         return self._read(wire.parse_info, Request("GET", "/"))
 
     def names(self) -> frozenset[ConnectorName]:
-        """`GET /connectors`: every connector that the worker has found in the config topic so far; see `absent`."""
+        """`GET /connectors`: every connector that the worker has found in the config topic so far; compare `absent`."""
         return self._read(wire.parse_names, Request("GET", "/connectors"))
 
     def await_herder(self) -> None:
-        """Return when the worker's herder answers: it has read the whole config topic and joined the group.
+        """Return when the worker's herder answers: it has then read the whole config topic and joined the group.
 
-        `GET /connectors/X/config` waits for that (`DistributedHerder.tick`), whatever X is, and so do all writes. The
-        lists of connectors do not: while a worker starts, they show what it has read so far, which is nothing at first.
+        `GET /connectors/X/config` waits for that (`DistributedHerder.tick`), for any X, and so do all writes. The lists
+        of connectors do not wait: while a worker starts, they show what it has read so far, which is nothing at first.
         """
         try:
             self._read(lambda _: None, Request("GET", _path(_ANYBODY, "/config")))
@@ -85,7 +85,7 @@ class ConnectClient:
             return
 
     def absent(self, names: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
-        """Those of `names` that are certainly not there, by two requests; by none where there are no names."""
+        """Those of `names` that certainly do not exist. Sends two requests, or none if there are no names."""
         if not names:
             return names
         self.await_herder()
@@ -109,7 +109,7 @@ class ConnectClient:
     ) -> ConfigVerdict:
         """`PUT /connector-plugins/X/config/validate`. The config needs `connector.class`, and `name` to be valid.
 
-        Raises Rejected where the class is not there, and ConnectUnavailable after `within` seconds. Values of PASSWORD
+        Raises Rejected if the class does not exist, and ConnectUnavailable after `within` seconds. Values of PASSWORD
         keys are in no message of the verdict.
         """
         path = f"/connector-plugins/{_quoted(class_name)}/config/validate"
@@ -132,9 +132,9 @@ class ConnectClient:
         *,
         sensitive: Iterable[str] = (),
     ) -> None:
-        """`POST /connectors`. Raises AlreadyExists; Rejected for an invalid config and for a name of no use.
+        """`POST /connectors`. Raises AlreadyExists; Rejected for an invalid config and for an unusable name.
 
-        `initial_state` needs 3.7; without it, the body is one that every version takes and the connector runs.
+        `initial_state` needs 3.7. Without it, every version accepts the body, and the connector runs.
         """
         if why := wire.unaddressable(name):
             raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} cannot be used: {why}")
@@ -142,9 +142,9 @@ class ConnectClient:
         self._write("POST", "/connectors", body, sensitive_values(config, sensitive))
 
     def configure(self, name: ConnectorName, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> None:
-        """`PUT /connectors/X/config`: exactly this config. Restarts the connector, even where the config is equal.
+        """`PUT /connectors/X/config`: exactly this config. Restarts the connector, even if the config is equal.
 
-        A connector that is not there is created, and runs: so it is in Connect.
+        Connect creates a connector that does not exist, and the connector runs.
         """
         self._write("PUT", _path(name, "/config"), dict(config), sensitive_values(config, sensitive))
 
@@ -161,14 +161,14 @@ class ConnectClient:
         self._write("PUT", _path(name, "/resume"))
 
     def offsets(self, name: ConnectorName) -> Offsets:
-        """`GET /connectors/X/offsets` (3.5 and later): what stands, in whatever state it is. Raises NotFound."""
+        """`GET /connectors/X/offsets` (3.5 and later): the current offsets, in any connector state. Raises NotFound."""
         return self._read(wire.parse_offsets, Request("GET", _path(name, "/offsets")))
 
     def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
-        """The same, but an answer of more than `limit` bytes is written to `file` as it comes, and never held.
+        """`GET /connectors/X/offsets`; an answer of more than `limit` bytes is streamed to `file`.
 
-        An entry a line, as Connect has written it. There is a file only where SavedOffsets are returned. Raises
-        UsageError where it cannot be written.
+        The file has one entry a line, as Connect has written it. It exists only if SavedOffsets are returned. Raises
+        NotFound, and UsageError if the file cannot be written.
         """
 
         def take(content: Iterator[bytes]) -> SavedOffsets:
@@ -180,23 +180,27 @@ class ConnectClient:
         return self._read(read, Request("GET", _path(name, "/offsets")), Large(limit, take))
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
-        """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None takes its partition away.
+        """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None removes the offset of its partition.
 
-        Returns what Connect warns of, mostly nothing. Raises NotStopped and GroupInUse (not now), OffsetsNotSupported,
-        OffsetsNotChanged (it failed at it), Rejected (also for no offsets at all), NotFound.
+        Returns Connect's warning, which is mostly empty. Raises NotStopped and GroupInUse (not possible now),
+        OffsetsNotSupported, OffsetsNotChanged (the change failed), Rejected (also if there are no offsets at all),
+        NotFound.
         """
         return self._change_offsets(name, "PATCH", wire.offsets_body(offsets))
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """The same with a body that is ready, which is sent as it is; no message quotes it."""
+        """`PATCH /connectors/X/offsets` with a body of JSON that is sent unchanged, and that no message quotes.
+
+        Returns and raises as `alter_offsets`.
+        """
         return self._change_offsets(name, "PATCH", body)
 
     def reset_offsets(self, name: ConnectorName) -> str:
-        """`DELETE /connectors/X/offsets` (3.6 and later): takes all away. Returns and raises as `alter_offsets`."""
+        """`DELETE /connectors/X/offsets` (3.6 and later): removes all. Returns and raises as `alter_offsets`."""
         return self._change_offsets(name, "DELETE")
 
     def delete(self, name: ConnectorName) -> None:
-        """`DELETE /connectors/X`. That it is not there is what was wanted; whether it is gone is seen in `absent`."""
+        """`DELETE /connectors/X`. No error if the connector does not exist; `absent` shows whether it is gone."""
         try:
             self._write("DELETE", _path(name))
         except NotFound:
@@ -232,7 +236,7 @@ def _quoted(segment: str) -> str:
 def _without_secrets(
     connectors: Mapping[ConnectorName, ObservedConnector], concealed: frozenset[str]
 ) -> Mapping[ConnectorName, ObservedConnector]:
-    """The connectors without secrets in their traces, as far as the configs of the cluster tell them."""
+    """The connectors with masked secrets in their traces, as far as the configs of the cluster reveal the secrets."""
     if not any(_has_trace(one) for one in connectors.values()):
         return connectors
     own = {name: sensitive_values(one.config) for name, one in connectors.items()}

@@ -1,7 +1,7 @@
 """A time limit for one whole HTTP request: connection, headers and body.
 
-The timeouts of `requests` limit each silence, so that a server which sends one byte a second holds its client for ever.
-Here a timer shuts the socket down when the time is over, whatever the client is reading at that moment.
+The timeouts of `requests` limit each silence. A server that sends one byte a second could therefore block its client
+without end. Here a timer shuts the socket down at the end of the time, even while the client reads.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 SLOWEST = 64 * 1024
-"""Bytes a second. A body may take one second more than the timeout for each so many bytes that have arrived."""
+"""Bytes a second. The timeout of a body is extended by one second for each so many bytes that have arrived."""
 
 _request = threading.local()
-"""The `Deadline` of the request that this thread is sending, as `deadline`."""
+"""The `Deadline` of the request that this thread sends, as `deadline`."""
 
 
 class Deadline:
@@ -35,7 +35,7 @@ class Deadline:
         begin = time.monotonic()
         self._end = begin + most
         self._until = min(begin + seconds, self._end)
-        self._lock = threading.Lock()  # a socket goes back to its pool: nothing may be cut after the end
+        self._lock = threading.Lock()  # a socket returns to its pool: it must not be shut down after the end
         self._is_over = False
         self._sock: socket.socket | None = None
         self._timer = self._start(self._until - begin)
@@ -51,11 +51,11 @@ class Deadline:
             self._timer.cancel()
 
     def received(self, size: int) -> None:
-        """So many bytes of the body have arrived: the limit moves on by one second for each `SLOWEST`, up to `most`."""
+        """So many bytes of the body have arrived: extend the limit by one second for each `SLOWEST`, up to `most`."""
         self._until = min(self._until + size / SLOWEST, self._end)
 
     def watch(self, sock: socket.socket | None) -> None:
-        """The request goes over this socket."""
+        """Use this socket for the request."""
         with self._lock:
             self._sock = sock
             if self.expired:

@@ -11,9 +11,9 @@ _MAY_HAVE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def decode(body: bytes) -> Any:
-    """Parse. Half of a surrogate pair, which JSON can name and UTF-8 cannot write, becomes U+FFFD.
+    """Parse JSON. A lone surrogate, which JSON can contain and UTF-8 cannot encode, becomes U+FFFD.
 
-    Raises ValueError for what is not JSON, and for JSON that is nested too deeply to be parsed.
+    Raises ValueError if it is not JSON, and if the JSON is nested too deeply to be parsed.
     """
     try:
         value = json.loads(body)

@@ -1,4 +1,4 @@
-"""An answer with more offsets than can be held, into a file as it comes."""
+"""Writes an answer with more offsets than fit into memory to a file while it arrives."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import Digest
 
 _LINES = 5000
-"""So many are written at once."""
+"""Lines that are written together."""
 
 
 def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:
-    """Write an entry a line, in place of whatever the file held; where that fails, there is no file.
+    """Write one entry a line to the file, which is replaced. If that fails, the file is removed.
 
-    The folder is made where it is missing.
-
-    Raises UsageError where it cannot be written, wire.Unreadable, and whatever `content` raises.
+    The directory is created if it is missing. Raises UsageError if the file cannot be written, the errors of
+    `wire.offset_lines`, and those of `content`.
     """
     try:
         with _opened(file) as stream:

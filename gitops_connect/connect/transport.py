@@ -1,8 +1,8 @@
-"""The one door of `requests`: sends a request to one of a cluster's workers, and says what became of it.
+"""The only user of `requests`: sends a request to one of a cluster's workers, and reports the result.
 
-Two rules decide everything here. A request whose effect is not wanted twice is sent again only where it is certain that
-it was not carried out: no connection was made, or Connect said so. And a request without such an effect is asked of the
-next worker, and again for a while, before anybody hears of it.
+Two rules decide everything here. A request with an effect is sent again only if it certainly was not carried out: no
+connection was made, or Connect says so. A request without an effect is sent to the next worker, and again for a while,
+before an error is raised.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from gitops_connect.settings.sections import ClusterSettings
 
 _log = logging.getLogger("gitops_connect.requests")
 CONNECT_TIMEOUT = 10.0
-"""Seconds for making a connection; a worker that is there takes one at once."""
+"""Seconds for making a connection; a worker that runs accepts a connection at once."""
 PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
-"""Seconds between the tries of one request, 16 in all: a rebalance after a worker was killed takes about 10."""
+"""Seconds between the tries of one request, 16 in all: a rebalance after a worker was killed takes about 10 seconds."""
 
 _PIECE = 64 * 1024
-"""Bytes of an answer that are read at once."""
+"""Bytes of an answer that are read together."""
 _LONGEST_REFUSAL = 1024 * 1024
-"""Bytes that are read of an answer which is no success: what Connect says of an error is far shorter."""
+"""Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
 _STREAMED = 64
-"""Offsets that go into a file as they come may be so many times as large as an answer that is held."""
+"""Offsets that are streamed to a file may be so many times as large as an answer in memory."""
 
 _ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Za-z ]+)")
 _TLS = re.compile(r"\[(?:SSL|X509)[^\]]*\][^(]*")
@@ -53,9 +53,10 @@ _UNSENT_TLS = (
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """For an answer that may be too large to be held: of more than `limit` bytes.
+    """Handles an answer of more than `limit` bytes, which may be too large for memory.
 
-    `take` gets its content as it comes; and from the beginning again where it breaks off and another worker is asked.
+    `take` gets the content while it arrives. If the answer breaks off and the request is sent to another worker, `take`
+    is called again with the content from the beginning.
     """
 
     limit: int
@@ -64,14 +65,14 @@ class Large:
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        """No redirect is followed, and a target that cannot be parsed must not raise."""
+        """Redirects are not followed, and a target that cannot be parsed must not raise."""
 
 
 class Transport:
-    """The workers of one cluster. May be used by as many threads at once as `parallelism` says, and by more."""
+    """The workers of one cluster. Any number of threads may use it; `parallelism` of them have pooled connections."""
 
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
-        """Raises UsageError where addresses or credentials cannot be right; asks nobody yet."""
+        """Raises UsageError if addresses or credentials are invalid; sends no request."""
         self._workers = check_addresses(settings)
         check_authentication(settings)
         self._settings = settings
@@ -86,23 +87,23 @@ class Transport:
         self._session.mount("https://", adapter)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._session.close()
 
     @property
     def concealed(self) -> frozenset[str]:
-        """What `conceal` was given so far."""
+        """All secrets that were given to `conceal`."""
         return self._concealed
 
     def conceal(self, secrets: frozenset[str]) -> None:
-        """Mask these too in the message of every error from now on. For the one thread that reconciles the cluster."""
+        """Mask these secrets, too, in every error from now on. Only the thread that reconciles the cluster calls it."""
         self._concealed |= secrets
 
     def send(self, request: Request, large: Large | None = None) -> Any:
-        """The JSON of the answer, None where there was none; of one that is too large, what `large` makes of it.
+        """The JSON of the answer, None if it has no body; for a large answer, the result of `large.take`.
 
         Raises ConnectUnavailable and RebalanceInProgress (certainly not carried out), OutcomeUnknown (a write that may
-        have been carried out), or one of ConnectRefused (not carried out, and will not be).
+        have been carried out), or a subclass of ConnectRefused (not carried out, and a retry does not help).
         """
         identity = identify(self._settings)
         tried = 0
@@ -127,7 +128,7 @@ class Transport:
         return type(error)(f"connect cluster {self._settings.name}: {error}")
 
     def _exchange(self, request: Request, identity: Identity, large: Large | None) -> Answer | Accepted:
-        """Ask the workers in turn, beginning with the one that answered last, until one answers."""
+        """Send to the workers one after another, from the last one that answered, until one answers."""
         first, failures = self._preferred, []
         for index in (*range(first, len(self._workers)), *range(first)):
             worker = self._workers[index]
@@ -155,7 +156,7 @@ class Transport:
         prepared = requests.Request(
             request.method, worker, headers={**headers, **identity.headers}, data=body
         ).prepare()
-        prepared.url = worker + request.path  # set here, as `prepare` would take `..` in a connector's name for a step
+        prepared.url = worker + request.path  # set here, because `prepare` would resolve `..` in a connector's name
         left = request.until - self._clock.monotonic()
         if left <= 0:
             raise requests.Timeout
@@ -226,7 +227,7 @@ class Transport:
         return self._named(ConnectUnavailable(f"{request}: no worker answered: {reasons}"))
 
     def _explain(self, error: requests.RequestException) -> str:
-        """In few words: the texts of `requests` are Python objects in one another."""
+        """A short explanation, because the messages of `requests` contain representations of Python objects."""
         text = str(error)
         if isinstance(error, requests.ConnectTimeout):
             return f"accepted no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
@@ -240,7 +241,7 @@ class Transport:
 
 
 def _pieces(response: requests.Response, deadline: Deadline, most: int | None = None) -> Iterator[bytes]:
-    """The body, decompressed, as it comes. Raises requests.ReadTimeout, and ConnectRefused after `most` bytes."""
+    """The decompressed body while it arrives. Raises requests.ReadTimeout, and ConnectRefused after `most` bytes."""
     received = 0
     for piece in response.iter_content(_PIECE):
         received += len(piece)
@@ -248,12 +249,12 @@ def _pieces(response: requests.Response, deadline: Deadline, most: int | None = 
         if most is not None and received > most:
             raise ConnectRefused(f"the offsets are larger than {most:,} bytes ({_STREAMED} times max_answer)")
         yield piece
-    if deadline.expired:  # a body without a length ends where its connection was cut
+    if deadline.expired:  # a body without a length ends if its connection was shut down
         raise requests.ReadTimeout("the answer took too long")
 
 
 def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
-    """What comes first, more than `limit` bytes or all there is, and which of the two."""
+    """The beginning of the content, and whether it is complete. If not, it is longer than `limit` bytes."""
     held = bytearray()
     for piece in content:
         held += piece
@@ -263,7 +264,7 @@ def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
 
 
 def _was_sent(error: requests.RequestException) -> bool:
-    """False where it is certain that the worker got nothing; a connection that was never made has a `reason`."""
+    """False if the worker certainly got nothing; the error of a connection that was never made has a `reason`."""
     if isinstance(error, requests.ConnectTimeout | requests.exceptions.ProxyError):
         return False
     if isinstance(error, requests.exceptions.SSLError):

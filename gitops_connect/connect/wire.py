@@ -1,7 +1,7 @@
 """JSON of the Connect REST API <-> model, as pure functions.
 
-What does not have the shape of Kafka's REST entities raises `UnreadableAnswer`. A connector whose entity does not have
-it is unknown; the others are read.
+JSON without the structure of Kafka's REST entities raises `UnreadableAnswer`. A connector whose entity has another
+structure is unknown; the others are read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gitops_connect.model.offsets import (
 from gitops_connect.model.validation import ConfigVerdict, Plugin
 
 UNKNOWN_VERSION = ConnectVersion(0, 0)
-"""What stands for a version that cannot be read: older than all, so that nothing new is asked of such a worker."""
+"""Used for a version that cannot be parsed: older than all, so that the worker gets no requests of newer versions."""
 
 _VERSION = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?(?:[-.]?([a-z]+))?")
 _CONFLUENT = {"ccs", "ce", "cp"}
@@ -49,7 +49,7 @@ _ALL_DONE = re.compile(r"The offsets for this connector have been (?:altered|res
 
 
 class UnreadableAnswer(ValueError):
-    """JSON that no Connect worker answers with."""
+    """JSON that no Connect worker returns."""
 
 
 def parse_info(body: Any) -> ClusterInfo:
@@ -66,8 +66,8 @@ def parse_info(body: Any) -> ClusterInfo:
 def parse_version(text: str) -> ConnectVersion:
     """A worker's version as Kafka's. Confluent Platform 5 to 8 (`7.9.0-ccs`) is translated by its published table.
 
-    A Confluent major that the table does not have stays as it is, and so counts as newer than all that is known;
-    a text without a version in it is `UNKNOWN_VERSION`.
+    A Confluent major version that is not in the table is unchanged, and so counts as newer than all known versions; a
+    string without a version is `UNKNOWN_VERSION`.
     """
     found = _VERSION.match(text.strip().lower())
     if found is None:
@@ -80,7 +80,7 @@ def parse_version(text: str) -> ConnectVersion:
 
 
 def parse_names(body: Any) -> frozenset[ConnectorName]:
-    """`GET /connectors`: the names alone."""
+    """`GET /connectors`: only the names."""
     if not isinstance(body, list) or not all(isinstance(name, str) for name in body):
         raise UnreadableAnswer("expected a list of connector names")
     return frozenset(ConnectorName(name) for name in body)
@@ -89,7 +89,7 @@ def parse_names(body: Any) -> frozenset[ConnectorName]:
 def parse_connectors(
     body: Any,
 ) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
-    """`GET /connectors?expand=status&expand=info`: what could be read, and the names of what could not."""
+    """`GET /connectors?expand=status&expand=info`: the readable connectors, and the names of the others."""
     connectors, unknown = {}, set()
     for text, entity in _mapping(body, "the connectors").items():
         name = ConnectorName(text)
@@ -116,7 +116,7 @@ def _connector(name: ConnectorName, entity: Any) -> ObservedConnector:
 
 
 def parse_config(body: Any) -> Mapping[str, str]:
-    """A connector's config without the `name` that Connect adds (`checkAndPutConnectorConfigName`), nor null values."""
+    """A connector's config without nulls, and without the `name` of Connect (`checkAndPutConnectorConfigName`)."""
     config = _mapping(body, "config")
     if not all(value is None or isinstance(value, str) for value in config.values()):
         raise UnreadableAnswer("a config value is not a string")
@@ -150,7 +150,7 @@ def _type(text: Any) -> ConnectorType:
 
 
 def parse_plugins(body: Any) -> tuple[Plugin, ...]:
-    """`GET /connector-plugins`: the connector classes, sorted. Its `type` is in small letters (`PluginType`)."""
+    """`GET /connector-plugins`: the connector classes, sorted. Their `type` is in lower case (`PluginType`)."""
     if not isinstance(body, list):
         raise UnreadableAnswer("expected a list of plugins")
     entities = [_mapping(item, "a plugin") for item in body]
@@ -163,8 +163,8 @@ def parse_plugins(body: Any) -> tuple[Plugin, ...]:
 def parse_verdict(body: Any) -> ConfigVerdict:
     """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`).
 
-    A key that is not defined has no definition; one that is defined and that the plugin's own `validate` leaves out has
-    no value (`AbstractHerder.generateResult`).
+    A key that is not defined has no definition. A defined key that the plugin's own `validate` leaves out has no value
+    (`AbstractHerder.generateResult`).
     """
     configs = _mapping(body, "the result of the validation").get("configs")
     if not isinstance(configs, list):
@@ -195,7 +195,7 @@ def parse_sensitive(body: Any) -> frozenset[str]:
 
 
 def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: TargetState | None) -> dict[str, Any]:
-    """The body of `POST /connectors` (`CreateConnectorRequest`). An older worker refuses `initial_state` (KIP-980)."""
+    """The body of `POST /connectors` (`CreateConnectorRequest`). An older worker rejects `initial_state` (KIP-980)."""
     body: dict[str, Any] = {"name": name, "config": dict(config)}
     if initial_state is not None:
         body["initial_state"] = _INITIAL_STATES[initial_state]
@@ -203,7 +203,7 @@ def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: T
 
 
 def parse_offsets(body: Any) -> Offsets:
-    """`GET /connectors/X/offsets` (`ConnectorOffsets`). A partition whose offset is null has none, and is left out."""
+    """`GET /connectors/X/offsets` (`ConnectorOffsets`). A partition with a null offset has none, and is left out."""
     entries = _mapping(body, "the offsets").get("offsets")
     if not isinstance(entries, list):
         raise UnreadableAnswer("the list of offsets is missing")
@@ -222,7 +222,10 @@ def parse_offsets(body: Any) -> Offsets:
 
 
 def offset_lines(content: Iterable[bytes]) -> Iterator[str]:
-    """The same out of the bytes of the answer: an entry a line, as Connect has written it. Nothing else is held."""
+    """`GET /connectors/X/offsets` from the bytes of the answer: one entry a line, as Connect has written it.
+
+    A partition with a null offset is left out. Only a part of the answer is in memory. Raises UnreadableAnswer.
+    """
     try:
         for index, (text, _, _, value) in enumerate(entry_texts(content)):
             entry = _mapping(value, f"offsets[{index}]")
@@ -236,14 +239,14 @@ def offset_lines(content: Iterable[bytes]) -> Iterator[str]:
 
 
 def offsets_body(offsets: OffsetPatch) -> dict[str, Any]:
-    """The body of `PATCH /connectors/X/offsets`: the same shape as that of the GET."""
+    """The body of `PATCH /connectors/X/offsets`, with the same structure as the answer to the GET."""
     return {"offsets": list(to_json(offsets))}
 
 
 def parse_warning(body: Any) -> str:
-    """What Connect warns of in its answer to a change of offsets; empty where it says that all is done (`Message`).
+    """Connect's warning in its answer to a change of offsets; empty if it says that all is done (`Message`).
 
-    A class that does not implement `alterOffsets` may keep its offsets elsewhere (`Worker.modifyConnectorOffsets`).
+    A class that does not implement `alterOffsets` may store its offsets elsewhere (`Worker.modifyConnectorOffsets`).
     """
     message = _mapping(body, "the answer to a change of offsets").get("message")
     if not isinstance(message, str):
@@ -257,12 +260,12 @@ def is_unchecked(warning: str) -> bool:
 
 
 def unaddressable(name: str) -> str | None:
-    """Why a connector of that name could be created and then not be managed, or None where it can be.
+    """Why a connector of that name could be created but not managed; None if it can be managed.
 
-    Jetty 12 (Kafka 4.0 and later) refuses paths with an encoded `/`, `%`, backslash or control character before
-    Connect sees them, while the POST, which has the name in its body, succeeds. Curly brackets break the forwarding to
-    the leader (`UriBuilder` takes them for a template), `.` and `..` break at whatever tidies up paths in between, and
-    POST cuts off blanks at the ends (`ConnectorsResource.createConnector`).
+    Jetty 12 (Kafka 4.0 and later) rejects paths with an encoded `/`, `%`, backslash or control character before Connect
+    sees them, while the POST, which has the name in its body, succeeds. Curly brackets break the forwarding to the
+    leader (`UriBuilder` treats them as a template), `.` and `..` break if anything on the way normalizes paths, and
+    POST removes the whitespace at the ends (`ConnectorsResource.createConnector`).
     """
     if not name or name in (".", ".."):
         return 'it is empty, "." or ".."'

@@ -1,1 +1,1 @@
-"""`gitops-connect run`: look at the repository, reconcile each cluster by itself, and go on whatever happens."""
+"""`gitops-connect run`: polls the repository, reconciles each cluster independently, and continues after any error."""

@@ -1,9 +1,10 @@
-"""The loop itself: which job runs when, in which thread, and how it ends.
+"""The loop of the daemon: which job runs when, in which thread, and how the daemon ends.
 
-APScheduler has one job that looks at the repository, one for each cluster, and one that ends an idle Spark session,
-and a thread for each: neither a git server nor a cluster that hangs holds another up. A job says when it wants to run
-again: after the interval where all went well, after a wait that doubles where it did not; a new revision ends every
-wait. Nothing else is kept from one cycle to the next: what was in hand when a process was killed is found by looking.
+APScheduler has one job that polls the repository, one for each cluster, and one that ends an idle Spark session. Each
+job has its own thread: a Git server or a cluster that does not answer delays no other job. A job decides when it runs
+again: after the interval if all went well, after a wait that doubles if it failed; a new revision ends every wait.
+Nothing else is kept between reconciliations. If a process was killed, the next reconciliation finds what was in
+progress in the ledger and on the cluster.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Source
 
 HEARTBEAT = 3600.0
-"""Seconds. A cluster where nothing happens is heard of that often."""
+"""Seconds. If nothing happens on a cluster, its reconciliations are logged so often."""
 GRACE = 1.0
-"""Seconds that a look in hand is given at the end; what hangs longer is left behind, as it has no effect to lose."""
+"""Seconds that a poll in progress has at the end. A poll that takes longer is abandoned: it has no effect to lose."""
 _LOOK = "poll the repository"
 _GIVE_BACK = "end an idle Spark session"
 _GIVE_BACK_EVERY = 30.0
@@ -44,10 +45,10 @@ _GIVE_BACK_EVERY = 30.0
 
 @dataclass(slots=True)
 class Turn:
-    """What one cluster's job carries from a cycle to the next: what to wait for, and what has been said."""
+    """The state of one cluster's job between reconciliations: the time to wait, and what was already logged."""
 
     ended: ReconciliationOutcome | Exception | None = None
-    """How its last cycle ended."""
+    """The result of its last reconciliation."""
     revision: Revision | None = None
     failures: int = 0
     spoke_at: float = float("-inf")
@@ -57,62 +58,63 @@ class Turn:
 
 
 class _Over(Enum):
-    """Why `run` returns."""
+    """The reason why `run` returns."""
 
     TOLD = "asked to stop"
     DONE = "nothing left to do"
 
 
 class _Stopped(Exception):
-    """A cycle has come to its first effect after the daemon was told to stop."""
+    """A reconciliation has reached its first effect after the daemon was requested to stop."""
 
 
 class Daemon:
-    """Runs cycles until it is told to stop, or with `once` one cycle for each cluster."""
+    """Reconciles until it is requested to stop, or with `once` one time for each cluster."""
 
     def __init__(self, runtime: Runtime, source: Source, *, once: bool = False) -> None:
-        """Raises UsageError where the cadence of the settings cannot be kept."""
+        """Raises UsageError if an interval in the settings is 0."""
         self._world = runtime
         self._cadence = PollSchedule.of(runtime.settings)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
         self._turns = {cluster: Turn() for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
-        self._scheduling = threading.Lock()  # of `_declared`, which job runs when, and `_interrupted` being set
-        self._work = threading.Condition()  # of `_acting` and `_running`, and `_interrupted` being set
+        self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
+        self._work = threading.Condition()  # for `_acting` and `_running`, and setting `_interrupted`
         self._acting: set[ClusterName] = set()
         self._running = 0
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
         self.told_to_stop = False
         self.stopped = StoppedConnectors()
-        """The connectors that the steps in hand have stopped and not resumed yet."""
-        # Two instances, as a job that says "again at once" may be begun before its executor has noted its end.
+        """The connectors that the steps in progress have stopped and not resumed yet."""
+        # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
+        # previous run.
         defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
         threads = {"default": ThreadPoolExecutor(len(self._turns) + 2)}
         self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
 
     @property
     def ended(self) -> list[ReconciliationOutcome | Exception | None]:
-        """How the last cycle of each cluster ended; None where there was none."""
+        """The result of the last reconciliation of each cluster; None if there was none."""
         return [turn.ended for turn in self._turns.values()]
 
     @property
     def repository_error(self) -> Exception | None:
-        """Why the repository could not be read the last time, if so."""
+        """Why the repository could not be read at the last poll; None if it could be read."""
         return self._repository.error
 
     @property
     def is_looking(self) -> bool:
-        """Whether, after `run`, some thread still waits for a server that hangs. It will change nothing any more."""
+        """Whether, after `run`, a thread still waits for a server that does not answer. It will change nothing."""
         return self._running > 0
 
     def stop(self) -> None:
-        """Begin no further step, and have `run` return. May be called from a signal handler, as it takes no lock."""
+        """Begin no further step, and let `run` return. A signal handler may call it, because it takes no lock."""
         self._over.put(_Over.TOLD)
 
     def run(self) -> None:
-        """Reconcile until told to stop; then finish the steps in hand and return. Look-ups in hand are left behind."""
+        """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
         events.started(self._turns, __version__)
         self._schedule(_LOOK, self._look, 0)
         if not self._once:
@@ -160,7 +162,7 @@ class Daemon:
                 self._work.notify_all()
 
     def _look(self) -> None:
-        """Look at the repository; a new revision ends the wait of every cluster."""
+        """Poll the repository; a new revision ends the wait of every cluster."""
         declared = self._repository.look(self._declared)
         with self._scheduling:
             before, self._declared = self._declared, declared
@@ -172,7 +174,7 @@ class Daemon:
                 self._over.put(_Over.DONE)
 
     def _until_next_look(self) -> float:
-        """After a failure sooner than usual, and never later: the server may have been away for a moment."""
+        """Seconds until the next poll. After a failure it is earlier than usual, and never later."""
         usual, failures = self._cadence.usual(), self._repository.failures
         return min(usual, self._cadence.after(None, failures)) if failures else usual
 
@@ -184,7 +186,7 @@ class Daemon:
                 continue
             try:
                 self._scheduler.reschedule_job(_job(cluster), trigger=now)
-            except JobLookupError:  # it runs just now, and will see at its end that the revision is another
+            except JobLookupError:  # it runs now, and will see at its end that there is another revision
                 continue
 
     def _give_back(self) -> None:
@@ -216,7 +218,7 @@ class Daemon:
                 self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
-        """One cycle. Every error ends in the log and in the wait, and none ends the daemon. Returns seconds."""
+        """Reconcile one cluster. Errors are logged and lengthen the wait, and never end the daemon. Returns seconds."""
         turn, began = self._turns[cluster], self._world.clock.monotonic()
         is_new, turn.revision = turn.revision != declared.revision, declared.revision
         ended = self._attempt(cluster, declared)
@@ -251,7 +253,7 @@ class Daemon:
         try:
             options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped)
             return reconcile(self._world, declared, cluster, options)
-        except Exception as error:  # an error of the world, or a bug: the caller tells which
+        except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
             return _Stopped() if was_left_behind else error
 
@@ -261,7 +263,7 @@ def _job(cluster: ClusterName) -> str:
 
 
 def went_well(ended: ReconciliationOutcome | Exception | None) -> bool:
-    """Whether every step took effect; being interrupted is no failure."""
+    """Whether every step took effect; an interruption is no failure."""
     return isinstance(ended, ReconciliationOutcome) and (ended.succeeded or ended.interrupted)
 
 

@@ -1,6 +1,6 @@
-"""The daemon's log lines: their names, levels and fields, which collectors and alerts rely on.
+"""The daemon's log events: their names, levels and fields, which collectors and alerts rely on.
 
-docs/reference/log-events.md explains each. What lasts is said once, when it begins, and not at every look.
+docs/reference/log-events.md explains each. A condition that lasts is logged once, when it begins.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ T = TypeVar("T", bound=Hashable)
 
 
 class News:
-    """Tells what was not yet the case at the last look."""
+    """Finds conditions that did not exist at the last poll."""
 
     def __init__(self) -> None:
         self._before: frozenset[Hashable] = frozenset()
 
     def of(self, now: Iterable[T]) -> list[T]:
-        """Those that are new. What is the case no more is forgotten, and news again when it comes back."""
+        """The new conditions. A condition that has ended is forgotten, and is new if it begins again."""
         things = list(now)
         fresh = [thing for thing in things if thing not in self._before]
         self._before = frozenset(things)
@@ -39,7 +39,7 @@ class News:
 
 
 def revision_seen(declared: Declared, before: Revision | None) -> None:
-    """The repository has another revision than before; louder where the earlier one is not in its history."""
+    """The repository has another revision. A second event warns if the earlier revision is not in its history."""
     counts = {"documents": declared.documents, "errors": len(declared.diagnostics.errors)}
     _say(logging.INFO, "revision_changed", revision=declared.revision, before=before, **counts)
     if declared.rewritten:
@@ -47,17 +47,17 @@ def revision_seen(declared: Declared, before: Revision | None) -> None:
 
 
 def repository_not_read(error: Exception, enforced: Revision | None) -> None:
-    """Where there is an earlier revision, that one stays in force."""
+    """The repository could not be read. If there is an earlier revision, it remains in effect."""
     _say_error("repository_unreachable", error, enforced=enforced)
 
 
 def repository_read_again(revision: Revision) -> None:
-    """The end of `repository_unreachable`."""
+    """The end of `repository_unreachable`: the repository was read again."""
     _say(logging.INFO, "repository_recovered", revision=revision)
 
 
 def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
-    """One problem of a document; `cluster` where only that one finds it."""
+    """One problem of a document; `cluster` is set if only that cluster has the problem."""
     level = logging.ERROR if diagnostic.severity is Severity.ERROR else logging.WARNING
     _say(
         level,
@@ -72,9 +72,9 @@ def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
 
 
 def notes(plan: Plan) -> list[tuple[str, str]]:
-    """What the plan says beside its steps, with the connector that it is about (empty: the cluster).
+    """What the plan says in addition to its steps, with the connector concerned (empty: the cluster).
 
-    Of the offset changes that wait, those are left out of which a problem of their document is told already.
+    A blocked offset change is left out if the diagnostic with its reason is logged already.
     """
     told = [diagnostic.summary for diagnostic in plan.diagnostics]
     waiting = [
@@ -94,9 +94,9 @@ def noted(cluster: ClusterName, connector: str, message: str) -> None:
 
 
 def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
-    """Tell which connectors have become unhealthy since `before`, and which have recovered. Returns the unhealthy ones.
+    """Log the connectors that became unhealthy since `before`, and those that recovered. Returns the unhealthy ones.
 
-    A connector that the cluster did not report stays what it was.
+    A connector that the cluster did not report keeps its state.
     """
     unread = before.intersection(plan.unread)
     now = frozenset(one.name for one in plan.unhealthy) | unread
@@ -109,7 +109,7 @@ def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[Conne
 
 
 def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
-    """A declared or managed connector has stopped working: one event, however long that lasts."""
+    """A declared or managed connector has stopped working. This is one event, even if the problem lasts."""
     hint = remedy(one.name) if one.failures else None
     _say(
         logging.WARNING,
@@ -122,12 +122,12 @@ def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
 
 
 def recovered(cluster: ClusterName, connector: ConnectorName) -> None:
-    """The end of `connector_unhealthy`."""
+    """The end of `connector_unhealthy`: the connector works again."""
     _say(logging.INFO, "connector_recovered", cluster=cluster, connector=connector)
 
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
-    """One line a step. What Connect said along with a success is a warning: it may not be what was wanted."""
+    """One event for each step. If a successful step has a message, it is a warning: the effect may be another one."""
     operation = outcome.step.operation
     level = logging.WARNING if is_warned_of(outcome) else _level(outcome.result)
     _say(
@@ -145,7 +145,7 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:
-    """How far a step is that sends very many offsets."""
+    """The progress of a step that sends very many offsets."""
     _say(
         logging.INFO,
         "offsets_sent",
@@ -161,7 +161,7 @@ def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress)
 
 
 def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
-    """What became of a whole cycle."""
+    """The result of a whole reconciliation."""
     _say(
         logging.INFO,
         "reconciliation_finished",
@@ -179,33 +179,33 @@ def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
 
 
 def cycle_failed(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
-    """It ended with an error before, or instead of, its steps. `retry_in` is in seconds."""
+    """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds."""
     wait = None if retry_in is None else round(retry_in, 1)
     _say_error("reconciliation_failed", error, cluster=cluster, revision=revision, retry_in=wait)
 
 
 def cycle_put_off(cluster: ClusterName, error: Exception) -> None:
-    """Another process is at work on the cluster, which is no failure."""
+    """Another process reconciles the cluster, which is no failure."""
     _say(logging.WARNING, "reconciliation_postponed", cluster=cluster, reason=type(error).__name__, message=str(error))
 
 
 def started(clusters: Iterable[ClusterName], version: str) -> None:
-    """The daemon is up."""
+    """The daemon has started."""
     _say(logging.INFO, "daemon_started", version=version, clusters=list(clusters))
 
 
 def stopping(in_progress: Iterable[ClusterName]) -> None:
-    """It was told to stop; `in_progress` are the clusters on which steps are in progress."""
+    """The daemon was requested to stop; `in_progress` are the clusters on which steps are in progress."""
     _say(logging.INFO, "daemon_stopping", in_progress=sorted(in_progress))
 
 
 def stopped() -> None:
-    """Nothing more is done."""
+    """The daemon has ended its work."""
     _say(logging.INFO, "daemon_stopped")
 
 
 def left_stopped(cluster: ClusterName, connector: ConnectorName, worker_url: str) -> logging.LogRecord:
-    """A connector that stays stopped, as a record that no handler has seen: a signal handler must not wait for one."""
+    """A connector that remains stopped. The record has not been handled: a signal handler must not wait for a lock."""
     fields = {"cluster": cluster, "connector": connector, "message": words_of_left_stopped(connector, worker_url)}
     return log.makeRecord(
         log.name, logging.WARNING, __file__, 0, "connector_left_stopped", (), None, extra={"fields": fields}
@@ -213,7 +213,7 @@ def left_stopped(cluster: ClusterName, connector: ConnectorName, worker_url: str
 
 
 def bug(error: Exception, **fields: object) -> None:
-    """What is no error of ours, with its trace, for an issue."""
+    """An error that is a bug of gitops-connect, with its traceback for an issue."""
     log.error("bug", exc_info=error, extra={"fields": {**fields, "reason": type(error).__name__}})
 
 

@@ -1,4 +1,4 @@
-"""How long the daemon waits between two looks, and between two tries."""
+"""How long the daemon waits between two polls, and before a retry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gitops_connect.settings.sections import Settings
 
 @dataclass(frozen=True, slots=True)
 class PollSchedule:
-    """How long to wait, in seconds; to everything up to `jitter` is added."""
+    """How long to wait, in seconds. A random time of up to `jitter` is added to each wait."""
 
     interval: float
     retry: float
@@ -20,7 +20,7 @@ class PollSchedule:
 
     @staticmethod
     def of(settings: Settings) -> PollSchedule:
-        """That of the settings. Raises UsageError where one would have servers asked without a pause."""
+        """The schedule of the settings. Raises UsageError for an interval of 0, as polls would have no pause."""
         for name, value in (
             ("[repository] interval", settings.repository.interval),
             ("[daemon] retry_interval", settings.daemon.retry_interval),
@@ -34,11 +34,14 @@ class PollSchedule:
         )
 
     def usual(self) -> float:
-        """After what went well, and where another process is at work."""
+        """The wait after a success, and if another process reconciles the cluster."""
         return self._with_jitter(self.interval)
 
     def after(self, error: Exception | None, failures: int) -> float:
-        """After so many failures in a row, the last one this (None: a step). What time does not mend waits longest."""
+        """The wait after so many failures in a row; `error` is the last one (None: a step failed).
+
+        If waiting does not help, the wait is the longest.
+        """
         if isinstance(error, Stalled):
             return self._with_jitter(self.longest)
         return self._with_jitter(min(self.retry * 2.0 ** min(failures - 1, 32), self.longest))

@@ -1,4 +1,4 @@
-"""The repository as the daemon sees it: where it cannot be read, the last good revision stays in force."""
+"""The repository as the daemon sees it: if it cannot be read, the last good revision remains in effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gitops_connect.source.checkout import Checkout, Source
 
 
 class RepositoryFollower:
-    """The repository as the daemon sees it: where it cannot be read, the last good revision stays in force."""
+    """The repository as the daemon sees it: if it cannot be read, the last good revision remains in effect."""
 
     def __init__(self, source: Source, settings: Settings) -> None:
         self._source = source
@@ -24,10 +24,10 @@ class RepositoryFollower:
         self.error: Exception | None = None
 
     def look(self, before: Declared | None) -> Declared | None:
-        """What is declared from now on; None where nothing was ever read. Raises nothing."""
+        """The declared state from now on; None if the repository was never read. Raises nothing."""
         try:
             declared = self._declare(self._source)
-        except Exception as error:  # whatever it is, what was read before goes on being enforced
+        except Exception as error:  # after any error, the revision that was read before remains in effect
             self.failures, self.error = self.failures + 1, error
             kept = before or self._last_good()
             self._tell_of_failure(error, kept)
@@ -41,11 +41,11 @@ class RepositoryFollower:
         return declare(source, self._clusters, self._caches)
 
     def _last_good(self) -> Declared | None:
-        """What an earlier process had read, if all of it is on this machine."""
+        """The revision that an earlier process has read, if all of its content is on this machine."""
         try:
             checkout = self._source.last_good
             return self._declare(_PinnedSource(checkout)) if checkout else None
-        except Exception:  # likewise; the error of the look itself says more
+        except Exception:  # after any error; the error of the poll itself is more informative
             return None
 
     def _tell_of_success(self, declared: Declared) -> None:
@@ -62,7 +62,7 @@ class RepositoryFollower:
             events.diagnosed(diagnostic, None)
 
     def _tell_of_failure(self, error: Exception, enforced: Declared | None) -> None:
-        """Once for each reason, and not at every look."""
+        """Log each reason once, and not at every poll."""
         if not self._news.of([f"{type(error).__name__} {error}"]):
             return
         if isinstance(error, GitopsConnectError):
@@ -81,4 +81,4 @@ class _PinnedSource:
         return self.last_good
 
     def close(self) -> None:
-        """Nothing is held."""
+        """There is nothing to close."""

@@ -1,4 +1,4 @@
-"""Time as an argument: what reads or waits gets one of these, so that no test sleeps."""
+"""Time as an argument: code that reads the time or waits gets a clock, so that no test sleeps."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Clock(Protocol):
     """The time of day, a clock for durations, and waiting."""
 
     def now(self) -> datetime:
-        """The time of day, in UTC."""
+        """The current time, in UTC."""
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start; never goes back."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait that long."""
+        """Wait for that many seconds."""

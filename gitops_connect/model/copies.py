@@ -1,4 +1,4 @@
-"""A file of a manifest from elsewhere, copied byte for byte."""
+"""A file of a manifest outside the repository, copied byte for byte."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CopiedFile(NamedTuple):
-    """`path` is where it lay, without scheme and host; `file` where the copy is; `sha256` is that of the content."""
+    """`path` is the original path without scheme and host, `file` the path of the copy; `sha256` is of the content."""
 
     path: str
     file: str
@@ -15,5 +15,8 @@ class CopiedFile(NamedTuple):
 
 
 Copy = Callable[[str, Callable[[str], bool], str], Sequence[CopiedFile]]
-"""What to look at (a file, a folder with all below it, or a glob, as a URI), which of the paths to take, and the folder
-for the copies. Whoever copies finds out what there is; nothing at all is an answer."""
+"""Copies the files at a URI.
+
+The arguments are the URI of a file, of a directory with everything below it, or a glob; a function that says whether a
+path is copied; and the directory for the copies. The result is empty if there are no such files.
+"""

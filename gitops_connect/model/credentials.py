@@ -25,7 +25,7 @@ _NO_SECRET = re.compile(
     r"(?:(?:\$\{[^}$\n]*:[^}$\n]*\})+|\*{3,}|\u2022{3,}|\[hidden\]|<redacted>|true|false|null)?", re.IGNORECASE
 )
 _MASKED = re.compile(r"""\*{3}(?=["'&;,)}\]\s]|$)""")
-"""A secret that was known and is masked already: what follows it on the line is not part of it."""
+"""A secret that is already masked: the text after it on the line is not part of the secret."""
 _NAME = re.compile(r"[\w.\-]")
 _AFTER_QUOTES = re.compile(r"[\s;,)}\]&]|$")
 _ENDS = {
@@ -101,7 +101,7 @@ def _pair_value(text: str, found: re.Match[str]) -> Span | None:
 
 
 def _secret(text: str, span: Span | None, position: int) -> Span | None:
-    """The span, if a secret is there; everything if nobody can tell where it ends."""
+    """The span if it contains a secret, None if not; all from the start of the line if the value's end is unknown."""
     if span is None:
         return _everything(text, position)
     return None if _NO_SECRET.fullmatch(text, *span) else span
@@ -132,7 +132,7 @@ def _everything(text: str, position: int) -> Span:
 
 
 def _in_urls(text: str) -> Iterator[Span]:
-    """The password of `scheme://user:password@host`, and the user alone of an HTTP URL, where it is a token."""
+    """The password of `scheme://user:password@host`, and the user of an HTTP URL without password, which is a token."""
     for token in _TOKEN.finditer(text):
         last = text.rfind("@", *token.span())
         begin = text.find("://", token.start(), max(last, token.start()))
@@ -186,7 +186,7 @@ def _headers(text: str) -> Iterator[Span]:
 
 
 def _aws_keys(text: str) -> Iterator[Span]:
-    """Identifiers of AWS access keys, whose form is certain; a secret key has none, and is found by its name."""
+    """Identifiers of AWS access keys, which have a fixed form. A secret key has none, and is found by its name."""
     return (found.span() for found in _AWS.finditer(text))
 
 
@@ -198,5 +198,7 @@ _SEARCHES: tuple[tuple[Callable[[str], bool], Callable[[str], Iterator[Span]]], 
     (lambda text: " " in text and "uthorization" in text.lower(), _headers),
     (lambda text: "AKIA" in text or "ASIA" in text, _aws_keys),
 )
-"""Each search, and what a string must contain for it to find anything. Nearly all config values contain none of these,
-and all values of a repository are searched in every reconciliation."""
+"""Each search, and what a string must contain for the search to find anything.
+
+Nearly all config values contain none of these, and every reconciliation searches all values of a repository.
+"""

@@ -1,4 +1,4 @@
-"""Debezium's connectors, as data: what the partitions and offsets of each look like, and which field decides."""
+"""Debezium's connectors, as data: the partitions and offsets of each, and which field decides where it resumes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _SNAPSHOT_CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "snapshot": (True, "true", "INITIAL", "BLOCKING", "INCREMENTAL", None),
     "snapshot_completed": (True, False, "true", "false", None),
 }
-"""`OffsetContext.Loader.loadSnapshot` and `loadSnapshotCompleted`: any other `snapshot` ends the task, and of the other
-one all else counts as false. Debezium 1 and 2 wrote true, later ones the names in `SnapshotType`."""
+"""`OffsetContext.Loader.loadSnapshot` and `loadSnapshotCompleted`.
+
+Any other `snapshot` ends the task; any other `snapshot_completed` counts as false. Debezium 1 and 2 wrote true, later
+versions write the names in `SnapshotType`.
+"""
 
 
 def _debezium(
@@ -73,15 +76,17 @@ BINLOG = Shape(
     tied=_LOGICAL_NAME,
 )
 """`BinlogPartition`, `BinlogOffsetContext`; the order is that of `BinlogHistoryRecordComparator`.
-`BinlogStreamingChangeEventSource.execute` goes on from `gtids`, if the server has GTIDs and they are not ignored, else
-from `file` and `pos`; there it skips `event` events and `row` rows: the same numbers at every
-transaction of one row. `server_id` and `ts_sec` are not read."""
+
+`BinlogStreamingChangeEventSource.execute` continues from `gtids`, if the server has GTIDs and they are not ignored.
+Otherwise it continues from `file` and `pos`, and skips `event` events and `row` rows there: the same numbers at every
+transaction of one row. `server_id` and `ts_sec` are not read.
+"""
 
 _POSTGRES_OPERATIONS = (
     *("INSERT", "UPDATE", "DELETE", "TRUNCATE", "MESSAGE", "BEGIN", "COMMIT", "NOOP", "ORIGIN"),
     None,
 )
-"""`ReplicationMessage.Operation`: the loader fails on any other."""
+"""`ReplicationMessage.Operation`: the loader fails on any other value."""
 POSTGRES = Shape(
     "Debezium for PostgreSQL",
     (_SERVER,),
@@ -124,7 +129,7 @@ _OTHER_TRANSACTION = Contradiction(
     "change_lsn is a change of the transaction that commit_lsn names",
     "write the change_lsn of that transaction, or null to read all of it",
 )
-"""`SqlServerStreamingChangeEventSource`, `TxLogPosition`: changes before `change_lsn` are skipped in the first one."""
+"""`SqlServerStreamingChangeEventSource`, `TxLogPosition`: the first transaction is read from `change_lsn` on."""
 
 SQL_SERVER = Shape(
     "Debezium for SQL Server",
@@ -238,8 +243,10 @@ MONGODB = Shape(
     ),
     tied=(Tied("server_id", Tie.SERVER, ("topic.prefix", "mongodb.name")),),
 )
-"""`MongoDbPartition`, `MongoDbOffsetContext`. `MongoDbStreamingChangeEventSource` resumes after the token, and at the
-time `sec`, `ord` if there is none."""
+"""`MongoDbPartition`, `MongoDbOffsetContext`.
+
+`MongoDbStreamingChangeEventSource` resumes after the token. Without a token it resumes at the time `sec`, `ord`.
+"""
 
 VITESS = Shape(
     "Debezium for Vitess",

@@ -1,4 +1,4 @@
-"""What the repository asks for: connectors in their desired state, resolved for one Connect cluster."""
+"""What the repository declares: connectors in their desired state, resolved for one Connect cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 
 class TargetState(Enum):
-    """The state that a document asks for. The first three are Kafka's own (`TargetState`), `ABSENT` is ours."""
+    """The state that a document declares: one of Kafka's own (`TargetState`), or `ABSENT` to delete the connector."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -24,14 +24,14 @@ class TargetState(Enum):
 
 
 class Mode(Enum):
-    """Whether differences are mended or only shown."""
+    """Whether differences are fixed or only shown."""
 
     ENFORCE = "enforce"
     OBSERVE = "observe"
 
 
 class SecretSource(Enum):
-    """Where the operator keeps a secret."""
+    """Where the administrator keeps a secret."""
 
     ENV = "env"
     FILE = "file"
@@ -39,14 +39,14 @@ class SecretSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SecretReference:
-    """Where the value of one config key comes from; never the value."""
+    """Where the value of one config key comes from; never the value itself."""
 
     source: SecretSource
     name: str
 
 
 class OnDelete(Enum):
-    """What becomes of a connector's offsets when it is deleted."""
+    """What happens to a connector's offsets when the connector is deleted."""
 
     KEEP = "keep"
     RESET = "reset"
@@ -54,30 +54,32 @@ class OnDelete(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """A manifest in the repository, in one file or several: their paths from the repository's folder, their contents'
-    ids, their sizes in bytes."""
+    """An offset manifest in the repository, in one file or several.
+
+    Each entry has the path from the repository's root directory, the id of the content, and the size in bytes.
+    """
 
     entries: tuple[Entry, ...]
     location: Location
-    """Where the document names it."""
+    """Where the document names the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestUri:
-    """A manifest elsewhere, in one file or several, and the SHA-256 that was reviewed, as hex digits."""
+    """An offset manifest outside the repository, in one file or several; `sha256` is the reviewed digest, in hex."""
 
     uri: str
     sha256: str
     location: Location
-    """Where the document names it."""
+    """Where the document names the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredOperation:
     """One `OffsetChange` document, or the `initialOffsets` of a connector.
 
-    `manifest` is in files that are read when needed, or stands in the document itself; None for a reset, which
-    has none. `digest` is that of the connector, the kind and the content of the manifest.
+    `manifest` is in files that are read when needed, or in the document itself. It is None for a reset, which has no
+    manifest. `digest` covers the connector, the kind and the content of the manifest.
     """
 
     name: OperationName
@@ -91,12 +93,12 @@ class DesiredOperation:
     reason: str = ""
 
     def locate(self, *pointer: str | int) -> Location:
-        """Where that field of the operation stands: `locate("acknowledge")`."""
+        """The location of a field of the operation, as in `locate("acknowledge")`."""
         return self.document.locate((*self.pointer, *pointer))
 
 
 OWN_ANNOTATIONS = "gitops-connect/"
-"""Annotations that begin like this have a meaning here; all others are the reader's own."""
+"""Annotations with this prefix have a meaning here; all others belong to the user."""
 ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
 
 
@@ -104,8 +106,8 @@ ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
 class DesiredConnector:
     """One `Connector` document.
 
-    `config` is complete and as Connect keeps it: strings only, with `connector.class` and `tasks.max`, without `name`.
-    Keys of `secrets` are not in `config` before `secrets.resolve` has put their values there.
+    `config` is complete and in the form that Connect stores: strings only, with `connector.class` and `tasks.max`,
+    without `name`. Keys of `secrets` are not in `config` before `secrets.resolve` has added their values.
     """
 
     name: ConnectorName
@@ -114,7 +116,7 @@ class DesiredConnector:
     document: Document = field(repr=False, compare=False)
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
-    """Config keys (glob patterns) whose observed value is left as it is."""
+    """Config keys (glob patterns) whose observed value is left unchanged."""
     allow_unknown_keys: tuple[str, ...] = ()
     """Config keys (glob patterns) that the plugin need not define."""
     mode: Mode = Mode.ENFORCE
@@ -123,11 +125,11 @@ class DesiredConnector:
     on_delete: OnDelete = OnDelete.KEEP
 
     def locate(self, pointer: Pointer) -> Location:
-        """Where that field of the document stands."""
+        """The location of a field of the document."""
         return self.document.locate(pointer)
 
     def locate_config(self, key: str) -> Location:
-        """Where that config key stands, whichever field it comes from."""
+        """The location of a config key, in whatever field of the document it is declared."""
         if key == "connector.class":
             return self.locate(("spec", "class"))
         if key == "tasks.max":
@@ -140,10 +142,10 @@ class DesiredConnector:
 class DesiredState:
     """All connectors and offset changes that the repository declares for one cluster, each sorted by name.
 
-    `operations` are the `OffsetChange` documents; the `initialOffsets` of a connector are its own. `held` names the
-    connectors whose documents are broken: they are neither changed nor pruned. `broken_changes` names those of
-    `OffsetChange` documents that have errors and are therefore not in `operations`. `complete` is False where some file
-    could not be read, so that an undeclared connector may only seem so.
+    `operations` are the `OffsetChange` documents; the `initialOffsets` of a connector are not among them. `held` names
+    the connectors whose documents have errors: they are neither changed nor pruned. `broken_changes` names the
+    connectors of `OffsetChange` documents that have errors and are therefore not in `operations`. `complete` is False
+    if some file could not be read: a connector that looks undeclared may be declared in that file.
     """
 
     cluster: ClusterName
@@ -153,10 +155,12 @@ class DesiredState:
     operations: tuple[DesiredOperation, ...] = ()
     broken_changes: frozenset[ConnectorName] = frozenset()
     held_secrets: Mapping[ConnectorName, frozenset[tuple[str, SecretReference]]] = field(default_factory=dict)
-    """What the documents of `held` connectors have in `spec.secrets`, as far as it can be read: each config key with
-    its reference. Only masking uses it."""
+    """For each of the `held` connectors, the config keys in `spec.secrets` with their references, if they can be read.
+
+    Only masking uses them.
+    """
 
     @property
     def declares_operations(self) -> bool:
-        """Whether there is any offset change, or a connector with `initialOffsets`."""
+        """Whether the repository declares any offset change, or a connector with `initialOffsets`."""
         return bool(self.operations) or any(one.initial_offsets is not None for one in self.connectors)

@@ -1,6 +1,7 @@
-"""What is wrong with the repository, as values: every problem at once, each with its place.
+"""Errors, warnings and notes about the repository, as values: all problems at once, each with its location.
 
-A diagnostic is not an exception (that would stop at the first), and it is not about the world (that is an error).
+A diagnostic is not an exception, because an exception would stop at the first problem. A diagnostic is not about a
+server either: the failure of a server is an exception.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ class Severity(Enum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
-    """For information: whether it is a problem depends on something that is not known."""
+    """For information: whether this is a problem depends on something that is not known."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in the repository: path from its root, line and column counted from 1."""
+    """A location in the repository: path from its root, line and column counted from 1."""
 
     file: str
     line: int = 1
@@ -33,7 +34,7 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
     def under(self, folder: str) -> Location:
-        """The same place, seen from outside `folder` (empty: from where it is)."""
+        """This location with the given directory before its path; unchanged if the directory is empty."""
         return replace(self, file=f"{folder.rstrip('/')}/{self.file}") if folder else self
 
 
@@ -41,7 +42,7 @@ class Location:
 class Diagnostic:
     """One problem: a rule, what is wrong, and what to do (`hint`, possibly empty).
 
-    `connector` is the connector that the problem holds up, or None where that cannot be told.
+    `connector` is the connector that the problem blocks, or None if the connector is unknown.
     """
 
     severity: Severity
@@ -52,7 +53,7 @@ class Diagnostic:
     connector: ConnectorName | None = None
 
     def sort_key(self) -> tuple[str, int, int, str, str]:
-        """By place, then rule; the order in which people mend a file."""
+        """By location, then rule: the order in which people fix a file."""
         return (
             self.location.file,
             self.location.line,
@@ -64,13 +65,13 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """A sorted, immutable collection without repeats. Build it with `Diagnostics.of`."""
+    """A sorted, immutable collection without duplicates. Build it with `Diagnostics.of`."""
 
     items: tuple[Diagnostic, ...] = ()
 
     @staticmethod
     def of(items: Iterable[Diagnostic]) -> Diagnostics:
-        """Sort by place and drop repeats."""
+        """Sort by location and remove duplicates."""
         return Diagnostics(tuple(sorted(set(items), key=Diagnostic.sort_key)))
 
     def __add__(self, other: Diagnostics) -> Diagnostics:
@@ -83,20 +84,20 @@ class Diagnostics:
         return len(self.items)
 
     def under(self, folder: str) -> Diagnostics:
-        """The same problems, with `folder` before every path: where the documents' folder is seen from."""
+        """These diagnostics with the given directory before every path. It is the directory of the documents."""
         return Diagnostics.of(replace(item, location=item.location.under(folder)) for item in self.items)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """Those that hold something up."""
+        """The diagnostics that block a connector or a change."""
         return tuple(item for item in self.items if item.severity is Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Those that are only shown."""
+        """The diagnostics that block nothing."""
         return tuple(item for item in self.items if item.severity is Severity.WARNING)
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
-        """Those that may need no action."""
+        """The diagnostics that may need no action."""
         return tuple(item for item in self.items if item.severity is Severity.NOTE)

@@ -1,4 +1,4 @@
-"""What an operation does to each partition, as values: which way it moves, and how far."""
+"""What an operation does to each partition, as values: in which direction its offset moves, and how far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gitops_connect.model.units import Scale
 
 
 class Direction(Enum):
-    """Which way a partition's offset moves."""
+    """In which direction a partition's offset moves."""
 
     NEW = "new"
     SAME = "same"
@@ -22,13 +22,15 @@ class Direction(Enum):
     """Records are reprocessed."""
     REMOVED = "removed"
     CHANGED = "changed"
-    """Another value, of which cannot be told whether it is before or after: the class is not known here."""
+    """Another value, and whether it is before or after the current one is unknown, as for an unknown class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition: `current -> declared`, None where it has no offset. `distance` in the difference's unit, or None
-    where it cannot be told."""
+    """The move of one partition: `current -> declared`, each None if the partition has no offset there.
+
+    `distance` is in the difference's unit, or None if the distance is unknown.
+    """
 
     partition: PartitionText
     current: OffsetText | None
@@ -37,7 +39,7 @@ class Move:
     distance: int | None = None
 
     def sort_key(self) -> tuple[int, int, str]:
-        """What comes again or is lost first, the largest of each before the others."""
+        """Reprocessed or lost records first, and the largest distance first in each direction."""
         return _ORDER[self.direction], -(self.distance or 0), self.partition
 
 
@@ -63,9 +65,9 @@ class ResumeAspect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResumeLine:
-    """What a class does with an offset that moves as it does here.
+    """What a connector class does with an offset that moves in this way.
 
-    `external`: the source system also decides, which the document must acknowledge.
+    `external` is True if the source system also decides, which the document must acknowledge.
     """
 
     aspect: ResumeAspect
@@ -75,11 +77,11 @@ class ResumeLine:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All partitions of an operation: how many move which way, by how much in all, and the moves, largest first.
+    """All partitions of an operation: how many move in each direction, how far in all, and the moves, largest first.
 
-    `moves` leaves out what stays the same. `scale` says what a distance counts and how it is written. `exact` is False
-    where the current offsets could not be read before the connector is there. `resume` says what the class of the
-    connector does with offsets that move like this.
+    `moves` contains no partition whose offset stays the same. `scale` says what a distance counts and how it is
+    written. `exact` is False if the current offsets can only be read after the connector is created. `resume` says what
+    the connector's class does with offsets that move in this way.
     """
 
     counts: Mapping[Direction, int] = field(default_factory=dict)
@@ -91,14 +93,16 @@ class Difference:
 
     @property
     def changes_nothing(self) -> bool:
-        """True if every partition has the declared offset already, or no partition is concerned."""
+        """True if every partition already has the declared offset, or the operation concerns no partition."""
         return self.exact and not any(count for way, count in self.counts.items() if way is not Direction.SAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an operation may not be done as things stand; `missing` is the acknowledgement that would allow it, if any
-    would."""
+    """Why an operation is rejected for the current offsets.
+
+    `missing` is the acknowledgement that would allow the operation, or None if no acknowledgement would.
+    """
 
     message: str
     missing: Acknowledgement | None = None
@@ -106,11 +110,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """An operation held against the offsets that stand: what is to be sent, what that does, and why it may not be.
+    """An operation compared with the current offsets: the patch to send, its effect, and the reasons to reject it.
 
-    `patch` is empty where all is as it should be. `before` is what stood when it was begun; `partial` is True where an
-    earlier cycle has sent it, and that can be seen. `unchecked` is the warning for a change that the connector's class
-    has not checked; empty if that means nothing for the class.
+    `patch` is empty if every offset is as declared. `before` has the offsets at the time when the operation began.
+    `partial` is True if the current offsets differ from `before`: an earlier reconciliation has sent the operation or a
+    part. `unchecked` is the warning for a change that the connector's class has not checked; empty if that means
+    nothing for the class.
     """
 
     patch: OffsetPatch

@@ -1,4 +1,4 @@
-"""A YAML or JSON document of the repository as it was read, with the place of every field."""
+"""A YAML or JSON document of the repository as it was read, with the location of every field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.suggestions import closest
 
 Pointer = tuple[str | int, ...]
-"""The way from a document's root to a field: keys and list indices, as in `("spec", "config", "file")`."""
+"""The path from a document's root to a field: keys and list indices, as in `("spec", "config", "file")`."""
 
 CONNECTOR = "Connector"
 OFFSET_CHANGE = "OffsetChange"
@@ -22,9 +22,9 @@ KINDS = (CONNECTOR, OFFSET_CHANGE)
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One file of a checkout: its path from the repository's folder, its content's id, its bytes.
+    """One file of a checkout: its path from the repository's root directory, the id of its content, and its bytes.
 
-    The id is git's blob id, so that what was parsed once is known again.
+    The id is Git's blob id. Content that was parsed before is recognized by its id.
     """
 
     path: str
@@ -34,10 +34,10 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document: plain values, and where each field stands (line and column, from 1).
+    """One document: plain values, and the position of each field (line and column, from 1).
 
-    `texts` holds the source text of every scalar that is not a text by itself (`1.10`, `0777`, `True`), as Connect
-    keeps texts and must get what was written.
+    `texts` has the source text of every scalar that is not a string in YAML (`1.10`, `0777`, `True`): Connect stores
+    strings and must get exactly what was written.
     """
 
     location: Location
@@ -47,7 +47,7 @@ class Document:
 
     @property
     def is_offset_change(self) -> bool:
-        """Whether it is meant to be an `OffsetChange`: a kind that is misspelt or left out makes no connector of it."""
+        """Whether the document is meant to be an `OffsetChange`, even if its kind is misspelt or missing."""
         kind = self.value.get("kind")
         if kind is None:
             return "operation" in self._section("spec")
@@ -57,18 +57,18 @@ class Document:
 
     @property
     def connector(self) -> ConnectorName | None:
-        """The connector that it speaks of, as far as that can be told before anything is checked."""
+        """The connector that the document names, or None if it names none. The document need not be valid."""
         spoken_of = self._section("spec").get("connector") if self.is_offset_change else self._name
         return ConnectorName(spoken_of) if isinstance(spoken_of, str) and spoken_of else None
 
     @property
     def operation(self) -> OperationName | None:
-        """The name of an `OffsetChange`, likewise; None for what is none."""
+        """The name of an `OffsetChange` that need not be valid, or None for another kind or without a name."""
         return OperationName(self._name) if self.is_offset_change and self._name is not None else None
 
     @property
     def cluster(self) -> ClusterName | None:
-        """The cluster that it names, likewise. The folder that it lies in may name one too."""
+        """The cluster that the document names, or None. The directory of its file may also name a cluster."""
         cluster = self._section("metadata").get("cluster")
         return ClusterName(cluster) if isinstance(cluster, str) and cluster else None
 
@@ -82,7 +82,7 @@ class Document:
         return section if isinstance(section, Mapping) else {}
 
     def locate(self, pointer: Pointer) -> Location:
-        """The place of that field, or of the nearest one around it."""
+        """The location of that field, or of the nearest field that contains it."""
         while pointer:
             if pointer in self.positions:
                 line, column = self.positions[pointer]
@@ -93,11 +93,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """All documents of a revision, sorted by place. `complete` is False where something could not be read at all.
+    """All documents of a revision, sorted by location. `complete` is False if some file could not be read at all.
 
-    What an unreadable file declares is unknown, so nothing may be called undeclared (and pruned) beside it. `broken`
-    were read with errors (the diagnostics say which): their fields are good for nothing but to tell which connector
-    is meant. `ignored` counts the YAML and JSON files that hold no document of ours.
+    What an unreadable file declares is unknown, so no connector may be called undeclared, or pruned, while there is
+    such a file. `broken` documents were read with errors, which are in the diagnostics: their fields only serve to find
+    out which connector they name. `ignored` counts the YAML and JSON files without any document of gitops-connect.
     """
 
     documents: tuple[Document, ...]
@@ -107,7 +107,7 @@ class Documents:
     ignored: int = 0
 
     def at(self, location: Location) -> Document | None:
-        """The document that a place lies in: the last one of its file that begins there or before."""
+        """The document that contains a location: the last one of the file that begins at or before the location."""
         index = bisect_right(self.documents, location, key=lambda document: document.location)
         found = self.documents[index - 1] if index else None
         return found if found is not None and found.location.file == location.file else None

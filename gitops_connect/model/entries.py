@@ -1,4 +1,4 @@
-"""A file of the repository that is known, and not read yet."""
+"""A file of the repository that is listed, and not read yet."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of a checkout: its path from the repository's folder, and its content's id (git's blob id).
+    """One file of a checkout: its path from the repository's root directory, and the id of its content (Git's blob id).
 
-    `size` is in bytes; it is None where git has not fetched the content yet, and so cannot tell.
+    `size` is in bytes. It is None if Git has not fetched the content yet, so that its size is unknown.
     """
 
     path: str

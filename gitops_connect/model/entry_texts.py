@@ -1,6 +1,6 @@
-"""The entries of a JSON body one by one, out of its bytes as they come: the body is never held, however large it is.
+"""Reads the entries of a JSON body one by one from its bytes, and never has the whole body in memory.
 
-A body is that of GET and PATCH `/connectors/NAME/offsets`, or its list alone (KIP-875), often all of it in one line.
+A body is that of GET and PATCH `/connectors/NAME/offsets`, or only its list (KIP-875), often all of it in one line.
 """
 
 from __future__ import annotations
@@ -30,21 +30,24 @@ from gitops_connect.model.unreadable import (
 from gitops_connect.model.utf8 import texts
 
 MAX_ENTRY = 16 * 1024 * 1024
-"""Characters. A Kafka record has 1 MiB, unless brokers are told otherwise: no offset is that long."""
+"""Characters. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
 _WINDOW = 64 * 1024
-"""Characters that are held at least, so that few entries are cut by its end."""
+"""Characters of the smallest window over the text, so that its end cuts few entries."""
 _UNSURE = 16
-"""Characters before the end of what is held in which an error may be due to that end: `-Infinity` is cut there."""
+"""Characters before the end of the window in which an error may be due to that end: `-Infinity` is cut there."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NEXT_ENTRY = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=\{)")
-"""What stands between nearly all entries: found at once, as this is what takes the time."""
+"""The separator between nearly all entries. One match finds it, because this search takes most of the time."""
 
 Scan = Callable[[str, int], tuple[Any, int]]
-"""Text and position -> the value that begins there, and where it ends. Raises JSONDecodeError or RecursionError."""
+"""Text and position -> the value that begins there, and the position of its end.
+
+Raises JSONDecodeError if the text there is no JSON, and RecursionError if the value has too many levels.
+"""
 
 
 class EntryText(NamedTuple):
-    """One entry: its text as it stands, but `in_one_line`; line and column where it begins; what Python reads in it."""
+    """One entry: its source text after `in_one_line`, line and column of its beginning, and its parsed value."""
 
     text: str
     line: int
@@ -53,22 +56,23 @@ class EntryText(NamedTuple):
 
 
 def entry_texts(chunks: Iterable[bytes]) -> Iterator[EntryText]:
-    """The entries of a body in UTF-8. Raises Unreadable, after all entries that stand before the fault.
+    """The entries of a body in UTF-8. Raises Unreadable after all entries before the fault.
 
-    Python reads more than JSON has: NaN, a key that stands twice. Other fields beside the entries are passed over.
+    Like Python's parser, it accepts more than JSON: NaN, and a key that appears twice. Other fields than the list of
+    entries are ignored.
     """
     return Body(texts(chunks)).entries()
 
 
 def in_one_line(text: str) -> str:
-    """JSON with a carriage return for each line feed, and a blank for each carriage return: no other is in it."""
+    """JSON with a carriage return for each line feed, and a space for each carriage return; strings contain neither."""
     if "\r" in text:
         text = text.replace("\r", " ")
     return text.replace("\n", "\r") if "\n" in text else text
 
 
 def scan(text: str, start: int) -> tuple[Any, int]:
-    """The `Scan` of Python's own reader, in C."""
+    """The `Scan` of Python's own parser, written in C."""
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError:
@@ -90,9 +94,9 @@ def _ignore_fault(_rule: str, _found: str, _place: tuple[int, int]) -> None:
 
 
 class Body:
-    """One body. `beside` is told each value that is no entry, `note` what is wrong and no reason to stop.
+    """One body. Its callbacks get each value that is no entry, and each error that does not stop the parser.
 
-    Held are a few chunks of the text, and at least one whole value.
+    The window in memory contains a few chunks of the text, and at least one whole value.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class Body:
         self._line_starts = 0
 
     def entries(self) -> Iterator[EntryText]:
-        """Once. Raises Unreadable."""
+        """The entries, one by one. It can be called once. Raises Unreadable at the first fault."""
         root = self._next()
         if not root:
             return
@@ -179,7 +183,7 @@ class Body:
                 self._next()
 
     def _other(self) -> tuple[Any, Place]:
-        """A value that is no entry."""
+        """Read a value that is no entry, and pass it to the callback."""
         self._next()
         value, end = self._value()
         text, place = self._text[self._at : end], self._place(self._at)
@@ -188,7 +192,7 @@ class Body:
         return value, place
 
     def _value(self) -> tuple[Any, int]:
-        """The value that begins here, and where it ends in what is held."""
+        """The value at the current position, and the position of its end in the window."""
         while True:
             try:
                 value, end = self._scan(self._text, self._at)
@@ -198,7 +202,7 @@ class Body:
                 raise Unreadable(SYNTAX, explain(error), self._place(error.pos)) from error
             except RecursionError as error:
                 raise self._too_deep() from error
-            # What is no list, object or text may be a number that goes on: `1` of `1e+5`.
+            # A value that is no list, object or string may be a number that continues: `1` of `1e+5`.
             if len(self._text) - end >= 3 or isinstance(value, dict | list | str) or not self._extend():
                 break
         if end - self._at > MAX_ENTRY:
@@ -212,7 +216,7 @@ class Body:
         return error.msg.startswith("Unterminated string") or error.pos + _UNSURE > len(self._text)
 
     def _separator(self, end: str) -> bool:
-        """Pass over what stands behind a value; True where it was the end."""
+        """Skip the separator after a value; True if it was the end of the list or object."""
         found = self._next()
         if found not in (",", end) or not found:
             raise self._misplaced(f", expected ',' or {end!r}")
@@ -220,7 +224,7 @@ class Body:
         return found == end
 
     def _next(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """The next character that is no whitespace; empty at the end of the body."""
         while True:
             blanks = _BLANKS.match(self._text, self._at)
             self._at = blanks.end() if blanks else self._at
@@ -228,7 +232,7 @@ class Body:
                 return self._text[self._at : self._at + 1]
 
     def _extend(self) -> bool:
-        """Let go of what is done, and hold twice as much of what is not; False at the end of the body."""
+        """Drop the text before the current position, and double the rest. False at the end of the body."""
         held = len(self._text) - self._at
         if held > MAX_ENTRY:
             raise self._too_large()
@@ -248,7 +252,7 @@ class Body:
         return True
 
     def _place(self, position: int) -> Place:
-        """Line and column of a position in what is held, which is not before the last one that was asked for."""
+        """Line and column of a position in the window, which must not be before the previous position."""
         last = self._text.rfind("\n", self._counted_to, position)
         if last >= 0:
             self._line += self._text.count("\n", self._counted_to, position)

@@ -1,7 +1,7 @@
-"""The connectors that people run, as data: what the partitions and offsets of each family look like.
+"""The known connectors, as data: the partitions and offsets of each family.
 
-Read off the classes that write and load them: of Kafka 4.3.1, of Debezium, and of the two JDBC sources. Each family
-names its class. Fields that a later version adds draw a warning, and no error.
+The facts are from the classes that write and load them: of Kafka 4.3.1, of Debezium, and of the two JDBC sources. Each
+family names its class. A field that a later version adds causes a warning, not an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SINK = Shape(
     lenient=True,
     demand=Demand.TYPES,
 )
-"""`SinkUtils.parseSinkConnectorOffsets`. It takes numbers in quotes too, but gives them back without."""
+"""`SinkUtils.parseSinkConnectorOffsets`. It also accepts numbers in quotes, but returns them without quotes."""
 
 MIRROR_SOURCE = Shape(
     "MirrorSourceConnector",
@@ -69,7 +69,10 @@ MIRROR_HEARTBEAT = Shape(
     ),
     demand=Demand.TYPES,
 )
-"""`Heartbeat.connectPartition`; its offset likewise. `MirrorConnectorConfig` has a default for the target alone."""
+"""`Heartbeat.connectPartition`; the offset is validated as for the checkpoints (`MirrorUtils.validateSourceOffset`).
+
+`MirrorConnectorConfig` has a default for the alias of the target only.
+"""
 
 FILE_SOURCE = Shape(
     "FileStreamSourceConnector",

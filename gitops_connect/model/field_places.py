@@ -1,6 +1,6 @@
-"""Where in an entry a field is: for an error that points at the field and not at the entry.
+"""The position of a field in an entry, so that an error can point at the field instead of the whole entry.
 
-Found when an error is reported, so that entries that are well cost nothing.
+Positions are computed when an error is reported, so that valid entries cost nothing.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Place = tuple[int, int]
 
 
 class FieldPlaces(Protocol):
-    """The places of the fields of all entries of one file or document."""
+    """The positions of the fields of all entries of one file or document."""
 
     def locate(self, entry: Place, field: str) -> Place:
-        """Line and column of a field, as findings name it (`offset.lsn`), of the entry that begins there.
+        """Line and column of a field, as findings name it (`offset.lsn`), of the entry that begins at `entry`.
 
-        Of a field that is not there: of the partition or the offset, or of the entry.
+        If the field does not exist, the position is that of the partition or the offset, or else of the entry.
         """
 
     def line(self, entry: Place, value: Any) -> str:
-        """That entry as a line of JSON: if the file is JSON, one for `locate_in`."""
+        """The entry as a line of JSON. If the file is JSON, `locate_in` can use the line."""
 
 
 class PointerPlaces(NamedTuple):
-    """Of entries under that pointer of a document, whose fields have known places."""
+    """Field positions for entries below `pointer` of a document, whose fields have known positions."""
 
     positions: Mapping[Pointer, Place]
     pointer: Pointer
 
     def locate(self, entry: Place, field: str) -> Place:
-        """See `FieldPlaces`."""
+        """Line and column of a field of the entry, else of its partition or offset, else of the entry."""
         index, pointer = 0, (*self.pointer, 0)
         while pointer in self.positions and self.positions[pointer] != entry:
             index += 1
@@ -49,23 +49,23 @@ class PointerPlaces(NamedTuple):
         return next((place for place in places if place is not None), entry)
 
     def line(self, entry: Place, value: Any) -> str:
-        """See `FieldPlaces`."""
+        """The entry's value as a line of JSON."""
         return json.dumps(value)
 
 
 class JsonPlaces:
-    """Of the entries of a JSON text."""
+    """Field positions for the entries of a JSON text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._starts: list[int] = []
 
     def locate(self, entry: Place, field: str) -> Place:
-        """See `FieldPlaces`."""
+        """Line and column of a field of the entry, else of its partition or offset, else of the entry."""
         return locate_in(self.line(entry), entry, field)
 
     def line(self, entry: Place, value: Any = None) -> str:
-        """See `FieldPlaces`."""
+        """The entry as a line of JSON, cut out of the text."""
         if not self._starts:
             self._starts = [0, *(found.end() for found in re.finditer("\n", self._text))]
         start = self._starts[entry[0] - 1] + entry[1] - 1
@@ -74,17 +74,17 @@ class JsonPlaces:
 
 
 class LinePlaces:
-    """Of the entries of a JSON text, of which each is a line now."""
+    """Field positions for entries of a JSON text that were rewritten as one line each."""
 
     def __init__(self, lines: Mapping[Place, str]) -> None:
         self._lines = lines
 
     def locate(self, entry: Place, field: str) -> Place:
-        """See `FieldPlaces`."""
+        """Line and column of a field of the entry, else of its partition or offset, else of the entry."""
         return locate_in(self._lines[entry], entry, field)
 
     def line(self, entry: Place, value: Any) -> str:
-        """See `FieldPlaces`."""
+        """The entry as the line of JSON to which it was rewritten."""
         return self._lines[entry]
 
 
@@ -94,7 +94,10 @@ def is_json(name: str) -> bool:
 
 
 def locate_in(text: str, entry: Place, field: str) -> Place:
-    """The same of one entry as a line of JSON, in which a carriage return is a line break (`EntryText`)."""
+    """Line and column of a field of one entry, which is a line of JSON with a carriage return for each line break.
+
+    If the field does not exist, the position is that of the partition or the offset, or else of the entry.
+    """
     half, _, name = field.partition(".")
     found = _member(text, 0, half)
     if found is None:
@@ -106,7 +109,7 @@ def locate_in(text: str, entry: Place, field: str) -> Place:
 
 
 def _member(text: str, start: int, name: str) -> tuple[int, int] | None:
-    """Where the key and the value of that member are, in the object that begins there."""
+    """The positions of a member's key and value in the object that begins at `start`; None if there is no such key."""
     return next(((key, value) for found, key, value in _members(text, start) if found == name), None)
 
 

@@ -1,6 +1,7 @@
-"""Globs over paths: `*`, `?` and `[...]` within one name, `**` for any number of folders.
+"""Globs over paths: `*`, `?` and `[...]` within one name, `**` for any number of directories.
 
-A wildcard that begins a name meets none that begins with `_` or `.`, as in a shell, and as Spark leaves out `_SUCCESS`.
+A wildcard at the beginning of a name does not match names that begin with `_` or `.`. Shells do the same for `.`, and
+Spark ignores files such as `_SUCCESS`.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ _ANY_FOLDERS = "**"
 
 
 def is_glob(path: str) -> bool:
-    """Whether it means more than itself."""
+    """Whether the path contains a wildcard."""
     return _WILD.search(path) is not None
 
 
 def is_hidden(path: str) -> bool:
-    """Whether the file, or a folder on the way to it, is passed over where nobody names it."""
+    """Whether the file, or a directory of its path, is ignored unless it is named."""
     return any(part.startswith(_HIDDEN) for part in path.split("/"))
 
 
 def folder_of(glob: str) -> str:
-    """The folder in which everything lies that it can meet, without a slash at its end."""
+    """The deepest directory that contains all paths which the glob can match, without a slash at its end."""
     parts = glob.split("/")
     first = next((index for index, part in enumerate(parts) if is_glob(part)), len(parts) - 1)
     return "/".join(parts[:first])
 
 
 class Glob:
-    """One glob, for many paths."""
+    """One glob, to match many paths."""
 
     def __init__(self, glob: str) -> None:
         self._steps = [None if part == _ANY_FOLDERS else _Name(part) for part in glob.split("/")]
@@ -40,7 +41,7 @@ class Glob:
             self._steps.append(_Name("*"))
 
     def meets(self, path: str) -> bool:
-        """Whether it stands for that path."""
+        """Whether the glob matches that path."""
         parts = path.split("/")
         reached = {0}
         for part in parts:
@@ -50,7 +51,7 @@ class Glob:
         return len(self._steps) in reached
 
     def _resting(self, reached: set[int]) -> set[int]:
-        """With the steps that are reached by any number of folders being none."""
+        """Add the steps that are reached if `**` matches no directory at all."""
         found = set(reached)
         for step in sorted(reached):
             while step < len(self._steps) and self._steps[step] is None:

@@ -10,7 +10,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType, ObservedConnector, WorkerState
 
 _SHOWN_OF_AN_END = 160
-"""Characters of the beginning and of the end of a long line that are shown."""
+"""Characters that are shown of the beginning and of the end of a long line."""
 _CAUSED_BY = "Caused by: "
 _READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries again"
 
@@ -19,7 +19,7 @@ _READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries ag
 class FailedPart:
     """A part of a connector that is FAILED: `task` is its number, or None for the connector itself.
 
-    `reason` is what `summary` makes of the Java stack trace.
+    `reason` is the `summary` of the Java stack trace.
     """
 
     task: int | None
@@ -51,7 +51,7 @@ class UnhealthyConnector:
 
 
 def unhealthy(connector: ObservedConnector) -> UnhealthyConnector | None:
-    """What is wrong with the connector; None if it works, starts, or was paused or stopped with no failed part."""
+    """The problems of the connector; None if it works, starts, or was paused or stopped with no failed part."""
     if found := failures(connector):
         return UnhealthyConnector(connector.name, found)
     if runs_without_tasks(connector):
@@ -89,22 +89,22 @@ def summary(trace: str) -> str:
 
 
 def _shorten(line: str) -> str:
-    """Debezium quotes a whole offset in the middle of its messages; what is wrong is said at both ends."""
+    """Debezium quotes a whole offset in the middle of its messages; the error is at the beginning and at the end."""
     return line if len(line) <= 2 * _SHOWN_OF_AN_END else f"{line[:_SHOWN_OF_AN_END]} … {line[-_SHOWN_OF_AN_END:]}"
 
 
 def runs_without_tasks(connector: ObservedConnector) -> bool:
-    """True if the connector is RUNNING and has no tasks, and its config does not say so: it moves no records."""
+    """True if the connector is RUNNING without tasks, and its config does not disable it: it moves no records."""
     return connector.state is WorkerState.RUNNING and not connector.tasks and not _is_disabled(connector.config)
 
 
 def why_no_tasks(connector: ObservedConnector) -> str:
-    """What a RUNNING connector without tasks most often means (`Connector.taskConfigs` returned none).
+    """The most frequent reason why a RUNNING connector has no tasks (`Connector.taskConfigs` returned none).
 
     MirrorMaker's connectors return none for exactly the reason given (`MirrorSourceConnector`,
     `MirrorCheckpointConnector`). A JDBC source returns none if it finds no table; newer versions of Confluent's start
     one task without a table instead. The framework itself never drops tasks: a sink whose topics match nothing keeps
-    its tasks. If `taskConfigs` throws, the herder logs it and tries again later, for ever
+    its tasks. If `taskConfigs` throws, the herder logs the error and retries without end
     (`DistributedHerder.reconfigureConnectorTasksWithExponentialBackoffRetries`).
     """
     if known := _WHY.get(_simple_class(connector.config)):
@@ -128,7 +128,7 @@ _SWITCHES = {
     "MirrorCheckpoint": ("enabled", "emit.checkpoints.enabled"),
     "MirrorHeartbeat": ("emit.heartbeats.enabled",),
 }
-"""Keys that, if they are false, make a connector of MirrorMaker have no tasks on purpose (`taskConfigs`)."""
+"""Keys that disable a connector of MirrorMaker: if they are false, `taskConfigs` returns no tasks on purpose."""
 
 
 def _is_disabled(config: Mapping[str, str]) -> bool:
@@ -137,7 +137,7 @@ def _is_disabled(config: Mapping[str, str]) -> bool:
 
 
 def _simple_class(config: Mapping[str, str]) -> str:
-    """The class's name without package and `Connector`, which Connect takes as well (`PluginUtils`)."""
+    """The class's name without package and `Connector`, which Connect accepts too (`PluginUtils`)."""
     return config.get("connector.class", "").rpartition(".")[2].removesuffix("Connector")
 
 

@@ -1,4 +1,4 @@
-"""What the ledger knows of the offset changes of one cluster: which took effect, and which may have."""
+"""The ledger's knowledge of the offset changes of one cluster: which took effect, and which may have."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Past(Enum):
     """Whether an offset change has taken effect."""
 
     PENDING = "pending"
-    """It has not: it is checked against its connector as it is declared now."""
+    """It has not taken effect: it is checked against its connector as it is declared now."""
     DONE = "done"
-    """It has, or what was begun is finished from the ledger: its document is never sent again."""
+    """It has taken effect, or it was begun and is finished from the ledger: its document is never sent again."""
     UNKNOWN = "unknown"
-    """It may have. If so, its connector may have changed since."""
+    """It may have taken effect. If so, its connector may have changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationHistory:
     """The ledger's records of one cluster's offset changes.
 
-    `is_complete` is False if a change without a record may have been applied all the same: the ledger could not be
-    read, or has never worked on this cluster.
+    `is_complete` is False if a change without a record may have been applied: the ledger could not be read, or has
+    never worked on this cluster.
     """
 
     records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)

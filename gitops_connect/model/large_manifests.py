@@ -1,4 +1,4 @@
-"""Manifests too large to be held in memory: where their files are, and what is said of them."""
+"""Manifests too large for memory: where their files are, and the result of their check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gitops_connect.model.operations import OperationKind
 
 
 class LineFault(NamedTuple):
-    """A place where no entry could be read: the id of the rule, what was found, and line and column from 1."""
+    """A place without a readable entry: the id of the rule, the value found, and line and column from 1."""
 
     rule: str
     found: str
@@ -24,11 +24,12 @@ class LineFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LargeFile:
-    """A file of entries, one a line, or Parquet: `name` as it is shown, `path` where every executor can open it.
+    """A file of entries, one a line, or Parquet: `name` as it is shown, `path` where every executor can open the file.
 
-    The end of the path says what it is: `.parquet`, and else how the lines are compressed: `.gz`, `.zst`, or not at
-    all. A file of another format was rewritten as lines: `places` is then a file that holds for each of them where its
-    entry stands under `name` (line and column, two 32-bit numbers, little-endian), and `faults` where there was none.
+    The end of the path names the format: `.parquet`, or else the compression of the lines: `.gz`, `.zst`, or none. A
+    file of another format was rewritten as lines. Then `places` is a file with the original position of each line's
+    entry under `name` (line and column, two 32-bit numbers, little-endian), and `faults` are the places without a
+    readable entry.
     """
 
     name: str
@@ -39,7 +40,7 @@ class LargeFile:
 
 @dataclass(frozen=True, slots=True)
 class SavedOffsets:
-    """The offsets of a connector that are too many to be held: a file with an entry a line, as Connect has them.
+    """The offsets of a connector that are too many for memory: a file with one entry a line, as Connect returns them.
 
     `size` is in bytes. `digest` is that of the file's content.
     """
@@ -52,7 +53,7 @@ class SavedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class LargePatch:
-    """What is to be sent: files in their order, with an entry a line, canonical, each partition once.
+    """The offsets to send: files in their order, with one canonical entry a line, and each partition once.
 
     `size` is in bytes, line feeds included.
     """
@@ -64,10 +65,11 @@ class LargePatch:
 
 @dataclass(frozen=True, slots=True)
 class LargeManifest:
-    """One manifest, in one file or several, and what it is held against.
+    """One manifest, in one file or several, and the data with which it is compared.
 
-    `live` is a file with the offsets that stand, an entry a line, in place of `context.live`. None: not known.
-    `is_judged` is False for what Connect or this program has written: that is only compared.
+    `live` is a file with the current offsets, one entry a line; it replaces `context.live`, and is None if the current
+    offsets are unknown. `is_judged` is False for files that Connect or gitops-connect has written: they are only
+    compared.
     """
 
     location: Location
@@ -79,7 +81,7 @@ class LargeManifest:
 
 
 class LinesRead(NamedTuple):
-    """What the strict reader makes of a text: values with their line and column, and where there are none."""
+    """The strict parser's result: values with their line and column, and the places without a readable entry."""
 
     entries: Sequence[tuple[Any, int, int]]
     faults: Sequence[LineFault]
@@ -87,13 +89,13 @@ class LinesRead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LargeVerdict:
-    """What is wrong, and what the manifest would change: as the `ManifestVerdict` of a small one, but for its offsets.
+    """The result of the check of a large manifest: its errors and its effect, without its offsets.
 
-    `entries` could be read, `partitions` of them are different ones; as lines they have about `size` bytes.
-    `difference` counts and sums up all moves and has the largest of each direction; it is None where an error holds the
-    manifest up, or nothing live is known.
-    `distribution` has, of each direction with distances, how many are in [1, 10), [10, 100), and so on. `patch` is what
-    is to be sent, where that was asked for and nothing holds it up.
+    `entries` counts the entries that could be read, `partitions` the different partitions among them; as lines they
+    have about `size` bytes. `difference` has the counts and sums of all moves, and the largest moves of each direction;
+    it is None if an error blocks the manifest, or the current offsets are unknown. `distribution` has, for each
+    direction with distances, how many are in [1, 10), [10, 100), and so on. `patch` has the offsets to send, if they
+    were requested and nothing blocks them.
     """
 
     entries: int

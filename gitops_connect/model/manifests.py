@@ -1,4 +1,4 @@
-"""A manifest as it was read: a list of partitions with their offsets, each at its place, not checked yet."""
+"""An offset manifest as it was read and not yet checked: partitions with their offsets, each with its location."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gitops_connect.model.operations import Acknowledgement
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One entry, whatever stands there: `{"partition": …, "offset": …}` where it is as it should be."""
+    """One entry, in whatever form it was written; a valid entry is `{"partition": …, "offset": …}`."""
 
     value: Any = field(repr=False)
     location: Location
     places: FieldPlaces | None = field(default=None, repr=False, compare=False)
 
     def locate(self, name: str) -> Location:
-        """The place of a field (`offset.lsn`) if the format of the manifest tells it, else that of the entry."""
+        """The location of a field (`offset.lsn`) if the manifest's format has it, else that of the entry."""
         if self.places is None or not name:
             return self.location
         place = self.places.locate((self.location.line, self.location.column), name)
@@ -31,7 +31,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFault:
-    """A place where no entry could be read: the id of the rule (`checks.rules`), and what was found."""
+    """A place without a readable entry: the id of the rule (`checks.rules`), and the value found."""
 
     rule: str
     found: str
@@ -40,9 +40,9 @@ class ManifestFault:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All entries of one file or of one document's `offsets`, in their order, and what could not be read.
+    """All entries of one file or of one document's `offsets`, in their order, and the places without a readable entry.
 
-    `location` is where it begins: for what is wrong with all of it.
+    `location` is the beginning of the manifest, for errors that concern all of it.
     """
 
     location: Location
@@ -52,10 +52,10 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSchema:
-    """What the repository itself says of a connector class: a JSON Schema of one entry, from `offset-schemas/`.
+    """What the repository declares about a connector class: a JSON Schema of one entry, from `offset-schemas/`.
 
-    `position` and `unit` are its keys `x-position` and `x-unit`: the fields of an offset that say how far it is, the
-    most significant first, and what a difference of them counts.
+    `position` and `unit` are its keys `x-position` and `x-unit`. `position` names the fields of an offset that say how
+    far the offset is, the most significant first; `unit` is what a difference of two positions counts.
     """
 
     class_name: str
@@ -67,10 +67,10 @@ class OffsetSchema:
 
 @dataclass(frozen=True, slots=True)
 class ManifestContext:
-    """What a manifest is held against: its connector's config, and the offsets that stand. None: not known.
+    """The data with which a manifest is compared: its connector's config and current offsets. None: not known.
 
-    `schema` is the repository's own for the class of the connector, if there is one. `acknowledged` is what the
-    document that names the manifest does on purpose.
+    `schema` is the repository's schema for the class of the connector, if there is one. `acknowledged` are the effects
+    that the document of the manifest acknowledges.
     """
 
     connector: ConnectorName
@@ -82,11 +82,11 @@ class ManifestContext:
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerdict:
-    """The checked offsets, None where there is an error; and what is wrong, each with its place.
+    """The result of a check: `offsets` if there is no error, else None; and all problems, each with its location.
 
-    Of many offenders some are in `diagnostics` and the others a number there; `counts` has all of them by rule, and
-    `errors` those that hold the manifest up. `unread` are the entries that need `Acknowledgement.UNREAD`, whether they
-    have it or not.
+    If there are many violations, `diagnostics` has some of them and the number of the others. `counts` has the number
+    of violations by rule, `errors` the number of those that block the manifest. `unread` counts the entries that need
+    `Acknowledgement.UNREAD`, whether the document has this acknowledgement or not.
     """
 
     offsets: OffsetPatch | None

@@ -1,4 +1,4 @@
-"""The one place that masks secrets in a string: in a config value before it is shown, and in what Connect answers.
+"""The only module that masks secrets: in config values before they are shown, and in the answers of Connect.
 
 Connect quotes values in its errors ("Invalid value hunter2 for configuration database.password"), quotes whole configs
 ("Connector config {…} contains no connector type"), and plugins put them into stack traces.
@@ -27,12 +27,12 @@ _ENCODERS = (b64encode, urlsafe_b64encode)
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
-    """`text` with each of `secrets`, and each credential that its own syntax shows, as `***`.
+    """`text` with `***` for each of `secrets`, and for each credential that is found by its syntax.
 
-    A secret is also found without the whitespace at its ends (Connect trims values), as JSON, HTML and URLs write it,
-    and in Base64, also as a part of what was encoded (`user:secret` of Basic authentication): then all that is encoded
-    is masked. One of fewer than four characters is only masked if it is a whole word: elsewhere the holes would spell
-    it.
+    A secret is also found without the whitespace at its ends (Connect trims values), in the notations of JSON, HTML and
+    URLs, and in Base64. If it is a part of an encoded string (`user:secret` of Basic authentication), the whole encoded
+    string is masked. A secret of fewer than four characters is only masked if it is a whole word: elsewhere the masked
+    positions would reveal it.
     """
     if not text:
         return text
@@ -51,7 +51,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
     """The value of a config key as it may be shown. `sensitive`: the key is known to have a secret as its value.
 
-    A config provider's reference is shown: the worker resolves it, and it is no secret.
+    A reference of a config provider is shown: the worker resolves it, and the reference itself is no secret.
     """
     if (sensitive or is_sensitive_key(key)) and not is_reference(value):
         return MASK
@@ -66,10 +66,10 @@ def holds_secret(key: str, value: str) -> bool:
 
 
 def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:
-    """The secrets of a config: the values of the given keys and of those with sensitive names, and the credentials in
-    all other values.
+    """The secrets of a config: values of sensitive keys, and credentials in all other values.
 
-    Masks and references that the worker resolves (`${file:…}`) are left out: neither is a secret.
+    Sensitive keys are the given ones, and those with sensitive names. Masks and references that the worker resolves
+    (`${file:…}`) are left out: neither is a secret.
     """
     keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
     whole = {config[key] for key in keys if not is_mask(config[key]) and not is_reference(config[key])}
@@ -83,15 +83,15 @@ def mask_traces(connector: ObservedConnector, secrets: Iterable[str]) -> Observe
 
 
 def distinctive(secrets: Iterable[str]) -> frozenset[str]:
-    """The secrets that are masked also in what is said of other connectors: those of at least four characters.
+    """The secrets that are also masked in messages about other connectors: those of at least four characters.
 
-    A shorter one, `true`, `false` and `null` are words of many texts, which would become unreadable.
+    Shorter secrets, `true`, `false` and `null` occur as words in many texts, which would become unreadable.
     """
     return frozenset(one for one in secrets if len(one.strip()) >= _SHORT and one.strip().lower() not in _COMMON_WORDS)
 
 
 def _parts(value: str) -> set[str]:
-    """The credentials in a value, as they are written and as a URL means them."""
+    """The credentials in a value, as they are written, and with the escapes of URLs decoded."""
     found = {value[start:end] for start, end in credentials(value)}
     return found | {unquote(part) for part in found}
 
@@ -102,9 +102,10 @@ _cached = lru_cache(maxsize=10_000)
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """Strings of at least `_SHORT` characters, by their first `_SHORT` ones.
+    """Strings of at least `_SHORT` characters, by their first `_SHORT` characters.
 
-    A cluster may have thousands of secrets, and a text contains hardly any: the search takes the time of its text.
+    A cluster may have thousands of secrets, and a text contains hardly any of them. The time of a search depends on the
+    length of the text only.
     """
 
     by_start: Mapping[str, Sequence[str]]
@@ -117,7 +118,7 @@ class _Strings:
         return _Strings(found)
 
     def parts_of(self, text: str) -> list[str]:
-        """Those that the text contains, the longest first."""
+        """The strings that the text contains, the longest first."""
         starts: Iterable[str] = self.by_start
         if len(self.by_start) > len(text):
             starts = self.by_start.keys() & {text[at : at + _SHORT] for at in range(len(text))}
@@ -127,7 +128,7 @@ class _Strings:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """What to look for: `cores` are parts of Base64, `forms` are secrets in any notation, `words` are short ones."""
+    """Search patterns: `cores` are parts of Base64, `forms` are secrets in any notation, `words` are short secrets."""
 
     cores: _Strings
     forms: _Strings
@@ -162,7 +163,7 @@ def _escaped(plain: str) -> set[str]:
 def _encoded_cores(secret: str) -> set[str]:
     """The Base64 characters that depend on the secret alone, for each of the three ways in which it can be aligned.
 
-    Base64 writes three bytes as four characters, so those at both ends may depend on what is beside the secret, too.
+    Base64 writes three bytes as four characters, so those at both ends may also depend on the bytes around the secret.
     """
     contents = {plain.encode(errors="surrogatepass") for plain in {secret, secret.strip()}}
     cores = set()

@@ -1,4 +1,4 @@
-"""Names that must not be mistaken for one another, though each is a string."""
+"""Types for names that must not be confused, although each is a string."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ ClusterName = NewType("ClusterName", str)
 ConnectorName = NewType("ConnectorName", str)
 
 Revision = NewType("Revision", str)
-"""A git commit (40 hex digits), or `worktree-<digest>` for a folder that is read as it is."""
+"""A Git commit (40 hex digits), or `worktree-<digest>` for a directory that is read without Git."""
 
 Digest = NewType("Digest", str)
-"""Hex of a SHA-256 over canonical JSON, or of an HMAC-SHA-256 where a secret may be under it."""
+"""Hex of a SHA-256 over canonical JSON, or of an HMAC-SHA-256 if the value may contain a secret."""
 
 OperationName = NewType("OperationName", str)
-"""The name of an `OffsetChange`, or one that `operations` derives from a connector's; unique in its cluster."""
+"""The name of an `OffsetChange`, or a name that `operations` derives from a connector's; unique in its cluster."""

@@ -1,4 +1,4 @@
-"""What a Connect cluster answered in this cycle."""
+"""The answers of a Connect cluster in one reconciliation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WorkerState(Enum):
 
 
 class ConnectorType(Enum):
-    """Which way records flow; unknown while the class cannot be loaded."""
+    """The direction in which records flow; UNKNOWN while the worker cannot load the class."""
 
     SOURCE = "source"
     SINK = "sink"
@@ -31,7 +31,7 @@ class ConnectorType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """One task as its worker reports it. `trace` is the Java stack trace of a failed one, else empty."""
+    """One task as its worker reports it. `trace` is the Java stack trace of a FAILED task, else empty."""
 
     id: int
     state: WorkerState
@@ -66,7 +66,7 @@ class ConnectVersion:
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What a worker says of itself. `reported` is its version in its own words, as in `7.9.0-ccs`."""
+    """A worker's information about itself. `reported` is the version as the worker writes it, as in `7.9.0-ccs`."""
 
     version: ConnectVersion
     reported: str
@@ -88,7 +88,7 @@ INITIAL_STATE_SINCE = ConnectVersion(3, 7)
 class ObservedState:
     """Every connector of a cluster, by name.
 
-    `unknown` are there, but could not be read: nothing is planned for them.
+    `unknown` are connectors that exist but could not be read: nothing is planned for them.
     """
 
     cluster: ClusterName

@@ -1,7 +1,7 @@
 """The config keys that decide which offsets a connector reads, by class, as data.
 
-Each text is a template. `{before}` and `{after}` are the values of the key, or the entries that leave and join a list;
-`{start}` is what the connector does if it finds no offset.
+Each message is a template. `{before}` and `{after}` are the values of the key, or the entries that are removed from and
+added to a list; `{start}` is what the connector does if it finds no offset.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SEED_ADDED = "to start at other offsets, set them with an OffsetChange in the sa
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a connector does with a partition that has no offset: `says`, or, if `key` is set, what its value says.
+    """What a connector does with a partition that has no offset: `says`, or, if `key` is set, what its value specifies.
 
-    `other` is for values of the key that `by_value` does not have; it may hold `{value}`.
+    `other` is for values of the key that are not in `by_value`; it may contain `{value}`.
     """
 
     says: str
@@ -38,11 +38,12 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class ValueKey:
-    """A key whose value as a whole says which offsets are read, or what their positions mean.
+    """A key whose whole value decides which offsets are read, or what their positions mean.
 
-    `keys` are its names; the first that a config has counts. `default` is its value without any of them, and may hold
-    `{name}`, the connector's name. `changed` is for another value, `added` and `removed` for a key that had none, or
-    has none now; an empty one has no effect. `pairs` replaces `changed` if each pair of values has a meaning.
+    `keys` are the names of the key; the first that a config has counts. `default` is the value if the config has none
+    of them, and may contain `{name}`, the connector's name. `changed` is the message for another value, `added` for a
+    key that had no value, `removed` for a key that has none now; an empty message means no effect. `pairs` replaces
+    `changed` if each pair of values has a meaning of its own.
     """
 
     keys: tuple[str, ...]
@@ -54,7 +55,7 @@ class ValueKey:
     pairs: Mapping[tuple[str, str], str] | None = None
 
     def value(self, name: str, config: Mapping[str, str]) -> str:
-        """Its value for the connector of that name and config; empty if it has none."""
+        """The key's value for the connector of that name and config; empty if there is none."""
         return _first(self.keys, config) or self.default.format(name=name)
 
 
@@ -71,7 +72,7 @@ class ListKey:
     unlimited: bool = False
 
     def value(self, _name: str, config: Mapping[str, str]) -> str:
-        """The list as it is written; empty if there is none."""
+        """The list as it is written; empty if the config has none of the keys."""
         return _first(self.keys, config)
 
 
@@ -81,7 +82,7 @@ def _first(keys: tuple[str, ...], config: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OffsetKeys:
-    """The keys of one class. `unused` is a key and its value with which the class neither reads nor stores offsets."""
+    """The keys of one class. With the key and value `unused`, the class neither reads nor stores offsets."""
 
     start: Start
     keys: tuple[ValueKey | ListKey, ...]
@@ -89,7 +90,7 @@ class OffsetKeys:
 
 
 def _named(noun: str, *keys: str, also: str = "") -> ValueKey:
-    """A key whose value is a field of every partition. `also` is what else it takes to continue."""
+    """A key whose value is a field of every partition. `also` is what else is needed to continue."""
     gone = f"the offsets of {noun} {{before}} are no longer read"
     return ValueKey(keys, f"{gone}; without offsets of {noun} {{after}} the connector {{start}}", hint=_SEED + also)
 
@@ -122,7 +123,7 @@ _DATABASE = ValueKey(
     "the offset was read from database {before} and is used for database {after}: the partition names only the server",
     hint=_RESET,
 )
-"""The partitions above have no field for the database, but for that of SQL Server."""
+"""These partitions have no field for the database, except the partition of SQL Server."""
 _SLOT = ValueKey(
     ("slot.name",),
     "the offset belongs to replication slot {before}; if slot {after} begins after it, the task fails, or takes a"
@@ -240,11 +241,11 @@ _SINK = OffsetKeys(
 
 _BY_NAME = MappingProxyType({name: keys for full, keys in _BY_CLASS.items() for name in class_names(full)})
 _UNKNOWN = OffsetKeys(Start("starts without offsets"), ())
-"""For a class that is not known here."""
+"""For an unknown class."""
 
 
 def offset_keys(config: Mapping[str, str]) -> OffsetKeys:
-    """The keys of the connector with that config."""
+    """The keys that decide which offsets a connector with that config reads."""
     known = _BY_NAME.get(config.get("connector.class", ""))
     if known is not None:
         return known

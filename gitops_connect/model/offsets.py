@@ -1,7 +1,7 @@
-"""Offsets as Connect keeps them: for each source partition one offset, both of them free-form JSON objects.
+"""Offsets as Connect stores them: one offset for each source partition, both of them free-form JSON objects.
 
-Both are kept as canonical JSON text. So a set of them is small and hashable, two are equal exactly where Connect would
-keep the same (`1`, `1.0` and `"1"` are three values), and what is sent is what was compared.
+Both are kept as canonical JSON. So a set of offsets is small and hashable, two are equal exactly if Connect would store
+the same value (`1`, `1.0` and `"1"` are three values), and exactly the compared offsets are sent.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ OffsetText = NewType("OffsetText", str)
 """The canonical JSON of an offset: `{"position":20}`."""
 
 Offsets = Mapping[PartitionText, OffsetText]
-"""What stands, or must stand: every partition with its offset."""
+"""Current or desired offsets: every partition with its offset."""
 
 OffsetPatch = Mapping[PartitionText, OffsetText | None]
-"""What is declared or sent: a partition with None is to have no offset (a tombstone)."""
+"""Declared offsets, or offsets to send: a partition with None is to have no offset (a tombstone)."""
 
 
 def partition_text(partition: Mapping[str, Any]) -> PartitionText:
-    """Raises ValueError for what JSON cannot say (NaN, infinity, half of a surrogate pair)."""
+    """The canonical JSON of a partition. Raises ValueError for NaN, infinity and lone surrogates, which JSON lacks."""
     return PartitionText(_text(partition))
 
 
 def offset_text(offset: Mapping[str, Any]) -> OffsetText:
-    """Raises ValueError likewise."""
+    """The canonical JSON of an offset. Raises ValueError for NaN, infinity and lone surrogates, which JSON lacks."""
     return OffsetText(_text(offset))
 
 
@@ -43,7 +43,7 @@ def _text(value: Mapping[str, Any]) -> str:
 
 
 def _positive_zeros(value: Any) -> Any:
-    """Connect keeps -0.0 as 0.0, so that what was sent would never be read back."""
+    """Connect stores -0.0 as 0.0, so a -0.0 that was sent would never be read back."""
     if isinstance(value, dict):
         return {key: _positive_zeros(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -52,15 +52,15 @@ def _positive_zeros(value: Any) -> Any:
 
 
 def merged(before: Offsets, patch: OffsetPatch) -> Offsets:
-    """What stands after the patch was applied to what stood before."""
+    """The offsets after the patch is applied to the offsets `before`."""
     after = {**before, **patch}
     return {partition: offset for partition, offset in after.items() if offset is not None}
 
 
 def patch_between(current: Offsets, wanted: Offsets) -> OffsetPatch:
-    """The smallest patch that leads from one set to the other: KIP-875's "full overwrite".
+    """The smallest patch from the current offsets to the wanted ones: KIP-875's "full overwrite".
 
-    One request with tombstones, and not a reset and an alter: there is no moment in which the connector has no offsets.
+    It is one request with tombstones instead of a reset and an alter, so the connector has offsets at every moment.
     """
     return {one: wanted.get(one) for one in {*current, *wanted} if current.get(one) != wanted.get(one)}
 
@@ -72,15 +72,15 @@ def to_json(offsets: OffsetPatch) -> Iterator[dict[str, Any]]:
 
 
 def pack(offsets: OffsetPatch) -> bytes:
-    """Compressed, for keeping; equal sets give equal bytes on the same zlib."""
+    """The offsets as compressed bytes, for storage. Equal sets give equal bytes with the same version of zlib."""
     return zlib.compress(json.dumps(sorted(offsets.items()), ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def unpack(packed: bytes) -> OffsetPatch:
-    """The reverse of `pack`. Raises ValueError or zlib.error where the bytes are something else."""
+    """The reverse of `pack`. Raises ValueError or zlib.error if the bytes were not made by `pack`."""
     return {PartitionText(partition): offset for partition, offset in json.loads(zlib.decompress(packed))}
 
 
 def offsets_digest(offsets: OffsetPatch) -> Digest:
-    """The same for equal sets, in whatever order they came."""
+    """A digest that is equal for equal sets of offsets, in any order."""
     return digest(sorted(offsets.items()))

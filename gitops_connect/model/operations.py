@@ -1,11 +1,11 @@
-"""Operations: changes of a connector's offsets that are done once, and then history.
+"""Operations: changes of a connector's offsets that are applied once, and are history afterwards.
 
     pending --begin--> in_progress --settle--> applied
                         | \\--fail-----> failed (retried with back-off, or when its document changes)
                         +-- a crash leaves it in_progress: the next reconciliation finishes it
 
-A declared one that the ledger does not know is pending. Three declarations make operations: an `OffsetChange` document,
-`spec.initialOffsets` of a connector, and `spec.onDelete` of one that is to be deleted.
+A declared operation without a record in the ledger is pending. Three declarations make operations: an `OffsetChange`
+document, `spec.initialOffsets` of a connector, and `spec.onDelete` of a connector that is to be deleted.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from gitops_connect.model.names import ConnectorName, Digest, OperationName, Rev
 from gitops_connect.model.offsets import OffsetPatch
 
 NOTHING_SENT = "every offset already matched: nothing was sent"
-"""The message of a settled operation that found every partition at the declared offset."""
+"""The message of an applied operation that found every partition at the declared offset."""
 
 
 class OperationKind(Enum):
-    """What an operation does to the offsets. The first three are the words of the document."""
+    """What an operation does to the offsets. The first three are the values of `spec.operation` in a document."""
 
     ALTER = "alter"
-    """Merges: what is declared is set, a null takes that one partition away, the rest stays (KIP-875)."""
+    """Merges: declared offsets are set, a null removes the offset of its partition, the rest is unchanged (KIP-875)."""
     REPLACE = "replace"
-    """Makes the set exact (KIP-875's "full overwrite")."""
+    """Makes the offsets exactly the declared ones (KIP-875's "full overwrite")."""
     RESET = "reset"
-    """Takes all away."""
+    """Removes all offsets."""
     SEED = "seed"
-    """`spec.initialOffsets`: as ALTER, for a connector that has never run."""
+    """`spec.initialOffsets`: merges as ALTER does, for a connector that has never run."""
     CLEAR = "clear"
-    """`spec.onDelete: {offsets: reset}`: as RESET, and the connector is deleted after it."""
+    """`spec.onDelete: {offsets: reset}`: removes all offsets, and the connector is deleted afterwards."""
 
 
 class Acknowledgement(Enum):
-    """What a document says of itself that it does on purpose."""
+    """An effect that a document declares to be intended."""
 
     REWIND = "rewind"
-    """Records come again."""
+    """Records are reprocessed."""
     SKIP = "skip"
-    """More records are skipped than the operator's `max_skip` lets pass."""
+    """More records are skipped than the administrator's `max_skip` allows."""
     TOMBSTONE = "tombstone"
-    """Offsets of single partitions are taken away."""
+    """Offsets of single partitions are removed."""
     RESET = "reset"
-    """All offsets are taken away."""
+    """All offsets are removed."""
     UNREAD = "unread"
     """Offsets are set for partitions that the connector, as it is configured, does not read."""
     EXTERNAL = "external"
@@ -54,28 +54,29 @@ class Acknowledgement(Enum):
 
 
 class OperationState(Enum):
-    """How far the ledger knows an operation to be."""
+    """The state of an operation in the ledger."""
 
     INTENDED = "intended"
-    """Of a seed: written before its connector is created; nothing was done to any offsets."""
+    """Of a seed: recorded before its connector is created; no offsets were changed."""
     OPEN = "in_progress"
-    """Begun. It may have taken effect or not."""
+    """Begun. The operation may have taken effect or not."""
     SETTLED = "applied"
-    """Took effect, and was seen to. Never sent again."""
+    """Took effect, and the effect was observed. Never sent again."""
     FAILED = "failed"
-    """Certainly without effect."""
+    """Certainly had no effect."""
     UNKNOWN = "unknown"
     """Was in the repository before this ledger knew its cluster: whether it ever took effect is not known."""
     RELEASED = "released"
-    """Of a settled seed: its connector was deleted with its offsets, so that it counts as never done."""
+    """Of an applied seed: its connector was deleted with its offsets, so the seed counts as never applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation with everything that carrying it out needs, wherever it comes from: a document, or the ledger.
+    """One operation with everything that is needed to carry it out, from a document or from the ledger.
 
-    `digest` is that of what it does, and not of its reason or its acknowledgements. `offsets` are empty for RESET
-    and CLEAR, and where `is_large` is True: then they, or those that stand, are too many to be held, and are streamed.
+    `digest` covers what the operation does, and not its reason or its acknowledgements. `offsets` are empty for RESET
+    and CLEAR. They are also empty if `is_large` is True: then the declared or the current offsets are too many for
+    memory, and are streamed.
     """
 
     name: OperationName
@@ -90,12 +91,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """What the ledger remembers of an operation, without its offsets.
+    """The ledger's record of an operation, without its offsets.
 
-    `digest` is None where it is not known: marked as applied for a ledger that never saw it. `failures` counts how
-    often it failed in a row with this digest; `final` is True where trying again is of no use. `warning` is what
-    Connect said along with its success. `before` and `after` are digests of the offsets that stood then. `entries` is
-    how many a large one sends, and `sent` how many of them, the first ones, were accepted; for others both are None.
+    `digest` is None if it is not known: the operation was marked as applied in a ledger without a record of it.
+    `failures` counts how often it failed in a row with this digest; `final` is True if a retry cannot succeed.
+    `warning` is the message that Connect added to its success. `before` and `after` are digests of the connector's
+    offsets before and after the operation. `entries` is how many entries a large operation sends, and `sent` how many
+    of them, from the first, were accepted; for other operations both are None.
     """
 
     name: OperationName
@@ -105,7 +107,7 @@ class OperationRecord:
     digest: Digest | None
     revision: Revision
     since: datetime
-    """When it came into its state."""
+    """When the operation reached its state."""
     failures: int = 0
     final: bool = False
     message: str = ""
@@ -117,10 +119,10 @@ class OperationRecord:
 
 
 def seed_name(connector: ConnectorName) -> OperationName:
-    """The operation of `spec.initialOffsets`. No `OffsetChange` has such a name: a slash is not allowed there."""
+    """The name of the operation of `spec.initialOffsets`. No `OffsetChange` has it: its name cannot contain a slash."""
     return OperationName(f"initialOffsets/{connector}")
 
 
 def clear_name(connector: ConnectorName) -> OperationName:
-    """The operation of `spec.onDelete`."""
+    """The name of the operation of `spec.onDelete`."""
     return OperationName(f"onDelete/{connector}")

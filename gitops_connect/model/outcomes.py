@@ -1,4 +1,4 @@
-"""What became of a step, and of a whole cycle."""
+"""The result of a step, and of a whole reconciliation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gitops_connect.model.plans import Plan, Step
 
 
 class Result(Enum):
-    """The end of a step. A skipped one was never begun: a step before it failed, or the run was interrupted."""
+    """The end of a step. A skipped step was never begun: a step before it failed, or the run was interrupted."""
 
     APPLIED = "applied"
     FAILED = "failed"
@@ -21,9 +21,10 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """One step, how it ended, why (`message`, empty where there is nothing to say) and how long it took (seconds).
+    """One step, its result, the reason (`message`, possibly empty) and its duration in seconds.
 
-    `took_effect`: a step that failed, although the cluster has what it asks for: the connector does not work with it.
+    `took_effect`: the step failed although the cluster has the desired state, because the connector does not work with
+    it.
     """
 
     step: Step
@@ -36,9 +37,10 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SendingProgress:
-    """How far the offsets of a large change are sent: `done` of so many `entries` were accepted.
+    """The progress of a large change: `done` of so many `entries` were accepted.
 
-    `rate` is in entries a second, `remaining` in seconds; None where nothing was accepted in this cycle yet.
+    `rate` is in entries a second, `remaining` in seconds; both are None if no entry was accepted yet in this
+    reconciliation.
     """
 
     operation: OperationName
@@ -51,7 +53,7 @@ class SendingProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationOutcome:
-    """One cycle over one cluster: what was planned, and what became of it (empty where it was only planned)."""
+    """One reconciliation of one cluster: the plan, and the results of its steps (empty if it was only planned)."""
 
     cluster: ClusterName
     revision: Revision
@@ -62,10 +64,10 @@ class ReconciliationOutcome:
 
     @property
     def failed(self) -> tuple[StepOutcome, ...]:
-        """The steps that did not take effect."""
+        """The steps that failed."""
         return tuple(outcome for outcome in self.steps if outcome.result is Result.FAILED)
 
     @property
     def succeeded(self) -> bool:
-        """Whether every step took effect. A step may be skipped without one that failed: when the lease is lost."""
+        """Whether every step was applied. Steps can be skipped although none failed: if the lease is lost."""
         return all(outcome.result is Result.APPLIED for outcome in self.steps)

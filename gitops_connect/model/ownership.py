@@ -1,4 +1,4 @@
-"""Which connectors are ours: only these are ever deleted."""
+"""Which connectors are managed: only managed connectors are ever deleted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revis
 
 
 class Origin(Enum):
-    """How a connector came to be ours."""
+    """How a connector became managed."""
 
     CREATED = "created"
     ADOPTED = "adopted"
@@ -20,14 +20,14 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """One connector that was created or adopted here.
+    """One connector that was created or adopted by gitops-connect.
 
-    `on_delete` is what its document said last: when it is deleted for being declared no more, there is none to ask.
+    `on_delete` is from the last document of the connector: a connector that is no longer declared has no document.
 
-    `desired` is the keyed digest of the whole desired connector that was last applied: where the document still has
-    it and the cluster differs, the cluster drifted. `applied` holds, for each sensitive config key, the keyed digest of
-    the value that was last applied: it tells whether a value that the server masks has to be sent again, and tells
-    nothing else.
+    `desired` is the keyed digest of the whole desired connector that was last applied. If the document still has this
+    digest and the cluster differs, the cluster drifted. `applied` has, for each sensitive config key, the keyed digest
+    of the value that was last applied: it shows whether a value that the server masks must be sent again, and nothing
+    else.
     """
 
     cluster: ClusterName

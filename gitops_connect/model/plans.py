@@ -28,13 +28,13 @@ class Action(Enum):
     RESET = "reset"
     ALTER = "alter"
     RECORD = "record"
-    """Of an offset change that would change nothing: the ledger marks it as applied, the cluster gets no request."""
+    """An offset change that would change nothing: the ledger marks it as applied, and the cluster gets no request."""
     RESUME = "resume"
     DELETE = "delete"
 
     @property
     def symbol(self) -> str:
-        """The character that stands for it in every text output."""
+        """The symbol of the action in every text output."""
         return _SYMBOLS[self]
 
 
@@ -53,7 +53,7 @@ _SYMBOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One config key, before and after; None where it is not there.
+    """One config key, before and after; None if the config does not have the key.
 
     `before` and `after` are the real values, for comparisons only. Outputs show `shown_before` and `shown_after`, in
     which secrets are masked. The value of a sensitive key is masked as a whole.
@@ -85,7 +85,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class OffsetEffect:
-    """What a step means for the offsets of its connector although it does not change them; `hint` says what to do."""
+    """The effect of a step on offsets that the step does not change itself; `hint` says what to do."""
 
     message: str
     hint: str = ""
@@ -95,10 +95,10 @@ class OffsetEffect:
 class Step:
     """One action on one connector, with its reason: one effect on the cluster.
 
-    `config` is what is sent by create and configure, secrets included, and is in no output; `sensitive` are its keys
-    whose values no message may show. `initial_state` is set where a create asks the worker for a state other than
-    running. `operation` is set where the step carries one out (reset, alter), and where a create has to be followed by
-    one that the ledger must know of beforehand. `offset_effects` are warnings, and not part of the digest.
+    `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
+    values no message may show. `initial_state` is set if a create requests a state other than running. `operation` is
+    set if the step carries out an operation (reset, alter), or if an operation must follow the create: the ledger
+    records it before the connector is created. `offset_effects` are warnings, and not part of the digest.
     """
 
     connector: ConnectorName
@@ -113,15 +113,15 @@ class Step:
 
 
 class OperationStatus(Enum):
-    """How a declared offset change stands in a plan."""
+    """The status of a declared offset change in a plan."""
 
     PLANNED = "planned"
     UNFINISHED = "in_progress"
     """Started in an earlier reconciliation, and finished in this one."""
     WAITING = "blocked"
-    """By something that the message names."""
+    """Blocked for a reason that the message names."""
     UNKNOWN = "unknown"
-    """Blocked until somebody says whether it was applied before the ledger existed."""
+    """Blocked until an administrator records whether it was applied before the ledger existed."""
     APPLIED = "applied"
     IDLE = "not_applicable"
     """Never applied: initial offsets of a connector that existed before."""
@@ -129,9 +129,9 @@ class OperationStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedOperation:
-    """One offset change in a plan: what it would do, or why it does nothing (`message`).
+    """One offset change in a plan: its effect, or the reason why it does nothing (`message`).
 
-    `heap` is what a large one needs of each worker's memory.
+    `heap` is what a large change needs of each worker's memory.
     """
 
     name: OperationName
@@ -148,11 +148,11 @@ class PlannedOperation:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorPlan:
-    """The steps of one connector in the order in which they run, and what else should be known (`notes`).
+    """The steps of one connector in the order in which they run, and further facts about it (`notes`).
 
-    `applicable` is False where the differences are only shown: mode observe, or suspended. `drifted` is True where the
-    document is the one that was last applied, so that the difference came from the cluster's side. `out_of_sync` is
-    True if the connector differs from its document and no step can change that: a note says why.
+    `applicable` is False if the differences are only shown: mode observe, or suspended. `drifted` is True if the
+    document is the one that was last applied, so that the difference comes from the cluster. `out_of_sync` is True if
+    the connector differs from its document and no step can change that: a note gives the reason.
     """
 
     name: ConnectorName
@@ -167,17 +167,17 @@ class ConnectorPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one cycle would do to one cluster. Sorted by connector, so that equal plans have equal digests.
+    """What one reconciliation would do to one cluster. Sorted by connector, so that equal plans have equal digests.
 
-    `fingerprint` is a keyed digest of what was observed and decided upon; `complete` is False where documents or
-    connectors were held out of the plan. `refusals` are the guards that will not let it be applied, each with its way
-    out. `adopted` are declared connectors that stand on the cluster and are not yet recorded as ours; `forgotten` are
-    recorded ones that are not there, and not declared or to be absent; `unmanaged` are on the cluster and neither
-    declared nor ours. `applied` are the declared offset changes that were done before, the last one first; `strays` are
-    those whose connector is not declared. `diagnostics` are what is wrong with documents that only the cluster or the
-    ledger can tell. `unhealthy` are the declared or managed connectors that do not work, as of this look, and `unread`
-    those of which the cluster did not say how they are; neither is under the digest or the fingerprint, and no secret
-    is in what is quoted of a trace.
+    `fingerprint` is a keyed digest of the observed state and of everything that the plan depends on. `complete` is
+    False if documents or connectors were left out of the plan. `refusals` are the guards that block the plan, each with
+    a way out. `adopted` are declared connectors that exist on the cluster and are not yet recorded as managed.
+    `forgotten` are recorded connectors that do not exist on the cluster, and are not declared or are declared absent.
+    `unmanaged` exist on the cluster, and are neither declared nor managed. `applied` are the declared offset changes
+    that were applied before, the last one first; `strays` are those whose connector is not declared. `diagnostics` are
+    problems of documents that only the cluster or the ledger reveals. `unhealthy` are the declared or managed
+    connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not report.
+    Neither is part of the digest or the fingerprint, and secrets are masked in what is quoted of a trace.
     """
 
     cluster: ClusterName
@@ -205,7 +205,7 @@ class Plan:
 
     @property
     def operations(self) -> tuple[PlannedOperation, ...]:
-        """Every declared or unfinished offset change that was not done before."""
+        """Every declared or unfinished offset change that was not applied before."""
         return (*(one for connector in self.connectors for one in connector.operations), *self.strays)
 
     @property
@@ -215,9 +215,9 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """True where nothing would be done."""
+        """True if the plan has no steps."""
         return not self.steps
 
     def count(self) -> Counter[Action]:
-        """How many steps of each action."""
+        """The number of steps of each action."""
         return Counter(step.action for step in self.steps)

@@ -1,4 +1,4 @@
-"""Which of two offsets is further, and by how much: as the connector itself would order them."""
+"""Compares two offsets of a partition in the order of the connector itself: which is further, and by how much."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gitops_connect.model.differences import Direction
 from gitops_connect.model.shape_fields import FieldType, Shape
 
 _LONGEST = 40
-"""More digits than that has no position, and turning texts into numbers gets slow with their length."""
+"""No position has more digits, and converting strings to numbers gets slow with their length."""
 _LSN = re.compile(r"[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:(?:[0-9a-fA-F]{2}){2,12}")
 _COMMIT_SCN = re.compile(r"([0-9]{1,40})(?::[0-9]{1,9}:[^:,]*|:[^:,]*:[^:,]*:[0-9]{1,9})?")
 """`CommitScn.RedoThreadCommitScn.valueOf`: number, thread and transactions; of Debezium 1 the number, or four parts."""
@@ -23,9 +23,9 @@ _BSON_TOKEN = re.compile(rb"(?s:.{4})\x02_data\x00(?s:.{4})((?:[0-9a-fA-F]{2})+)
 _MYSQL_GTIDS = re.compile(r"([0-9a-fA-F-]{36}(?::[A-Za-z_][A-Za-z0-9_]*)?)((?::[0-9]{1,19}(?:-[0-9]{1,19})?)+)")
 _MARIADB_GTID = re.compile(r"([0-9]{1,10})-[0-9]{1,10}-([0-9]{1,20})")
 _NULL_LSN = "NULL"
-"""How Debezium's `Lsn` writes that there is none; it is before all others."""
+"""Debezium's `Lsn` writes this if there is none; it is before all others."""
 _INTERVALS = 1000
-"""A set of transaction ids has a handful; one with thousands is not worth comparing each with each."""
+"""A set of transaction ids has a handful of intervals. Comparing thousands with each other takes too long."""
 
 Intervals = tuple[tuple[int, int], ...]
 
@@ -33,10 +33,11 @@ Intervals = tuple[tuple[int, int], ...]
 def compare(
     shape: Shape | None, current: Mapping[str, Any], declared: Mapping[str, Any]
 ) -> tuple[Direction, int | None]:
-    """Which way an offset moves, and how far in the shape's `unit` where one number decides that, else None.
+    """The direction in which an offset moves, and the distance in the shape's `unit`, or None.
 
-    SAME only where nothing differs at all. CHANGED where it cannot be told: the class is not known, a field that says
-    how far is missing or cannot be ordered, or something beside the position differs that may matter more.
+    The distance is None if it does not depend on one number alone. SAME means that nothing differs at all. CHANGED
+    means that the direction is unknown: the class is unknown, a field of the position is missing or cannot be ordered,
+    or another field than those of the position differs and may matter more.
     """
     if canonical(current) == canonical(declared):
         return Direction.SAME, None
@@ -64,22 +65,22 @@ def fits_binlog(value: str) -> bool:
 
 
 def fits_lsn(value: str) -> bool:
-    """True for a log sequence number as SQL Server and Db2 have it."""
+    """True for a log sequence number in the notation of SQL Server and Db2."""
     return value == _NULL_LSN or _LSN.fullmatch(value) is not None
 
 
 def fits_digits(value: str) -> bool:
-    """True for a whole number of 0 or more that is a text."""
+    """True for a string that is a whole number of 0 or more."""
     return value.isascii() and value.isdigit() and len(value) <= _LONGEST
 
 
 def fits_sequence(value: str) -> bool:
-    """True for a log sequence number as Informix has it (`Lsn.of`)."""
+    """True for a log sequence number in the notation of Informix (`Lsn.of`)."""
     return value.upper() == _NULL_LSN or (fits_digits(value) and int(value) < 2**63)
 
 
 def fits_commit_scn(value: str) -> bool:
-    """True for the system change numbers of the redo threads, as Oracle's connector has them."""
+    """True for the system change numbers of the redo threads, in the notation of Oracle's connector."""
     return all(_COMMIT_SCN.fullmatch(one) for one in value.split(","))
 
 
@@ -89,7 +90,7 @@ def fits_vgtid(value: str) -> bool:
 
 
 def _value(offset: Mapping[str, Any], name: str) -> tuple[str, Any]:
-    """So that 1, 1.0 and true are three values."""
+    """The value with its type, so that 1, 1.0 and true are three values."""
     value = offset.get(name)
     return type(value).__name__, value
 
@@ -102,7 +103,7 @@ def _operand(shape: Shape, offset: Mapping[str, Any], name: str) -> Any:
 
 
 def _order(kind: FieldType, before: Any, after: Any) -> int | None:
-    """Positive where `after` is further, negative where it is before, 0 where they are alike, None: cannot be told."""
+    """Positive if `after` is further, negative if it is before, 0 if both are equal, None if the order is unknown."""
     match kind:
         case FieldType.SERVER:
             return None if isinstance(before, int) and isinstance(after, int) else 0
@@ -120,7 +121,7 @@ def _order(kind: FieldType, before: Any, after: Any) -> int | None:
 
 
 def rank(kind: FieldType, value: Any) -> int | None:
-    """How far a value of that type is, as a number; None if it cannot be told."""
+    """The position of a value of that type, as a number; None if it has no such number."""
     if kind is FieldType.LSN:
         return _rank_lsn(value)
     if isinstance(value, str):
@@ -141,7 +142,7 @@ def _rank_lsn(value: Any) -> int | None:
 
 
 def _order_binlogs(before: Any, after: Any) -> int | None:
-    """By their number, and only where the rest of their names is the same."""
+    """By the number of the file, if the rest of both names is the same."""
     found = [_BINLOG.fullmatch(value) if isinstance(value, str) else None for value in (before, after)]
     if found[0] is None or found[1] is None or found[0][1] != found[1][1]:
         return None
@@ -149,13 +150,17 @@ def _order_binlogs(before: Any, after: Any) -> int | None:
 
 
 def _order_tokens(before: Any, after: Any) -> int | None:
-    """MongoDB writes its tokens so that their bytes sort in the order of the stream; older ones tell nothing."""
+    """MongoDB's tokens sort by their bytes in the order of the stream. Tokens in older formats cannot be compared."""
     first, second = _token(before), _token(after)
     return None if first is None or second is None else (second > first) - (second < first)
 
 
 def _token(value: Any) -> bytes | None:
-    """In hexadecimal digits, or since Debezium 2 as BSON in Base64 (`ResumeTokens.toBase64`): `{"_data": digits}`."""
+    """The bytes of a token, or None if it is in no known format.
+
+    A token is in hexadecimal digits, or since Debezium 2 it is BSON in Base64 (`ResumeTokens.toBase64`) with `{"_data":
+    digits}`.
+    """
     if not isinstance(value, str):
         return None
     if _HEX.fullmatch(value) is None:
@@ -168,7 +173,7 @@ def _token(value: Any) -> bytes | None:
 
 
 def _order_vgtids(before: Any, after: Any) -> int | None:
-    """Further if no shard is before, and the shards are the same."""
+    """Further if both have the same shards, and no shard is before its current position."""
     first, second = _vgtid(before), _vgtid(after)
     if first is None or second is None or first.keys() != second.keys():
         return None
@@ -179,7 +184,7 @@ def _order_vgtids(before: Any, after: Any) -> int | None:
 
 
 def _vgtid(text: Any) -> Mapping[tuple[str, str], str] | None:
-    """The `flavor/gtid` of each keyspace and shard (`Vgtid.of`), each once."""
+    """The `flavor/gtid` of each keyspace and shard (`Vgtid.of`); None if one appears twice or the text is invalid."""
     try:
         listed = json.loads(text)
         found = {(one["keyspace"], one["shard"]): one["gtid"] for one in listed}

@@ -1,7 +1,7 @@
-"""What decides where a Debezium connector resumes: read off its source and its documentation.
+"""What decides where a Debezium connector resumes: taken from its source and its documentation.
 
 The rules hold for Debezium 3.3 to 3.6, unless a version is named. `BaseSourceTask.validateSchemaHistory` compares the
-offset with what the server still has, before the task starts. If the position is gone, the task fails (`… no longer
+offset with the server's oldest position before the task starts. If the position is gone, the task fails (`… no longer
 available on the server`), or takes a new snapshot with `snapshot.mode: when_needed`
 (`WhenNeededSnapshotter.shouldSnapshotOnDataError`).
 """
@@ -41,7 +41,7 @@ _REMOVED_SNAPSHOT = ResumeRule(
 
 
 def _log(needs: str, *, is_checked: bool = True) -> tuple[ResumeRule, ...]:
-    """An offset in a log of which the server deletes the oldest part. `is_checked`: Debezium looks before it starts."""
+    """An offset in a log whose oldest part the server deletes. `is_checked`: Debezium checks it at the start."""
     if not is_checked:
         missing = (
             "Debezium does not check whether the log still has these changes: deleted changes are missing silently"
@@ -86,7 +86,7 @@ _HISTORY = (
 _SILENT = (
     "otherwise, or if the offset has only `lsn` or an unchanged `lsn_commit`, no row is read again, without an error"
 )
-"""Seen with 3.3, which compares `lsn_commit` with restart_lsn, and nothing if `lsn` is alone."""
+"""Observed with 3.3: it compares `lsn_commit` with restart_lsn, and compares nothing if the offset has only `lsn`."""
 _MANUAL_FLUSH = Condition((("lsn.flush.mode", frozenset({"manual"})), ("flush.lsn.source", frozenset({"false"}))))
 _TRUSTS_SLOT = one_of("offset.mismatch.strategy", "trust_slot", "trust_greater_lsn")
 POSTGRES = ResumeRules(
@@ -165,10 +165,12 @@ POSTGRES = ResumeRules(
     ),
     unchecked="this class does not check offsets: the replication slot also decides where it resumes",
 )
-"""`PostgresConnection.validateLogPosition` (restart_lsn), `PostgresReplicationConnection.startStreaming`,
-`PostgresConnectorConfig`: `flush.lsn.source`, and from 3.4 on `lsn.flush.mode` (which wins) and
-`offset.mismatch.strategy`; documentation page `postgresql`. PostgreSQL: START_REPLICATION begins at the later of the
-LSN that is asked for and `confirmed_flush_lsn`."""
+"""`PostgresConnection.validateLogPosition` (restart_lsn), `PostgresReplicationConnection.startStreaming`.
+
+`PostgresConnectorConfig`: `flush.lsn.source`, and from 3.4 on `lsn.flush.mode` (which has priority) and
+`offset.mismatch.strategy`; documentation page `postgresql`. PostgreSQL: START_REPLICATION begins at the requested LSN
+or at `confirmed_flush_lsn`, at the later of both.
+"""
 
 BINLOG = ResumeRules(
     "the offset (its GTID set if it has one), if the server still has the binlogs; and the schema history topic",
@@ -199,8 +201,10 @@ BINLOG = ResumeRules(
         *_again(_ANY_SNAPSHOT, only_if=_AFTER_DELETION),
     ),
 )
-"""`BinlogConnectorConnection.isBinlogPositionAvailable` looks for the file or the GTIDs, and not for `pos`;
-documentation pages `mysql` and `mariadb`."""
+"""`BinlogConnectorConnection.isBinlogPositionAvailable` checks the file or the GTIDs, and not `pos`.
+
+Documentation pages `mysql` and `mariadb`.
+"""
 
 SQL_SERVER = ResumeRules(
     "the offset, if the change tables still contain it; and the schema history topic",

@@ -1,6 +1,6 @@
-"""What decides where a connector resumes, for every known class: read off its source and its documentation.
+"""What decides where a connector resumes, for every known class: taken from its source and its documentation.
 
-Those of Debezium are in `resume_debezium`.
+The rules of Debezium's classes are in `resume_debezium`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ JDBC = ResumeRules(
         ),
     ),
 )
-"""`TimestampIncrementingTableQuerier`, `JdbcSourceTask` of the Aiven connector, which Confluent's resembles."""
+"""`TimestampIncrementingTableQuerier`, `JdbcSourceTask` of the Aiven connector; Confluent's connector is similar."""
 
 FILE_SOURCE = ResumeRules(
     "the offset alone",
@@ -79,7 +79,7 @@ MIRROR_STATELESS = ResumeRules(
     "nothing: the offsets of this class are always 0, and the class never reads them",
     (ResumeRule(_EFFECT, ALL, "none: the offsets of this class are always 0, and the class never reads them"),),
 )
-"""`MirrorCheckpointTask`, `MirrorHeartbeatTask`: neither asks for its offsets."""
+"""`MirrorCheckpointTask`, `MirrorHeartbeatTask`: neither reads its offsets."""
 
 _SINK_RULES = (
     ResumeRule(_NEEDS, _REWIND, "the topic must still have the records; otherwise `auto.offset.reset` decides"),
@@ -100,7 +100,7 @@ SINK = ResumeRules(
     _SINK_RULES,
     unchecked=UNKNOWN_CLASS,
 )
-"""`WorkerSinkTask`: `SinkTaskContext.offset` lets a class move to a position that it keeps itself."""
+"""`WorkerSinkTask`: with `SinkTaskContext.offset`, a class can move to a position that it stores itself."""
 PLAIN_SINK = ResumeRules("the offsets of the consumer group", _SINK_RULES)
 """Sinks that never move their own position: they do not call `SinkTaskContext.offset`."""
 

@@ -1,4 +1,4 @@
-"""Revisions as people quote them, and those that a cluster was last reconciled with."""
+"""Revisions in the form in which people quote them, and those with which a cluster was last reconciled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gitops_connect.model.names import Revision
 
 @dataclass(frozen=True, slots=True)
 class RevisionMark:
-    """One revision, when it was recorded, and what became of it in a line of text (empty where nothing is to say)."""
+    """One revision, when it was recorded, and its result as a line of text (possibly empty)."""
 
     revision: Revision
     at: datetime

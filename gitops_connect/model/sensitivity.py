@@ -1,4 +1,4 @@
-"""Which config keys hold a secret, as far as their names tell, and which values are a server's mask of one."""
+"""Which config keys hold a secret, judged by their names, and which values are a server's mask of a secret."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _REFERENCE = re.compile(r"\$\{[^}]+:[^}]*\}")
 
 @lru_cache(maxsize=4096)
 def is_sensitive_key(key: str) -> bool:
-    """True for keys such as `database.password`: masked wherever they are shown, whatever the plugin says of them.
+    """True for keys such as `database.password`: masked in every output, whatever type the plugin gives them.
 
-    The keys of a thousand connectors are the same few, and each is looked at several times a cycle.
+    The cache helps because a thousand connectors share a few keys, and a reconciliation checks each key several times.
     """
     return bool(_SENSITIVE_KEY.search(key)) and not _NOT_SENSITIVE.search(key)
 
 
 def is_mask(value: str) -> bool:
-    """True for what servers put in place of a secret: `********`, or Kafka's own `[hidden]` (Password.HIDDEN)."""
+    """True for values that servers show instead of a secret: `********`, or Kafka's `[hidden]` (Password.HIDDEN)."""
     return bool(_MASK.fullmatch(value))
 
 
 def is_reference(value: str) -> bool:
-    """True where a value holds a config provider's `${provider:path:key}` (KIP-297), which the worker resolves."""
+    """True if a value contains a config provider's `${provider:path:key}` (KIP-297), which the worker resolves."""
     return bool(_REFERENCE.search(value))

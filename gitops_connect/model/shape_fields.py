@@ -1,4 +1,4 @@
-"""What a shape is made of: the types of its fields, which fields there are, and what the connector's config fixes."""
+"""The parts of a shape: its fields, their types, and the fields that the connector's config determines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Choice = str | bool | None
 
 
 class FieldType(Enum):
-    """What stands in a field of a partition or an offset, in words. A number has at most 64 bits, as Java's `long`."""
+    """The type of a field of a partition or an offset, in words. A number has at most 64 bits, as Java's `long`."""
 
     TEXT = "a string"
     NUMBER = "a whole number of 0 or more"
@@ -23,15 +23,15 @@ class FieldType(Enum):
     """Java's `int`: the number of a Kafka partition."""
     SIGNED = "a whole number"
     ZERO = "the number 0"
-    """Checkpoints and heartbeats of MirrorMaker, which have no offset to speak of."""
+    """Checkpoints and heartbeats of MirrorMaker, whose offsets are always 0."""
     SERVER = "a whole number, the id of a server"
-    """Two positions in two servers cannot be compared."""
+    """Positions in two different servers cannot be compared."""
     FLAG = "true or false"
     BINLOG = "a string that ends in a dot and a number, such as mysql-bin.000003"
     GTIDS = "a string with a set of global transaction ids"
     LSN = "a string such as 0000002b:00000c70:0003"
     PG_LSN = "a whole number of 0 or more, or an LSN in PostgreSQL's notation, such as 0/1985390"
-    """Connect keeps the number."""
+    """Connect stores the number."""
     MILLISECONDS = "a whole number, milliseconds since 1970"
     DIGITS = "a whole number in quotes"
     SEQUENCE = "a whole number in quotes, or NULL"
@@ -42,16 +42,16 @@ class FieldType(Enum):
     VGTID = "a string with a JSON list of the keyspaces and shards of Vitess, each with its gtid"
     TOKEN = "a string with a resume token"  # noqa: S105 - a position in MongoDB's change stream, and no credential
     ANY = "a string, a number, true or false, or null"
-    """Whatever Connect keeps (`OffsetUtils.validateFormat`)."""
+    """Any value that Connect accepts (`OffsetUtils.validateFormat`)."""
 
 
 @dataclass(frozen=True)
 class ShapeFields:
     """The fields of a partition or an offset.
 
-    `any_of`: at least one of these optional fields has to be there. `nullable` may hold null. `prefixes` begin the
-    names of further fields that are as they should be. `choices` are the values that a field may have, if they are a
-    closed set; this says more than the field's type.
+    `any_of`: at least one of these optional fields must exist. `nullable` fields may contain null. Further fields are
+    valid if their names begin with one of `prefixes`. `choices` are the values that a field may have, if they are a
+    closed set; they restrict the field more than its type.
     """
 
     required: Mapping[str, FieldType] = field(default_factory=dict)
@@ -68,37 +68,37 @@ class ShapeFields:
 
 
 class Demand(Enum):
-    """What is asked of a partition before its offset is set, by Connect or by the class itself (`alterOffsets`)."""
+    """What Connect or the class itself (`alterOffsets`) requires of a partition before its offset is set."""
 
     NOTHING = "nothing"
     FIELDS = "fields"
-    """That its fields are there, whatever is in them."""
+    """The fields of the partition must exist, with any value."""
     TYPES = "types"
-    """That they are there, each of its type."""
+    """The fields of the partition must exist, each with its type."""
 
 
 class Tie(Enum):
-    """What a field of the partition has to be the same as."""
+    """The config value that a field of the partition must be equal to."""
 
     ALIAS = "cluster alias"
     FILE = "file"
     SERVER = "logical name"
     DATABASE = "database"
     TOPICS = "topic patterns"
-    """Of MirrorMaker."""
+    """The topic patterns of MirrorMaker."""
     TABLES = "tables"
-    """Of a JDBC source: its tables, or its query."""
+    """The tables of a JDBC source, or its query."""
     TASKS = "tasks"
-    """Of Vitess: the offset of each task, if they are kept apart."""
+    """The tasks of Vitess, if the offset of each task is stored separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A field that keeps its value and so makes the change of another one ineffective, or turns it into another one.
+    """A field whose unchanged value makes the change of another field ineffective, or gives it another effect.
 
-    `changed` has another value than in the current offset, and `kept` the same, which is not null, "NULL" or 0.
-    `effect` says what the connector does with such an offset, `hint` what to write instead. `is_limit`: only if the
-    change goes back, and to less than `kept`. `unless` is a config key that makes it no contradiction if it is true.
+    `changed` differs from the current offset. `kept` does not, and is not null, "NULL" or 0. `effect` says what the
+    connector does with such an offset, `hint` what to write instead. `is_limit`: it is a contradiction only if the
+    change goes back, to less than `kept`. `unless` is a config key that allows the combination if its value is true.
     """
 
     changed: str
@@ -111,9 +111,9 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Tied:
-    """A field of the partition that the config fixes: with another value nothing ever reads the offset.
+    """A field of the partition that the config determines: an offset with another value is never read.
 
-    `keys`: the first one that the config has counts; `default` is the value where it has none of them.
+    `keys`: the first one that the config has counts; `default` is the value if the config has none of them.
     """
 
     field: str
@@ -124,21 +124,22 @@ class Tied:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One family: which fields its partitions and offsets have.
+    """One family of connectors: the fields of its partitions and offsets.
 
-    `partitions` are alternatives; none means that anything goes. `position` are the fields of an offset that say how
-    far it is, the most significant first. `frame` are those that have to be equal for that to be comparable. `unit` is
-    what the difference of two positions counts if one of the fields `measured` decides, else None; `noun` is its word
-    if a schema of the repository names it. `skipped` are fields that count as 0 if they are missing.
+    `partitions` are alternatives; if there are none, every partition is valid. `position` are the fields of an offset
+    that say how far the offset is, the most significant first. `frame` are the fields that must be equal for two
+    positions to be comparable. `unit` is what the difference of two positions counts if one of the fields `measured`
+    decides, else None; `noun` is the word for the unit if a schema of the repository names it. `skipped` are fields
+    that count as 0 if they are missing.
 
-    `instead` names the field that the connector takes if another one is missing; `if_both` are fields that decide only
-    if both offsets have them. `contradictions` are about the current offset and the declared one; `fraction` are two
+    `instead` names the field that the connector reads if another field is missing; `if_both` are fields that decide
+    only if both offsets have them. `contradictions` are about the current and the declared offset. `fraction` are two
     fields of one offset, a time in milliseconds and the nanoseconds of its last second, which replace its milliseconds.
 
-    `lenient`: Connect leaves out the fields that it does not know (of sinks); otherwise it keeps them, and a partition
-    with one more is another partition. A partition that does not meet the `demand` is refused; every other one is kept,
-    though nothing may ever read its offset. `resume` says what decides where a connector of that config resumes; None
-    if that is not known.
+    `lenient`: Connect drops unknown fields (of sinks); otherwise it stores them, and a partition with an additional
+    field is another partition. Connect rejects a partition that does not meet the `demand`, and stores every other
+    partition, even if nothing ever reads its offset. `resume` says what decides where a connector of that config
+    resumes; None if that is not known.
     """
 
     name: str
@@ -161,13 +162,13 @@ class Shape:
 
     @property
     def scale(self) -> Scale:
-        """How its distances are counted and written."""
+        """The units and notations of the shape's distances."""
         notations = {name: _NOTATIONS[kind] for name, kind in self.offset.types.items() if kind in _NOTATIONS}
         ordered = {name: notations[name] for name in self.position if name in notations}
         return Scale(self.unit, self.noun, {**ordered, **notations})
 
     def has_form_of(self, other: Shape) -> bool:
-        """Whether partitions and offsets of both have the same fields, whatever decides where each resumes."""
+        """Whether partitions and offsets of both shapes have the same fields, even if their resume rules differ."""
         return (self.partitions, self.offset) == (other.partitions, other.offset)
 
 

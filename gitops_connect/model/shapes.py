@@ -1,6 +1,6 @@
-"""What partitions and offsets of a connector look like, by its config; and which of two offsets is further.
+"""The shape of a connector's partitions and offsets, found by its config, and the comparison of two offsets.
 
-`shape_fields` says what a shape is, `families` has those that are known here, `positions` compares.
+`shape_fields` defines what a shape is, `families` has the known shapes, `positions` compares offsets.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _CLASS = "connector.class"
 
 
 def class_names(class_name: str) -> tuple[str, ...]:
-    """The names by which Connect takes a class: the full one, the simple one, and that without `Connector`.
+    """The names by which Connect accepts a class: the full name, the simple name, and that without `Connector`.
 
-    As `PluginUtils.computeAliases` has them.
+    Connect computes them in `PluginUtils.computeAliases`.
     """
     simple = class_name.rpartition(".")[2].rpartition("$")[2]
     return class_name, simple, simple.removesuffix("Connector") or simple
@@ -35,9 +35,9 @@ _FULL_NAMES = MappingProxyType({name: full for full in FAMILIES for name in clas
 
 
 def shape_of(config: Mapping[str, str], schema: OffsetSchema | None = None) -> Shape | None:
-    """The shape for a connector of that config; None for a class that is not known here.
+    """The shape for a connector of that config; None for an unknown class.
 
-    The schema that the repository has for a class of its own gives a shape that says how far an offset is, no more.
+    If the repository has a schema for an unknown class, the shape has the schema's position and unit, and nothing else.
     """
     name = config.get(_CLASS, "")
     full_name = _FULL_NAMES.get(name, name)
@@ -67,7 +67,10 @@ def _for_mode(jdbc: Shape, config: Mapping[str, str]) -> Shape:
 
 
 def schema_of(config: Mapping[str, str], schemas: Mapping[str, OffsetSchema]) -> OffsetSchema | None:
-    """Of the schemas, by full class name, that for the connector's class, by whatever name the config calls it."""
+    """The schema for the connector's class, among schemas by full class name.
+
+    The config may have any name by which Connect accepts the class. None if no schema or more than one has that name.
+    """
     name = config.get(_CLASS, "")
     if name in schemas:
         return schemas[name]
@@ -76,7 +79,10 @@ def schema_of(config: Mapping[str, str], schemas: Mapping[str, OffsetSchema]) ->
 
 
 def _is_sink(name: str, config: Mapping[str, str]) -> bool:
-    """Every sink has one of two keys (`SinkConnectorConfig`); a source that has one of its own is called one."""
+    """Every sink has one of two keys (`SinkConnectorConfig`).
+
+    A source may have such a key too: a class whose name ends like a source is no sink.
+    """
     if name.endswith(("SourceConnector", "Source")):
         return False
     return bool(config.get("topics", "").strip() or config.get("topics.regex", "").strip())

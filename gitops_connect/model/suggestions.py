@@ -1,15 +1,15 @@
-"""Did you mean: the known word that somebody most likely meant, or none rather than a far-fetched one."""
+"""Suggestions for a misspelt word: the most similar known word, or none if no known word is similar."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 _LONGEST = 100
-"""Nobody mistypes a word longer than that, and comparing costs the product of both lengths."""
+"""Nobody mistypes a longer word, and the time of a comparison is the product of both lengths."""
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The nearest of `known` within about one slip in three letters; other case or separators count as no slip."""
+    """The most similar of `known`, with at most about one typo in three letters. Case and separators do not count."""
     if len(word) > _LONGEST:
         return None
     ranked = sorted((_distance(_plain(word), _plain(candidate)), candidate) for candidate in known)
@@ -20,7 +20,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or nothing: to be put behind a message."""
+    """`; did you mean 'x'?` to append to a message, or the empty string."""
     candidate = closest(word, known)
     return f"; did you mean {candidate!r}?" if candidate is not None else ""
 

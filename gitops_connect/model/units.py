@@ -25,7 +25,7 @@ class Unit(Enum):
     TIME = "time"
     """Milliseconds."""
     OTHER = "other"
-    """What `x-unit` of a schema in the repository names."""
+    """The unit that `x-unit` of a schema in the repository names."""
 
 
 _WORDS: Mapping[Unit, tuple[str, str]] = {
@@ -40,7 +40,7 @@ _PERIODS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), (
 _SHOWN_PERIODS = 2
 
 SkipLimits = Mapping[Unit, int]
-"""How far one change may move offsets forward in all unless its document acknowledges it, in each unit."""
+"""For each unit, how far one change may move all offsets forward in sum before its document must acknowledge it."""
 
 DEFAULT_SKIP_LIMITS: SkipLimits = MappingProxyType(
     {
@@ -64,7 +64,7 @@ class Notation(Enum):
     """Milliseconds since 1970-01-01, as an ISO 8601 time in UTC."""
 
     def write(self, value: Any) -> str:
-        """A value in this notation; empty for one that has none."""
+        """A value in this notation; empty if the value cannot be written in it."""
         if type(value) is not int:
             return ""
         if self is Notation.PG_LSN:
@@ -81,7 +81,7 @@ _PG_LSN = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 
 
 def parse_pg_lsn(value: Any) -> int | None:
-    """The number of an LSN as PostgreSQL writes it (`0/1985390`); None for everything else."""
+    """The number of an LSN in PostgreSQL's notation (`0/1985390`); None for every other value."""
     found = _PG_LSN.fullmatch(value) if isinstance(value, str) else None
     return None if found is None else int(found[1], 16) << 32 | int(found[2], 16)
 
@@ -90,8 +90,8 @@ def parse_pg_lsn(value: Any) -> int | None:
 class Scale:
     """How the distances of one connector class are counted and written.
 
-    `unit` is None if distances cannot be told; `noun` is the word of `Unit.OTHER`. `notations` are the fields of an
-    offset that are also written in another way, the most significant first.
+    `unit` is None if distances are unknown; `noun` is the word of `Unit.OTHER`. `notations` are the fields of an offset
+    that are also written in another way, the most significant first.
     """
 
     unit: Unit | None = None

@@ -1,4 +1,4 @@
-"""Why a text is no manifest: the rule, the words, and the place. Also what Python's JSON reader says, in such words."""
+"""Why a text is not a manifest: rule, message and position. Also translates the errors of Python's parser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EMPTY = "manifest/empty"
 TOO_LARGE = "manifest/too-large"
 
 ENTRIES = "offsets"
-"""The one field of a body."""
+"""The only field of a body."""
 MAX_DEPTH = 50
 """Levels of lists and objects in one value: an entry has three."""
 MAX_FIELDS = 1000
@@ -51,7 +51,7 @@ START = Place()
 
 
 class Unreadable(Exception):
-    """A fault after which nothing more can be read: the id of the rule, what was found, and where."""
+    """A fault after which nothing more can be read: the id of the rule, the value found, and its position."""
 
     def __init__(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
         super().__init__(found)
@@ -61,12 +61,12 @@ class Unreadable(Exception):
 
 
 def shown(text: str) -> str:
-    """A piece of the file as it may stand in a message."""
+    """A piece of the file in the form in which a message quotes it."""
     return ascii(text) if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]!a}..."
 
 
 def explain(error: json.JSONDecodeError) -> str:
-    """What was found where JSON was expected."""
+    """The message for an error of Python's JSON parser: what was found, and what was expected."""
     for known, words in _WHOLE.items():
         if error.msg.startswith(known):
             return words
@@ -79,7 +79,7 @@ def explain(error: json.JSONDecodeError) -> str:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether it has more than `MAX_DEPTH` levels."""
+    """Whether the value has more than `MAX_DEPTH` levels."""
     level = [value]
     for _ in range(MAX_DEPTH):
         collections = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
@@ -88,9 +88,9 @@ def is_too_deep(value: Any) -> bool:
 
 
 def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
-    """What to say of the fields of a body that are too many, empty where there is but the one.
+    """The message about unexpected fields of a body; empty if the body has only the expected field.
 
-    Connect refuses others. Raises Unreadable where that one is not there.
+    Connect rejects other fields. Raises Unreadable if the expected field is missing.
     """
     others = ", ".join(shown(field) for field in list(fields)[:5] if field != ENTRIES)
     if ENTRIES not in fields:

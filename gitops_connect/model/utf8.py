@@ -1,4 +1,4 @@
-"""Bytes as they come -> their text: UTF-8, and nothing else."""
+"""Decodes chunks of bytes to text, and accepts only UTF-8."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections.abc import Iterable, Iterator
 from gitops_connect.model.unreadable import ENCODING, Place, Unreadable
 
 MARK = "\ufeff"
-"""The byte order mark. At the beginning of a file it does no harm."""
+"""The byte order mark, which is ignored at the beginning of a file."""
 NUL = "a NUL character, as in UTF-16 or in a binary file"
 
 
 def not_utf8(byte: int) -> str:
-    """What to say of a byte that stands where none like it may."""
+    """The message for a byte that is not valid UTF-8."""
     return f"byte 0x{byte:02x}"
 
 
 def texts(chunks: Iterable[bytes]) -> Iterator[str]:
-    """The text of each chunk, as far as its characters are whole, without a byte order mark. Raises Unreadable."""
+    """The text of each chunk, up to its last whole character, without a byte order mark.
+
+    Raises Unreadable for a byte that is not UTF-8, and for a NUL character.
+    """
     reader = _Texts()
     for chunk in chunks:
         yield reader.read(chunk)
@@ -26,7 +29,7 @@ def texts(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 class _Texts:
-    """Remembers where it is, so that it can say where a byte stands that is none of UTF-8."""
+    """Decodes chunks, and counts lines and columns, so that an error has the position of the invalid byte."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()

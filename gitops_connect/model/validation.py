@@ -1,4 +1,4 @@
-"""What Connect itself says of a config before it is applied, and which plugins a worker has."""
+"""Connect's own validation of a config before it is applied, and the plugins of a worker."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ConfigVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ConnectChecks:
-    """Connect's verdicts over many connectors.
+    """Connect's verdicts on many connectors.
 
-    `invalid` are those that Connect would refuse; `sensitive` holds, for each connector that was asked about, the keys
-    whose values must not be shown.
+    `invalid` are the connectors whose config Connect would reject. `sensitive` has the keys whose values must not be
+    shown, for each connector whose config was sent to Connect.
     """
 
     diagnostics: Diagnostics = field(default_factory=Diagnostics)

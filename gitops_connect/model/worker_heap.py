@@ -1,9 +1,9 @@
-"""What a change of offsets needs of a worker's memory, estimated before anything is sent.
+"""Estimates the memory that a change of offsets needs in a worker, before anything is sent.
 
-A worker keeps every source partition of its cluster for as long as it has an offset, and a change that does not fit
-kills all of its threads at once, while its process stays up and answers nothing. docs/contributing/worker-memory.md has
-what was measured, and what in Kafka holds it; the figures here are that for up to three fields in a partition, and
-somewhat more.
+A worker keeps every source partition of its cluster in memory for as long as the partition has an offset. A change that
+does not fit kills all threads of the worker at once, while its process still runs and answers no request.
+docs/contributing/worker-memory.md has the measurements, and names the objects in Kafka that use the memory. The figures
+here are those for up to three fields in a partition, rounded up a little.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from gitops_connect.model.observed import ConnectorType, ObservedConnector
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 LARGEST_CHUNK = 12 * MIB
-"""Bytes of one request: some 140,000 offsets. More at once are not quicker, and need more of a worker's heap."""
+"""Bytes of one request: some 140,000 offsets. Larger requests are not faster, and need more of a worker's heap."""
 
 # KafkaOffsetBackingStore holds a partition twice: as the bytes of the record's key and value, each in a ByteBuffer
 # (`data`), and parsed, as a map of boxed values (`connectorPartitions`). So each byte counts twice.
 _STANDING, _STANDING_TEXTS = 480, 2
-# A GET makes a set of the partitions, their keys anew, and a list of all answers before the first byte is sent.
+# A GET creates a set of the partitions, their keys once more, and a list of all answers before it sends a byte.
 _READ_BACK, _READ_BACK_TEXTS = 400, 1
-# A PATCH holds its entries as they were parsed, once more as the converter gives them back (normalized), and as bytes.
+# A PATCH holds its entries as they were parsed, again as the converter returns them (normalized), and as bytes.
 _CHUNK, _CHUNK_TEXTS = 1_400, 4
-# An idle worker has 17 MiB, the buffers of a producer and of its consumers come to it.
+# An idle worker has 17 MiB; the buffers of a producer and of its consumers are added.
 _WORKER = 96 * MIB
-# Where less than this share is left, a worker collects garbage for longer than a request may take.
+# If less than this share is free, a worker collects garbage for longer than the timeout of a request.
 _COLLECTOR = 20
 
 
 @dataclass(frozen=True, slots=True)
 class HeapEstimate:
-    """Bytes of heap that one worker needs at most, and how they add up, in words."""
+    """Bytes of heap that one worker needs at most, and the sum that leads to this size, in words."""
 
     size: int
     arithmetic: str
@@ -44,10 +44,10 @@ class HeapEstimate:
 def count_copies(name: ConnectorName, connectors: Iterable[ObservedConnector], *, exactly_once: bool) -> int:
     """How often a worker holds every source partition of its cluster while the offsets of this connector are changed.
 
-    Without support for exactly-once sources (KIP-618) each worker holds one copy. With it, the request opens a store
-    of its own (`Worker.offsetStoreForExactlyOnceSourceConnector`), each source connector that the worker runs has one,
-    even where it is stopped, and so has each of its tasks. `connectors` are all of the cluster: what counts is the
-    worker that has most of them, and it may be the one that carries out the change.
+    Without support for exactly-once sources (KIP-618) each worker holds one copy. With this support, the request opens
+    a store of its own (`Worker.offsetStoreForExactlyOnceSourceConnector`). Each source connector that the worker runs
+    has a store, even if the connector is stopped, and so has each of its tasks. `connectors` are all of the cluster:
+    the worker with most of these stores counts, because it may be the worker that carries out the change.
     """
     if not exactly_once:
         return 1
@@ -59,10 +59,11 @@ def count_copies(name: ConnectorName, connectors: Iterable[ObservedConnector], *
 
 
 def estimate(partitions: int, size: int, chunk: int, copies: int = 1) -> HeapEstimate:
-    """The heap for `partitions` that stand or are declared, `size` bytes of lines in all, sent in chunks of `chunk`.
+    """The heap for current and declared `partitions`, with `size` bytes of lines in all, sent in chunks of `chunk`.
 
-    A line is `{"partition":…,"offset":…}`, as it is sent. Afterwards all are read back, which can take more than a
-    chunk. What the connectors themselves hold is not in it, nor are the offsets of the cluster's other connectors.
+    A line is `{"partition":…,"offset":…}`, as it is sent. Afterwards all offsets are read back, which can take more
+    heap than a chunk. The estimate does not contain the heap of the connectors themselves, nor the offsets of the
+    cluster's other connectors.
     """
     line = _line(partitions, size)
     current = partitions * (_STANDING + _STANDING_TEXTS * line)
@@ -83,7 +84,7 @@ def estimate(partitions: int, size: int, chunk: int, copies: int = 1) -> HeapEst
 
 
 def refusal(estimated: HeapEstimate, limit: int) -> str | None:
-    """Why a change is not sent to workers with so much heap, and what to do; None: it fits, or `limit` is 0."""
+    """The error message if a change does not fit into workers with that heap; None if it fits, or `limit` is 0."""
     if not limit or estimated.size <= limit:
         return None
     enough = math.ceil(estimated.size / (GIB // 2)) / 2
@@ -105,7 +106,7 @@ def size_text(size: int) -> str:
 
 
 def _line(partitions: int, size: int) -> int:
-    """The bytes of a line, on average."""
+    """The average number of bytes in a line."""
     return max(1, math.ceil(size / max(1, partitions)))
 
 

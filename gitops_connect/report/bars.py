@@ -1,4 +1,4 @@
-"""How many moves are how far: a bar for each decade of the distance, as SVG inside a page."""
+"""The distribution of the distances of moves: a bar for each power of ten, as SVG inside a page."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LENGTH = 330
 _WIDTH = 560
 _THICK = 16
 _SPREAD = 100
-"""From so many times between the longest bar and the shortest one, equal lengths are equal factors."""
+"""If the largest count is at least so many times the smallest count, the axis is logarithmic."""
 _ZERO = 0.4
-"""Where the axis of factors begins: one move is still seen."""
+"""Where the logarithmic axis begins, so that the bar of a single move is still visible."""
 _SUFFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 
 def bars(counts: Sequence[int], style: str, title: str) -> str:
-    """A figure's SVG. `counts` are of [1, 10), [10, 100) and so on, one of them at least not 0; `style` is a class."""
+    """A figure's SVG. `counts` are of [1, 10), [10, 100) and so on, at least one is not 0; `style` is a CSS class."""
     rows = list(dropwhile(lambda row: not row[1], enumerate(counts)))
     most, least = max(counts), min(count for count in counts if count)
     by_factors = most >= _SPREAD * least
@@ -40,7 +40,7 @@ def bars(counts: Sequence[int], style: str, title: str) -> str:
 
 
 def is_by_factors(counts: Sequence[int]) -> bool:
-    """Whether equal lengths are equal factors, so that few are seen beside many."""
+    """Whether the axis is logarithmic, so that small counts are visible next to large counts."""
     return max(counts) >= _SPREAD * min(count for count in counts if count)
 
 
@@ -68,7 +68,7 @@ def _grid(most: int, rows: int) -> list[str]:
 
 
 def _decade(power: int) -> str:
-    """`10 to 99`; from a thousand on `1 k to 10 k`, where the end is that of the interval."""
+    """`10 to 99`; from a thousand on `1 k to 10 k`, where the end is not part of the interval."""
     if power < 3:
         return f"{10**power} to {10 ** (power + 1) - 1}"
     return f"{_rounded(power)} to {_rounded(power + 1)}"

@@ -1,4 +1,4 @@
-"""An `OffsetChange` as the text of a file: YAML in which texts are quoted as in JSON, so that each stays what it is."""
+"""An `OffsetChange` as the text of a file: YAML whose strings are quoted as in JSON, so that each remains a string."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report.printable import escaped
 
 MOST_INLINE = 20
-"""More entries than that are kept in a manifest beside the document."""
+"""If there are more entries, they are stored in a manifest next to the document."""
 _LONGEST_INLINE = 1000
-"""Characters of an entry: YAML takes no longer keys in one line."""
+"""Characters of an entry: YAML does not allow longer keys on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeDocument:
-    """What stands in it. `manifest` is the path of the manifest, where the offsets do not stand in the document."""
+    """The content of the document. `manifest` is the path of the manifest, if the document itself has no offsets."""
 
     name: OperationName
     cluster: ClusterName
@@ -32,12 +32,12 @@ class ChangeDocument:
 
 
 def fits(offsets: OffsetPatch) -> bool:
-    """Whether they are few and short enough to stand in the document itself."""
+    """Whether the offsets are few and short enough for the document itself."""
     return len(offsets) <= MOST_INLINE and all(len(_json(entry)) <= _LONGEST_INLINE for entry in to_json(offsets))
 
 
 def render(document: ChangeDocument) -> str:
-    """The file."""
+    """The document as YAML."""
     lines = [
         "apiVersion: gitops-connect/v1",
         "kind: OffsetChange",
@@ -59,7 +59,7 @@ def render(document: ChangeDocument) -> str:
 
 
 def json_lines(offsets: OffsetPatch) -> str:
-    """A manifest with an entry a line."""
+    """A manifest with one entry a line."""
     return "".join(f"{escaped(_json(entry))}\n" for entry in to_json(offsets))
 
 
@@ -72,7 +72,7 @@ def _text(text: str) -> str:
 
 
 def _yaml(text: str) -> str:
-    """JSON is YAML, but for characters that do not print: YAML has no surrogate pairs."""
+    """JSON is YAML, except for characters that are not printable: YAML has no surrogate pairs."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else _escape(ord(one)) for one in text)

@@ -31,9 +31,9 @@ def connector_row(cluster: str, observed: ObservedConnector, owned: Ownership | 
 def describe_connector(
     cluster: str, observed: ObservedConnector, owned: Ownership | None, passwords: Collection[str]
 ) -> dict[str, Any]:
-    """Everything that is known of one connector. `passwords` are the keys that its plugin calls PASSWORD.
+    """Everything about one connector. `passwords` are the keys of the plugin's type PASSWORD.
 
-    Its stack traces are shown as they are: without secrets, if the caller has taken them out.
+    Stack traces are shown unchanged: the caller must have masked their secrets.
     """
     return {
         "Name": observed.name,

@@ -1,4 +1,4 @@
-"""Unhealthy connectors in words that every rendering shares, with the request that restarts what has failed."""
+"""Unhealthy connectors in words that all reports share, with the request that restarts the failed parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REMEDY = "fix the cause, then restart the failed parts: {} (Kafka 3.0 and later
 
 
 def problem_words(one: UnhealthyConnector) -> str:
-    """What is wrong with it, in one line."""
+    """The problems of the connector, on one line."""
     return "; ".join(shortened(one_line(problem)) for problem in one.problems)
 
 
@@ -24,32 +24,32 @@ def restart_request(connector: str) -> str:
 
 
 def remedy(connector: str) -> str:
-    """What to do about failed parts."""
+    """How to fix failed parts."""
     return _REMEDY.format(restart_request(connector))
 
 
 def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
-    """A line for each connector, and one that says what to do."""
+    """A line for each connector, and a line with the fix."""
     for one in unhealthy:
         yield Sentence.of("unhealthy: {}: {}", one.name, problem_words(one))
     yield from hints(unhealthy)
 
 
 def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
-    """What to do about all that has FAILED, in one line; none if nothing has."""
+    """How to fix everything that has FAILED, on one line; nothing if no part has FAILED."""
     failed = [one.name for one in unhealthy if one.failures]
     if failed:
         yield Sentence.of(f"hint: {_REMEDY}", restart_request(failed[0] if len(failed) == 1 else "NAME"))
 
 
 def unhealthy_sentence(count: int) -> Iterator[str]:
-    """The end of a summary; none if all connectors work."""
+    """The last sentence of a summary; nothing if all connectors work."""
     if count:
         yield "1 connector is unhealthy." if count == 1 else f"{count} connectors are unhealthy."
 
 
 def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:
-    """For JSON."""
+    """The connector as a JSON value."""
     return {
         "connector": one.name,
         "failures": [{"task": failure.task, "reason": failure.reason} for failure in one.failures],

@@ -1,4 +1,4 @@
-"""JSON text in pieces, so that a report of very many values is never in memory as values and as text at once."""
+"""JSON text in pieces, so that a report of very many values is never in memory as values and as text together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOKENS = 4096
 def in_pieces(value: Any, as_value: Callable[[Any], Any]) -> Iterator[str]:
     """The indented JSON of `value`, with a line end.
 
-    `as_value` returns the JSON value of an object that is none. It is called when the object is written.
+    `as_value` returns the JSON value of an object that is not JSON. It is called when the object is written.
     """
     tokens = json.JSONEncoder(indent=2, ensure_ascii=False, default=as_value).iterencode(value)
     while piece := "".join(islice(tokens, _TOKENS)):

@@ -1,4 +1,4 @@
-"""What is said of connectors that stay stopped because the process was ended at once."""
+"""The message about connectors that remain stopped because the process was ended at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gitops_connect.model.names import ConnectorName
 
 
 def left_stopped(connector: ConnectorName, worker_url: str) -> str:
-    """What has happened to the connector, and the two ways out. `worker_url` is the address of any of its workers."""
+    """What happened to the connector, and two ways to fix it. `worker_url` is the address of any of its workers."""
     resume = f"{worker_url.rstrip('/')}/connectors/{quote(connector, safe='')}/resume"
     return (
         f"connector {connector} is still stopped, because this process ended before it could resume the connector:"

@@ -38,12 +38,12 @@ _UNITS: Mapping[Unit | None, str] = {
     Unit.TIME: "milliseconds",
 }
 _OPEN = 3
-"""Rules whose violations are unfolded."""
+"""Rules whose violations are shown without a click."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageOrigin:
-    """What has written the page, and when."""
+    """The program that has written the page, and the time."""
 
     program: str
     when: datetime

@@ -1,4 +1,4 @@
-"""What `offsets check` and `offsets diff` report of a manifest: its content, its errors, and what it would change."""
+"""The report of `offsets check` and `offsets diff` on a manifest: its content, its errors, and its effect."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from gitops_connect.report.problems import problem_value, totals
 from gitops_connect.report.text import TextReport
 
 _MOST_MOVES = 3
-"""Of each direction."""
+"""Moves that are shown of each direction."""
 _IN_ONE_LINE = 2
-"""Rules; more of them get a line each."""
+"""Rules that are shown on one line; if there are more, each has its own line."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedManifest:
-    """A manifest that was held against its connector.
+    """A manifest that was compared with its connector.
 
-    `basis` says where the connector's config comes from, and is empty where none is known. `difference` is None where
-    the manifest has errors, or (`why_not`) the offsets that stand are not known; `acknowledge` is what a document that
-    does this has to say. `counts` are the offenders of each rule, and `errors` those that are errors: all of them, also
-    where `diagnostics` names some and has the rest as a number. `distribution` is as that of a `LargeVerdict`.
+    `basis` says where the connector's config comes from, and is empty if the config is unknown. `difference` is None if
+    the manifest has errors, or if the current offsets are unknown (`why_not` is the reason). `acknowledge` are the
+    acknowledgements that a document with this effect needs. `counts` are the violations of each rule, and `errors`
+    those that are errors: all of them, even if `diagnostics` has some of them and the number of the others.
+    `distribution` has, for each direction with distances, how many are in [1, 10), [10, 100), and so on.
 
-    `files` are those that `file` stands for. `spark` is the master where it was checked; empty: in this process. That
-    took `seconds`, with everything that it needed.
+    `files` are the files that `file` names. `spark` is the URL of the Spark master that checked them; empty: they were
+    checked in this process. `seconds` is the duration of the whole check.
     """
 
     file: str
@@ -56,12 +57,12 @@ class CheckedManifest:
 
     @property
     def warnings(self) -> int:
-        """All offenders that are no errors."""
+        """The number of violations that are not errors."""
         return sum(self.counts.values()) - self.errors
 
 
 def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
-    """What a person wants to know, after the problems themselves. `coloured` is decided by the caller."""
+    """The summary, which is printed after the problems themselves. The caller decides on `coloured`."""
     lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
         lines.append(
@@ -78,13 +79,13 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
 
 
 def _largest(difference: Difference) -> list[Move]:
-    """The first of each direction that repeats or loses something."""
+    """The first moves of each direction in which records are reprocessed, skipped or lost."""
     by_direction = groupby(difference.moves, key=lambda move: move.direction)
     return [move for way, moves in by_direction if way is not Direction.NEW for move in islice(moves, _MOST_MOVES)]
 
 
 def subject_words(checked: CheckedManifest) -> str:
-    """Which manifest it is, for which connector, and how much is in it."""
+    """The manifest's name, its connector, and the number of its entries and partitions."""
     where = f" on {checked.cluster}" if checked.cluster is not None else ""
     basis = checked.basis or "its config is not known, so only the rules for every connector are checked"
     files = f" ({len(checked.files):,} files)" if len(checked.files) > 1 else ""
@@ -94,7 +95,7 @@ def subject_words(checked: CheckedManifest) -> str:
 
 
 def effort(checked: CheckedManifest) -> str:
-    """How long it took, and where: `in 4.8 s, on Spark (local[*])`."""
+    """The duration of the check, and where it ran: `in 4.8 s, on Spark (local[*])`."""
     where = f"on Spark ({one_line(checked.spark)})" if checked.spark else "in this process"
     return f"in {checked.seconds:.1f} s, {where}"
 
@@ -112,12 +113,12 @@ def _problems(checked: CheckedManifest) -> Iterator[str]:
 
 
 def ranked_rules(checked: CheckedManifest) -> list[tuple[str, int]]:
-    """The rules with their offenders, the most of them first."""
+    """The rules with the number of their violations, the largest number first."""
     return sorted(checked.counts.items(), key=lambda one: (-one[1], one[0]))
 
 
 def as_json(checked: CheckedManifest) -> Iterator[str]:
-    """Everything, with each problem and each partition that moves, as JSON text in pieces."""
+    """The result with each problem and each partition that moves, as JSON text in pieces."""
     value = {
         "file": checked.file,
         "files": list(checked.files),

@@ -20,9 +20,9 @@ _MEANINGS = {"+": "create", "-": "delete", "!": "any other change"}
 
 
 def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES, errors: int = 0) -> str:
-    """All plans, under one summary. `moves`: as many partitions of each offset change are shown; None: all.
+    """All plans, with one summary. `moves`: so many partitions of each offset change are shown; None: all.
 
-    `errors` is how many errors the documents have.
+    `errors` is the number of errors in the documents.
     """
     blocks = [bold(Sentence(summary_line(plans, errors))), *_legend(symbols.used(plans, moves))]
     for plan in plans:
@@ -50,7 +50,7 @@ def _heading(plan: Plan) -> Sentence:
 
 
 def _legend(used: Collection[str]) -> Iterator[Markdown]:
-    """The symbols of the fences, as far as they occur."""
+    """The symbols that occur in the fences."""
     found = {_coloured(symbol) for symbol in used}
     known = [symbol for symbol in _MEANINGS if symbol in found]
     if known:
@@ -78,7 +78,7 @@ def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
 
 
 def _line(line: Line, indent: str) -> str:
-    """The symbol is the first character, so that it colours the line."""
+    """The symbol is the first character of the line, so that it colours the line."""
     return f"{_coloured(line.mark or ' ')} {indent}{'    ' if line.inner else ''}{line.text}"
 
 

@@ -1,4 +1,4 @@
-"""What an offset change does, in words and lines that every rendering shares: counts, moves, and how it stands."""
+"""Offset changes in words and lines that all reports share: counts, moves, and the status of each change."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SYMBOLS = {
     Direction.SAME: "=",
 }
 BLOCKED = "="
-"""In front of an offset change that this plan does not carry out."""
+"""The symbol of an offset change that this plan does not carry out."""
 _WHAT = {Direction.REWIND: "reprocessed", Direction.FORWARD: "skipped"}
 WHEN = {Direction.REWIND: "earlier", Direction.FORWARD: "later"}
-"""For distances that do not count what is read: those in a log with other changes in it, and times."""
+"""For distances that do not count records: those in a log that also has other changes, and times."""
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-"""What Kafka allows (`Topic.validate`): no slash, so that `orders/3` says which topic and which partition."""
+"""The names that Kafka allows (`Topic.validate`): without a slash, so that `orders/3` is unambiguous."""
 _NONE = "(none)"
 _WIDEST = 72
 """Characters up to which moves are aligned."""
@@ -53,7 +53,7 @@ _INEXACT = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a report. `mark` is a symbol in front of it, or empty; `inner` is True for what stands further in."""
+    """One line of a report. `mark` is a symbol in front of it, or empty; `inner` lines are indented further."""
 
     text: str
     mark: str = ""
@@ -61,7 +61,7 @@ class Line:
 
 
 def label(operation: PlannedOperation) -> str:
-    """What a change is called in a sentence."""
+    """The name of a change in a sentence."""
     match operation.kind:
         case OperationKind.SEED:
             return f"initialOffsets of {operation.connector}"
@@ -72,7 +72,7 @@ def label(operation: PlannedOperation) -> str:
 
 
 def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
-    """What stands under the step of a change that is carried out. `limit`: as many moves are shown; None: all."""
+    """The lines below the step of a change that is carried out. `limit`: so many moves are shown; None: all."""
     if operation.kind is not OperationKind.SEED:
         yield Line(f"operation: {operation.kind.value}")
     if operation.message:
@@ -81,13 +81,13 @@ def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Li
 
 
 def waiting_lines(operation: PlannedOperation, limit: int | None, told: Diagnostics | None = None) -> Iterator[Line]:
-    """A change that is not carried out in this plan, and why. `told` are diagnostics that were printed before."""
+    """The lines of a change that is blocked in this plan, and the reason. `told` are diagnostics printed before."""
     yield Line(_blocked_by(operation, told or Diagnostics()) or waits(operation), BLOCKED, inner=False)
     yield from _details(operation, limit)
 
 
 def _blocked_by(operation: PlannedOperation, told: Diagnostics) -> str:
-    """A reference to the diagnostic that says why, so that nothing is said twice; empty if there is none."""
+    """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
     of = f"offset change {operation.name}: "
     found = next((one for one in told if one.summary.startswith(of)), None)
     if found is None:
@@ -96,7 +96,7 @@ def _blocked_by(operation: PlannedOperation, told: Diagnostics) -> str:
 
 
 def waits(operation: PlannedOperation) -> str:
-    """Why a change is not carried out, in one line."""
+    """The reason why a change is blocked, on one line."""
     why = one_line(operation.message) or "its connector cannot be changed now"
     return f"{label(operation)} is blocked: {why}"
 
@@ -113,7 +113,7 @@ def _details(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
 def difference_lines(
     difference: Difference, limit: int | None, rest: str = "plan --all-offsets, or -o json"
 ) -> Iterator[Line]:
-    """The counts, and the largest moves. `rest`: how to see those that are left out."""
+    """The counts, and the largest moves. `rest` says how to list the moves that are left out."""
     yield Line(counts(difference))
     if not difference.exact:
         yield Line(_INEXACT)
@@ -133,13 +133,13 @@ def shown_moves(difference: Difference, limit: int | None) -> Sequence[Move]:
 
 
 def resume_lines(difference: Difference) -> Iterator[Line]:
-    """What the connector's class does with offsets that move like this, once for all partitions."""
+    """What the connector's class does with offsets that move in this way, once for all partitions."""
     for line in difference.resume:
         yield Line(f"{line.aspect.value}: {line.message}")
 
 
 def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
-    """A line for each; `scale` is that of their distances."""
+    """A line for each move; `scale` is that of their distances."""
     texts = [_change(move) for move in moves]
     width = min(max(map(len, texts), default=0), _WIDEST)
     for move, text in zip(moves, texts, strict=True):
@@ -147,7 +147,7 @@ def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
 
 
 def counts(difference: Difference) -> str:
-    """As in `2 rewind (1,200 records reprocessed), 1 skip (1 record skipped), 3 new, 1 removed, 5 same`."""
+    """The counts, as in `2 rewind (1,200 records reprocessed), 1 skip (1 record skipped), 3 new, 1 removed, 5 same`."""
     found = [
         f"{difference.counts[one]:,} {one.value}{_how_far(difference, one)}"
         for one in _ORDER
@@ -157,7 +157,7 @@ def counts(difference: Difference) -> str:
 
 
 def _how_far(difference: Difference, direction: Direction) -> str:
-    """The sum of that direction in brackets; nothing for one that has none."""
+    """The sum of the distances of that direction in brackets; empty if the direction has no distances."""
     if direction not in _WHAT:
         return ""
     total = difference.distances.get(direction, 0)
@@ -191,7 +191,7 @@ def _direction(move: Move, scale: Scale) -> str:
 def also_written(move: Move, scale: Scale) -> str:
     """The most significant field that the move changes, in its second notation: `lsn 0/1985390 -> 0/1985050`.
 
-    If the two offsets have no such field in common, the most significant one of each.
+    If the two offsets have no such field in common, each is shown with its own most significant field.
     """
     before, after = (scale.written(json.loads(text)) if text else {} for text in (move.current, move.declared))
     changed = [name for name in scale.notations if before.get(name) != after.get(name)]
@@ -205,7 +205,7 @@ def also_written(move: Move, scale: Scale) -> str:
 
 
 def partition_words(partition: PartitionText) -> str:
-    """`orders/3` for a partition of a Kafka topic, which is what a sink has; else its canonical JSON."""
+    """`orders/3` for a partition of a Kafka topic, as sinks have; else its canonical JSON."""
     match json.loads(partition):
         case {"kafka_topic": str(topic), "kafka_partition": int(number), **more} if _is_plain(topic, number, more):
             return f"{topic}/{number}"
@@ -218,7 +218,7 @@ def _is_plain(topic: str, number: Any, more: dict[Any, Any]) -> bool:
 
 
 def offset_words(offset: OffsetText | None) -> str:
-    """The number alone for an offset in a Kafka topic; else its canonical JSON."""
+    """Only the number for an offset in a Kafka topic; else its canonical JSON."""
     if offset is None:
         return _NONE
     match json.loads(offset):
@@ -234,25 +234,25 @@ def carried_out(connector: ConnectorPlan) -> frozenset[str]:
 
 
 def waiting_of(connector: ConnectorPlan) -> tuple[PlannedOperation, ...]:
-    """Those of its changes that no step carries out, in their order."""
+    """The connector's changes that no step carries out, in their order."""
     done = carried_out(connector)
     return tuple(one for one in connector.operations if one.name not in done)
 
 
 def strays_of(plan: Plan) -> tuple[PlannedOperation, ...]:
-    """The changes without a declared connector that stand nowhere else in the plan."""
+    """The changes without a declared connector that are nowhere else in the plan."""
     shown = {one.name for connector in plan.connectors for one in connector.operations}
     return tuple(one for one in plan.strays if one.name not in shown)
 
 
 def waiting(plan: Plan) -> tuple[PlannedOperation, ...]:
-    """Every change that this plan does not carry out, though it was never applied."""
+    """Every change that was never applied, and that this plan does not carry out."""
     of_connectors = (one for connector in plan.connectors for one in waiting_of(connector))
     return (*of_connectors, *strays_of(plan))
 
 
 def extent(connector: ConnectorPlan) -> str:
-    """The words for a connector without steps."""
+    """The text for a connector without steps."""
     count = len(waiting_of(connector))
     return {0: "no steps", 1: "1 offset change blocked"}.get(count, f"{count} offset changes blocked")
 
@@ -279,7 +279,7 @@ def stray_lines(plan: Plan, limit: int | None, told: Diagnostics | None = None) 
 
 
 def applied_sentence(applied: Sequence[PlannedOperation]) -> Iterator[Sentence]:
-    """How many changes were applied before, so that they plan nothing; none if there are none."""
+    """A sentence with the number of changes that were applied before, and are not planned again; nothing for 0."""
     if applied:
         many = "1 offset change was" if len(applied) == 1 else f"{len(applied):,} offset changes were"
         lists = "lists it" if len(applied) == 1 else "lists them"

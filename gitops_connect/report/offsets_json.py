@@ -14,7 +14,7 @@ from gitops_connect.report import offsets
 
 
 def offset_changes(plan: Plan, folder: str) -> list[dict[str, Any]]:
-    """Those of connectors in the order in which they are done, then those without one, then those applied before."""
+    """The changes of connectors in the order of their execution, then those without a connector, then applied ones."""
     of_connectors = [one for connector in plan.connectors for one in connector.operations]
     due = {one.name for one in offsets.to_apply(plan)}
     everything = [*of_connectors, *offsets.strays_of(plan), *plan.applied]
@@ -43,7 +43,7 @@ def _heap(heap: HeapEstimate) -> dict[str, Any]:
 
 
 def difference_value(difference: Difference) -> dict[str, Any]:
-    """Every direction with its count, and every move; of those that were told by Spark, the largest."""
+    """Every direction with its count, and every move; of a difference that Spark has computed, the largest moves."""
     return {
         "exact": difference.exact,
         "unit": difference.scale.name,
@@ -70,5 +70,5 @@ def _move(move: Move, scale: Scale) -> dict[str, Any]:
 
 
 def value(text: PartitionText | OffsetText | None) -> Any:
-    """The JSON object behind a canonical text."""
+    """The JSON object of a canonical text."""
     return None if text is None else json.loads(text)

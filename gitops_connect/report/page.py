@@ -1,6 +1,6 @@
-"""The frame of a page for a browser: one file without scripts, which needs nothing from elsewhere, light or dark.
+"""The frame of a page for a browser: one file, in a light and a dark theme, without scripts and external resources.
 
-Everything that is shown goes through `shown`: manifests are foreign text.
+All values on the page are escaped by `shown`, because the text of a manifest is not trusted.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ details .wide { border: 0; border-top: 1px solid var(--line); border-radius: 0 0
 
 
 def shown(text: str) -> str:
-    """Any text as it may stand between tags and in attributes: nothing in it is markup, or turns the line round."""
+    """Text that is safe between tags and in attributes: without markup and changes of the writing direction."""
     return html.escape(shortened(escaped(text)))
 
 
 def code(text: str) -> str:
-    """The same in a font of equal widths."""
+    """Escaped text in a monospaced font."""
     return f"<code>{shown(text)}</code>"
 
 
 def frame(title: str, body: Iterable[str]) -> str:
-    """The whole page; the title is shown as it is, and the body is markup."""
+    """The whole page; the title is escaped, and the body is markup."""
     head = (
         f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -74,13 +74,13 @@ def frame(title: str, body: Iterable[str]) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Names with their values, each in a box; both are shown as they are."""
+    """Names with their values, each in a box; both are escaped."""
     boxes = "".join(f"<div><dt>{shown(name)}</dt><dd>{shown(value)}</dd></div>" for name, value in pairs)
     return f'<dl class="facts">{boxes}</dl>'
 
 
 def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """A table of markup under plain headers. `numbers` are the columns that are aligned as such."""
+    """A table of cells with markup under escaped headers. `numbers` are the columns that are aligned to the right."""
     classes = ['class="number"' if column in numbers else "" for column in range(len(headers))]
     head = "".join(f'<th scope="col" {css}>{shown(name)}</th>' for name, css in zip(headers, classes, strict=True))
     lines = (

@@ -1,9 +1,9 @@
-"""The public JSON of a plan, `schemas/plan.schema.json`: what is saved by `plan --out` and read by other programs.
+"""The public JSON of a plan, `schemas/plan.schema.json`, which `plan --out` saves and other programs read.
 
-Modelled on Terraform's (`resource_changes`, `change.actions`, `before`, `after`), and apart from the inner types so
-that these can change. No secret is in it: a sensitive key is listed in `before_sensitive` or `after_sensitive`, without
-its value, and a secret inside another value, such as the password in a URL, is masked. Readers ignore keys that they do
-not know; `format_version` says what they can rely on.
+The format follows Terraform's (`resource_changes`, `change.actions`, `before`, `after`). It is separate from the inner
+types, so that these can change. It contains no secret: a sensitive key is listed in `before_sensitive` or
+`after_sensitive`, without its value, and a secret inside another value, such as the password in a URL, is masked.
+Readers ignore keys that they do not know; `format_version` says which keys they can rely on.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FORMAT_VERSION = "1.2"
 
 @dataclass(frozen=True, slots=True)
 class PlanOrigin:
-    """Where and when a plan was made. `path` is set for a folder that was read as it is.
+    """Where and when a plan was made. `path` is set if a directory was read instead of a commit.
 
-    `folder` stands before the path of every document.
+    The last field is the prefix of the path of every document.
     """
 
     made: datetime
@@ -41,7 +41,7 @@ class PlanOrigin:
 
 
 def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> str:
-    """The document, indented, its keys in a fixed order."""
+    """The document, indented, with its keys in a fixed order."""
     errored = bool(diagnostics.errors)
     document = {
         "format_version": FORMAT_VERSION,
@@ -107,7 +107,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def endpoint(step: Step) -> str | None:
-    """The request that the step sends; None if it only writes into the ledger."""
+    """The request that the step sends; None if the step only writes to the ledger."""
     path = f"/connectors/{quote(step.connector, safe='')}"
     request: str | None
     match step.action:

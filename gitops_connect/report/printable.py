@@ -1,4 +1,4 @@
-"""Texts from files and servers as a terminal may get them: nothing in them drives it, or starts a line of its own."""
+"""Makes texts from files and servers safe for a terminal: without control characters and additional lines."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ _TAB = " " * 4
 
 
 def one_line(text: str) -> str:
-    """A message on one line: whatever does not print becomes a blank."""
+    """A message on one line: each character that is not printable becomes a space."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def escaped(text: str) -> str:
-    """JSON text in which whatever does not print is written as `\\uXXXX`; it stays the same JSON."""
+    """JSON text in which each character that is not printable is written as `\\uXXXX`; its value is unchanged."""
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _escape(character) for character in text)
 
 
 def escaped_lines(text: str) -> str:
-    """Text of several lines: line feeds stay, tabs become spaces, and whatever else does not print is escaped."""
+    """Text of several lines: line feeds stay, tabs become spaces, other unprintable characters are escaped."""
     return "\n".join(escaped(line.replace("\t", _TAB)) for line in text.split("\n"))
 
 
 def shortened(text: str) -> str:
-    """The end of a very long text is left out, with its length."""
+    """The text; if it is very long, its end is replaced by its length."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
 
 

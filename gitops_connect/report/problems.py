@@ -1,4 +1,4 @@
-"""What is wrong with the documents: lines that editors and CI logs turn into links, and JSON for programs."""
+"""The problems of the documents: as lines that editors and CI logs turn into links, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _DIM = "\x1b[2m"
 def problems_text(
     diagnostics: Diagnostics, *, coloured: bool = False, documents: int | None = None, skipped: int = 0
 ) -> str:
-    """`file:line:column: error: summary [rule]` for each, its hint below it, and a count; the number of documents too.
+    """`file:line:column: error: summary [rule]` and a hint for each problem, and a count with the number of documents.
 
-    `coloured` is decided by the caller, who knows the terminal. `skipped` is how many offset changes were applied
-    before, and not checked again.
+    The caller, who knows the terminal, decides on `coloured`. `skipped` is the number of offset changes that were
+    applied before, and not checked again.
     """
     lines = problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
     return lines + (f"{_count(skipped, 'offset change')} not checked again: already applied\n" if skipped else "")
 
 
 def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
-    """The same without the count."""
+    """`file:line:column: error: summary [rule]` for each problem, with its hint below."""
     return "".join(f"{line}\n" for item in diagnostics for line in _lines(item, coloured=coloured))
 
 

@@ -14,10 +14,10 @@ from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
-"""Code-scanning views take it for the root of the repository."""
+"""The name that code-scanning views use for the root of the repository."""
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 _LINK_END = re.compile(r"(?<!\\)(\\*)\](?=\()")
-"""What ends the text of an embedded link, with all the backslashes before it."""
+"""The end of the text of an embedded link, with all backslashes before it."""
 
 
 def render(diagnostics: Diagnostics) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
 
 
 def _without_links(text: str) -> str:
-    """The text as it is, unless it would be read as an embedded link (section 3.11.6): then `]` is escaped."""
+    """The text; `]` is escaped if the text would otherwise contain an embedded link (section 3.11.6)."""
     return _LINK_END.sub(lambda end: rf"{end[1]}{end[1]}\]", text)
 
 
@@ -94,11 +94,11 @@ def _level(severity: Severity) -> str:
 
 
 def _uri(path: str) -> str:
-    """A relative reference of RFC 3986; a path may hold blanks, `#` and anything else."""
+    """A relative reference of RFC 3986; a path may contain spaces, `#` and any other character."""
     return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in path.encode())
 
 
 def _fingerprint(item: Diagnostic) -> str:
-    """The same problem in the same file, wherever it moves to: an alert that was dismissed stays so."""
+    """A digest that does not depend on the line of the problem, so that a dismissed alert stays dismissed."""
     words = "\n".join((item.rule, item.location.file, item.connector or "", item.summary))
     return hashlib.sha256(words.encode()).hexdigest()[:32]

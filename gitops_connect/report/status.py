@@ -20,7 +20,7 @@ from gitops_connect.report.printable import one_line
 
 
 class Sync(Enum):
-    """Whether everything that Git asks of a connector is applied: its document, and its offset changes."""
+    """Whether everything that Git declares about a connector is applied: its document, and its offset changes."""
 
     SYNCED = "Synced"
     OUT_OF_SYNC = "OutOfSync"
@@ -29,7 +29,7 @@ class Sync(Enum):
 
 
 class Health(Enum):
-    """Whether it does what it was asked to."""
+    """Whether the connector does what it is declared to do."""
 
     HEALTHY = "Healthy"
     PROGRESSING = "Progressing"
@@ -53,13 +53,13 @@ class ConnectorStatus:
 
     @property
     def is_fine(self) -> bool:
-        """True if it is in sync and works, or was paused or stopped as declared; unmanaged ones are not judged."""
+        """True if it is unmanaged, or in sync and works, or in sync and was paused or stopped as declared."""
         if self.sync is Sync.UNMANAGED:
             return True
         return self.sync is Sync.SYNCED and self.health in (Health.HEALTHY, Health.SUSPENDED)
 
     def value(self) -> dict[str, Any]:
-        """For JSON and YAML."""
+        """The status as a value for JSON and YAML."""
         return {
             "cluster": self.cluster,
             "name": self.name,
@@ -71,7 +71,7 @@ class ConnectorStatus:
         }
 
     def row(self) -> tuple[str, ...]:
-        """For a table."""
+        """The status as a row of a table."""
         return tuple(str(value) or "-" for value in self.value().values())
 
 
@@ -84,7 +84,7 @@ Problems = Mapping[ConnectorName, Sequence[Diagnostic]]
 
 
 def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster: Diagnostics) -> Problems:
-    """What keeps that which Git asks of each connector from being applied, or from being checked by Connect first.
+    """The problems of each connector that block its changes, or that left its config without Connect's validation.
 
     `cluster` are the problems that only this cluster or the ledger finds. An error in the `documents` of all clusters
     counts if a document for this cluster was left out: other clusters may have a connector of the same name.
@@ -131,7 +131,7 @@ def connector_statuses(
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """One connector: what is planned for it, what is declared of it, and how it is."""
+    """One connector: its plan, its declaration, and its observed state."""
 
     plan: Plan
     planned: ConnectorPlan
@@ -142,12 +142,12 @@ class _Subject:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether nothing is planned for it, and no offset change of it waits."""
+        """Whether nothing is planned for the connector, and no offset change of it is blocked."""
         return not (self.planned.steps or self.planned.operations)
 
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
-    """Whether everything is applied, and if not, why; offset changes that wait are told for themselves."""
+    """Whether everything is applied, and if not, why. Blocked offset changes are reported separately."""
     told, errors = _told(one, problems), [problem for problem in problems if problem.severity is Severity.ERROR]
     if one.planned.name in one.plan.unmanaged:
         return Sync.UNMANAGED, told
@@ -160,7 +160,7 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
 
 
 def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
-    """Why it cannot be told whether Git is applied; empty if it can.
+    """Why it is unknown whether Git is applied; empty if it is known.
 
     A config that lacks the value of a secret cannot be compared.
     """
@@ -175,8 +175,9 @@ def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
 
 
 def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether it is there as declared, although no step is planned: a worker may be too old to stop it, and a connector
-    that is not managed is not deleted.
+    """Whether the connector is as declared, although no step is planned.
+
+    A worker may be too old to stop the connector, and an unmanaged connector is not deleted.
     """
     if observed is None or declared.state is TargetState.ABSENT:
         return False
@@ -184,7 +185,7 @@ def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None)
 
 
 def _told(one: _Subject, problems: Sequence[Diagnostic]) -> str:
-    """What is planned, or why nothing is; then the first problem that was not told so far, and how many more."""
+    """The plan, or why there is none; then the first problem that is not reported yet, and the number of others."""
     waiting = [change.message for change in _waiting_changes(one) if change.message]
     fresh = [problem for problem in problems if not any(message in problem.summary for message in waiting)]
     parts = [_planned(one.planned)]
@@ -212,7 +213,7 @@ def _waiting(one: _Subject) -> Iterator[str]:
 
 
 def connector_health(observed: ObservedConnector | None) -> Health:
-    """From the connector's and its tasks' states. RUNNING without any task is Degraded: it does nothing."""
+    """The health by the states of the connector and its tasks. RUNNING without tasks is Degraded: it does nothing."""
     if observed is None:
         return Health.MISSING
     if unhealthy(observed) is not None:
@@ -232,13 +233,13 @@ def task_count(observed: ObservedConnector | None) -> str:
 
 
 def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
-    """The offset changes that wait and whose connector has no line, in a sentence each."""
+    """A sentence for each blocked offset change whose connector has no row."""
     shown = {status.name for status in statuses if status.cluster == plan.cluster}
     return [f"{plan.cluster}: {offsets.waits(one)}" for one in offsets.strays_of(plan) if one.connector not in shown]
 
 
 def revisions_line(cluster: ClusterName, desired: Revision, applied: Revision | None, directory: str) -> str:
-    """The desired and the last applied revision of a cluster. `directory`: the one that is read instead of Git."""
+    """The desired and the last applied revision of a cluster. `directory` is read instead of Git, if it is set."""
     if applied is None:
         last = "nothing applied yet"
     elif is_commit(applied):

@@ -1,4 +1,4 @@
-"""The last line of a plan: what it changes, what it does not change and why, and what to do about that."""
+"""The last line of a plan: what it changes, what it does not change and why, and what to do next."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ NOTHING_NOW = "No changes can be applied now."
 
 
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
-    """How many connectors are created, changed and deleted, in how many steps; how many offset changes are carried out,
-    and how many are blocked; how many connectors are unhealthy.
+    """The counts of a summary.
+
+    They are the connectors that are created, changed and deleted, and the number of steps; the offset changes that are
+    carried out, and those that are blocked; and the unhealthy connectors.
     """
     counts = {"create": 0, "change": 0, "delete": 0, "steps": 0, "offset_changes": 0, "offset_changes_blocked": 0}
     counts["unhealthy"] = 0
@@ -32,9 +34,9 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
 
 
 def summary_line(plans: Sequence[Plan], errors: int) -> str:
-    """Terraform's last line. `errors` is how many errors the documents have; other counts are left out if they are 0.
+    """Terraform's last line. `errors` is the number of errors in the documents; other counts of 0 are left out.
 
-    Only if nothing is left to do, it says that the connectors match the configuration.
+    Only if nothing is left to do, the line says that the connectors match the configuration.
     """
     if not plans:
         return NOT_PLANNED
@@ -63,7 +65,7 @@ def _offset_changes(counts: Mapping[str, int], errors: int) -> Iterator[str]:
 
 
 def _left_out(plans: Sequence[Plan], errors: int) -> Iterator[str]:
-    """What else the plan does not change, although it may differ from the documents."""
+    """Sentences about other differences from the documents that the plan does not change."""
     connectors = [one for plan in plans for one in plan.connectors]
     if count := sum(len(plan.unread) for plan in plans):
         yield f"The state of {words.plural(count, 'connector')} could not be read."

@@ -1,4 +1,4 @@
-"""The symbols of a plan: each has one meaning, which the legend above the plan says."""
+"""The symbols of a plan. Each has one meaning, which the legend above the plan explains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANINGS = {
 
 
 def used(plans: Sequence[Plan], moves: int | None) -> frozenset[str]:
-    """The symbols of all lines of these plans. `moves`: as many of the moves of each offset change are shown."""
+    """The symbols of all lines of these plans. `moves`: so many moves of each offset change are shown."""
     return frozenset(symbol for plan in plans for symbol in _of_plan(plan, moves))
 
 

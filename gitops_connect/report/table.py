@@ -15,11 +15,11 @@ import yaml
 from gitops_connect.report.printable import escaped, escaped_lines
 
 _CONTINUED = " " * 4
-"""Before each further line of a value, beside the indent of its key: no such line looks like a key."""
+"""Additional indentation of each further line of a value, so that no such line looks like a key."""
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """kubectl's look: capitals, three blanks between columns, nothing drawn."""
+    """A table in kubectl's style: headers in capitals, three spaces between columns, no lines."""
     everything = [[escaped(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in everything) for column in range(len(headers))]
     lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in everything]
@@ -32,15 +32,15 @@ def as_json(value: Any) -> str:
 
 
 _NUMBER_IN_YAML_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+")
-"""PyYAML quotes what YAML 1.1 takes for a number; `1e5`, `08` and `0o17` are numbers in YAML 1.2 (section 10.3.2)."""
+"""Numbers in YAML 1.2 only: `1e5`, `08` and `0o17` (section 10.3.2). PyYAML quotes only the numbers of YAML 1.1."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes each string so that readers of YAML 1.1 and of YAML 1.2 take it for a string."""
+    """Writes each string so that readers of YAML 1.1 and of YAML 1.2 read a string."""
 
 
 def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # Without quotes, or in single ones, PyYAML writes U+0085 as it is, and YAML folds that as a line break.
+    # Without quotes, or in single quotes, PyYAML writes U+0085 unchanged, and YAML folds it as a line break.
     style = None if text.isprintable() else '"'
     if _NUMBER_IN_YAML_1_2.fullmatch(text):
         style = "'"
@@ -52,12 +52,12 @@ _Dumper.add_representer(str, _string)
 
 def as_yaml(value: Any) -> str:
     """Block YAML, keys in the order given."""
-    # PyYAML writes some characters that do not print as they are. They are in double quotes, as `_string` sees to.
+    # PyYAML writes some characters that are not printable unchanged. `_string` puts them in double quotes.
     return escaped_lines(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
 
 
 def outline(value: Mapping[str, Any]) -> str:
-    """A mapping as kubectl describes things: `Key:  value`, nested ones indented."""
+    """A mapping in the style of `kubectl describe`: `Key: value`, with nested mappings indented."""
     return "\n".join(_outline(value, "")) + "\n"
 
 

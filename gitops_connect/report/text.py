@@ -1,4 +1,4 @@
-"""A plan and its outcome for a terminal or a CI log: Terraform's habits, ASCII symbols, colour only where asked for."""
+"""A plan and its outcome for a terminal or a CI log: Terraform's style, ASCII symbols, colour only on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gitops_connect.report.summary import summary_line
 
 
 class Colour(Enum):
-    """ANSI sequences; `NONE` writes none."""
+    """ANSI sequences; `NONE` is without colour."""
 
     NONE = ""
     GREEN = "\x1b[32m"
@@ -44,10 +44,10 @@ _ACTION_WIDTH = len("create (stopped)")
 
 
 class TextReport:
-    """Renders plans and outcomes; `coloured` is decided by the caller, who knows the terminal.
+    """Renders plans and outcomes. The caller, who knows the terminal, decides on `coloured`.
 
-    `moves`: as many of the partitions of each offset change are shown; None: all. `applied`: the offset changes that
-    were applied before are listed, and not only counted.
+    `moves`: so many partitions of each offset change are shown; None: all. `applied`: the offset changes that were
+    applied before are listed, and not only counted.
     """
 
     def __init__(self, *, coloured: bool, moves: int | None = offsets.MOST_MOVES, applied: bool = False) -> None:
@@ -56,9 +56,9 @@ class TextReport:
         self._applied = applied
 
     def plans(self, plans: Sequence[Plan], errors: int = 0) -> str:
-        """The symbols, every plan, and one summary at the end. `errors` is how many errors the documents have.
+        """The symbols, every plan, and one summary at the end. `errors` is the number of errors in the documents.
 
-        The diagnostics of the plans are printed before by the caller.
+        The caller prints the diagnostics of the plans before.
         """
         blocks = ["\n".join(self._plan(plan)) for plan in plans]
         if legend := symbols.legend(symbols.used(plans, self._moves)):
@@ -66,7 +66,7 @@ class TextReport:
         return "\n\n".join([*blocks, self._paint(summary_line(plans, errors), Colour.BOLD)]) + "\n"
 
     def step(self, outcome: StepOutcome) -> str:
-        """One line as a step ends. What was warned of is told once, at the end of an apply."""
+        """One line at the end of a step. Its warnings are printed once, at the end of an apply."""
         word, colour = _word(outcome.result)
         step = outcome.step
         line = f"  {step.action.symbol} {escaped(step.connector)}: {step.action.value} {self._paint(word, colour)}"
@@ -77,7 +77,7 @@ class TextReport:
         return f"{line}: {message}" if message else line
 
     def outcome(self, outcomes: Sequence[ReconciliationOutcome]) -> str:
-        """The end of an apply: how many steps ended how, which were not applied, and which have a warning."""
+        """The end of an apply: the number of steps by result, the steps not applied, and those with a warning."""
         steps = [step for outcome in outcomes for step in outcome.steps]
         count = {result: sum(step.result is result for step in steps) for result in Result}
         undone = [self.step(step) for step in steps if step.result is not Result.APPLIED]
@@ -94,7 +94,7 @@ class TextReport:
         return "\n".join([*blocks, self._paint(total, Colour.BOLD)]) + "\n"
 
     def offsets(self, lines: Iterable[Line]) -> str:
-        """The lines that `offsets diff` and `offsets check` print of a difference."""
+        """The lines of a difference that `offsets diff` and `offsets check` print."""
         return "".join(f"{line}\n" for line in self._lines(lines, "  "))
 
     def _warning(self, outcome: StepOutcome) -> str:
@@ -171,7 +171,7 @@ class TextReport:
 
 
 def asides(plan: Plan) -> Iterator[Sentence]:
-    """What is worth knowing beside the steps, a line each."""
+    """Further facts about the plan that are no steps, one line each."""
     for warning in plan.warnings:
         yield Sentence.of("warning: {}", warning)
     for refusal in plan.refusals:

@@ -1,4 +1,4 @@
-"""The words that every rendering of a plan shares."""
+"""The words that all reports of a plan share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SYMBOLS = {
 
 
 def kind(connector: ConnectorPlan) -> str:
-    """`create`, `change`, `delete`, or `keep` if only the ledger changes: what becomes of the connector as a whole."""
+    """`create`, `change`, `delete`, or `keep` if only the ledger changes: the effect on the connector as a whole."""
     actions = {step.action for step in connector.steps}
     if actions == {Action.RECORD}:
         return "keep"
@@ -30,14 +30,14 @@ def kind(connector: ConnectorPlan) -> str:
 
 
 def symbol(connector: ConnectorPlan) -> str:
-    """The character for the connector as a whole: of its only step, or of what becomes of the connector."""
+    """The symbol of the connector as a whole: that of its only step, or of the effect of all steps."""
     if len(connector.steps) == 1:
         return connector.steps[0].action.symbol
     return _SYMBOLS[kind(connector)] if connector.steps else "="
 
 
 def action(step: Step) -> str:
-    """The action, with the state that a create asks for."""
+    """The action, with the state that a create requests."""
     return f"{step.action.value} ({step.initial_state.value})" if step.initial_state else step.action.value
 
 
@@ -47,7 +47,7 @@ def is_warned_of(outcome: StepOutcome) -> bool:
 
 
 def sending_words(sending: SendingProgress) -> str:
-    """How far the offsets of a large change are sent, how quickly, and how long the rest of them takes."""
+    """How many offsets of a large change are sent, the rate, and the remaining time."""
     done = f"{sending.operation}: {sending.done:,} of {sending.entries:,} offsets sent"
     if sending.rate is None or sending.remaining is None:
         return done
@@ -69,7 +69,7 @@ def values(change: Change) -> str:
 
 
 def effect_lines(step: Step) -> Iterator[str]:
-    """What a step means for offsets that it does not change, and what to do, each on a line of its own."""
+    """The effects of a step on offsets that it does not change, with a hint for each, one line each."""
     for effect in step.offset_effects:
         yield f"offsets: {escaped(effect.message)}"
         if effect.hint:
@@ -84,7 +84,7 @@ def change_symbol(change: Change) -> str:
 
 
 def quote(value: str | None) -> str:
-    """A value on one line, as JSON writes it; the end of a very long one is left out, with its length."""
+    """A value as JSON on one line; if it is very long, its end is replaced by its length."""
     text = escaped(json.dumps(value or "", ensure_ascii=False))
     if len(text) <= LONGEST:
         return text

@@ -1,4 +1,4 @@
-"""Where this user's cache is."""
+"""The directory of this user's cache."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from platformdirs import user_cache_path
 
 
 def cache_folder() -> Path:
-    """What can be lost without loss is kept here, for this user."""
+    """The directory of files that can be created again, for this user. `GITOPS_CONNECT_CACHE` overrides it."""
     cache = os.environ.get("GITOPS_CONNECT_CACHE")
     return Path(cache) if cache else user_cache_path("gitops-connect")

@@ -1,4 +1,4 @@
-"""One raw setting (from TOML or from the environment) -> the type that its field declares."""
+"""Converts one raw setting (from TOML or from the environment) to the type that its field declares."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
 
 
 def _nested(hint: type[T], value: Any, where: str, folder: Path) -> T:
-    """A table in a section; a value alone is that of its first setting."""
+    """A table in a section; a plain value sets the first field of the table."""
     if isinstance(value, Mapping):
         return section(hint, value, where, folder)
     first = dataclasses.fields(hint)[0].name  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def _path(text: str, where: str, folder: Path) -> Path:
 
 
 def _kind(value: Any) -> str:
-    """In place of a value that may be a secret."""
+    """The kind of a value, for messages, because the value itself may be a secret."""
     kinds = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
     return next((words for kind, words in kinds.items() if isinstance(value, kind)), "a table")
 

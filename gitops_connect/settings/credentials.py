@@ -1,4 +1,4 @@
-"""A credential is named in the settings and read when it is used, so that a rotated file needs no restart."""
+"""A credential is named in the settings and read at each use, so that a rotated file needs no restart."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Unreadable(Exception):
 
 
 def _variable(name: str) -> str:
-    """Whoever writes the secret itself where its variable belongs does not want to see it in a log."""
+    """The variable's name if it is a usual one: an unusual name may be the secret itself, written there by mistake."""
     return f"the environment variable {name}" if _USUAL_NAME.fullmatch(name) else "an environment variable"
 
 

@@ -1,4 +1,4 @@
-"""Durations as people write them: `30s`, `5m`, `1m30s`, `500ms`, or a number of seconds."""
+"""Durations in the notation `30s`, `5m`, `1m30s`, `500ms`, or a number of seconds."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ DEFAULT_FILE = "gitops-connect.toml"
 PREFIX = "GITOPS_CONNECT_"
 CONFIG_VARIABLE = "GITOPS_CONNECT_CONFIG"
 _CLUSTER_NAME = re.compile(r"[\w.-]{1,253}")
-"""It names a directory of the repository, a row of the ledger and a label of metrics."""
+"""The name is used for a directory of the repository, a row of the ledger and a label of metrics."""
 _MINIMAL_REPOSITORY = """\
     [repository]
     url = "https://git.example.com/kafka-connect.git"
@@ -49,7 +49,7 @@ _SECTIONS = {
 
 
 def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings:
-    """Read `file`, else `GITOPS_CONNECT_CONFIG`, else `gitops-connect.toml` where it is there, and the environment.
+    """Read `file`, else `GITOPS_CONNECT_CONFIG`, else `gitops-connect.toml` if it exists, and the environment.
 
     Raises UsageError, which names the file and the setting.
     """
@@ -128,7 +128,7 @@ def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings
 
 
 def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings], file: Path) -> None:
-    """One cluster under two names would have two leases, and so be changed by two at the same time."""
+    """Reject a worker in two clusters: under two names it would have two leases, and two processes could change it."""
     names: dict[str, ClusterName] = {}
     for name, cluster in clusters.items():
         for url in {url.rstrip("/") for url in cluster.url}:
@@ -138,7 +138,7 @@ def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings
 
 
 def _overlay(raw: dict[str, Any], environment: Mapping[str, str]) -> None:
-    """Lay `GITOPS_CONNECT_A__B=value` over the tables, in place."""
+    """Set the values of `GITOPS_CONNECT_A__B=value` in the tables, in place."""
     for variable, value in sorted(environment.items()):
         if not variable.startswith(PREFIX) or "__" not in variable:
             continue

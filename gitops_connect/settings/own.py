@@ -1,4 +1,4 @@
-"""What the settings use for themselves: the variables and files that no document may name as a secret."""
+"""The variables and files of the settings themselves, which no document may name as a secret."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.sections import SecretsSettings, Settings
 
 _PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "folder", "known_hosts"})
-"""Paths of what is no secret: a connector may well need the same certificates."""
+"""Fields with paths of files that are not secret: a connector may need the same certificates."""
 _BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
-"""What `ledger.key` and SQLite keep beside the database."""
+"""Suffixes of the files that `ledger.key` and SQLite store next to the database."""
 
 
 def own_variables(settings: Settings) -> frozenset[str]:
@@ -38,7 +38,7 @@ def _ledger(settings: Settings) -> Iterator[Path]:
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """Every credential and path in a section, however deep; what `[secrets]` names is what it allows."""
+    """Every credential and path in a section, at any depth, except `[secrets]`, which lists what is allowed."""
     if isinstance(value, Credential | Path):
         yield value
     elif is_dataclass(value) and not isinstance(value, SecretsSettings | type):

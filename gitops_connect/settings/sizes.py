@@ -1,4 +1,4 @@
-"""Sizes of memory as people write them: `2GiB`, `512MiB`, `1.5GiB`, Java's `2g`, or a number of bytes."""
+"""Sizes of memory in the notation `2GiB`, `512MiB`, `1.5GiB`, Java's `2g`, or a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WHOLE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(?:ib)?|(b))?", re.IGNORECASE
 
 
 def parse_size(value: object) -> Size:
-    """Bytes from a number or a string. Raises ValueError for anything else, and for what is negative.
+    """Bytes from a number or a string. Raises ValueError for anything else, and for a negative number.
 
-    `2g` means what it does in Java's `-Xmx2g`. `2GB` is refused: to some it is 2,000,000,000 bytes, to others 2 GiB.
+    `2g` has the meaning of Java's `-Xmx2g`. `2GB` is rejected, because it can mean 2,000,000,000 bytes or 2 GiB.
     """
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
         return Size(value)

@@ -1,1 +1,1 @@
-"""git -> files: clone or fetch, choose a revision, walk a folder of it in order."""
+"""Reads the repository with Git: clone or fetch, choose a revision, list the files of a directory in order."""

@@ -1,7 +1,7 @@
-"""Where the repository is: a URL or path of the settings, refused where it is dangerous, and without credentials.
+"""The address of the repository: a URL or path of the settings, checked for safety, and without credentials.
 
-What this leaves in `Address.url` may be shown, stored and passed to git; a user name and password that stood in the URL
-are kept apart, because git would write them into its files and its children's command lines.
+`Address.url` may be shown, stored and passed to git. A user name and password in the configured URL are stored
+separately, because git would write them into its files and into the command lines of its child processes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SETTING = "[repository] url"
 
 
 class GitTransport(Enum):
-    """How git reaches the repository; the value is what git calls it in GIT_ALLOW_PROTOCOL."""
+    """The protocol by which git reaches the repository; the value is git's name for it in GIT_ALLOW_PROTOCOL."""
 
     HTTPS = "https"
     HTTP = "http"
@@ -32,7 +32,7 @@ class GitTransport(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A repository's address. `url` has no credentials in it; for a local repository it is its absolute path."""
+    """A repository's address. `url` contains no credentials; for a local repository it is the absolute path."""
 
     url: str
     transport: GitTransport
@@ -41,7 +41,7 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: the only place that the credentials are for."""
+        """Scheme, host and port: the only place to which the credentials may be sent."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}"
 
@@ -50,16 +50,16 @@ class Address:
 
 
 def absolute_url(url: str, folder: Path) -> str:
-    """The same URL; a relative path is made absolute, starting from `folder`."""
+    """The URL; a relative path becomes absolute, and starts from the given directory."""
     local = bool(url) and not url.startswith("-") and not _SCHEME.match(url) and not _HELPER.match(url)
     return str(folder.absolute() / _expand(url)) if local and not _SCP_LIKE.match(url) else url
 
 
 def parse_address(url: str) -> Address:
-    """Take a URL or a path apart. A relative path starts from the working directory.
+    """Parse a URL or a path. A relative path starts from the working directory.
 
-    Raises UsageError, without any credentials of the URL, for what git would take for an option or a program to run,
-    for an unknown scheme, and for a URL with a query, which would show in the list of processes.
+    Raises UsageError, without any credentials of the URL, if git would read the URL as an option or as a program to
+    run, for an unknown scheme, and for a URL with a query, which would be visible in the list of processes.
     """
     url = url.strip()
     _refuse_dangerous(url)

@@ -1,4 +1,4 @@
-"""One revision of the desired state as it was found: which files there are, and their content for whoever asks."""
+"""One revision of the desired state: the list of its files, and their content on request."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from gitops_connect.model.names import Revision
 
 
 class ContentReader(Protocol):
-    """Where a checkout's content comes from."""
+    """The reader of a checkout's content."""
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
-        """The content of each, in this order."""
+        """The content of each entry, in this order."""
 
     def stream(self, entry: Entry) -> Iterator[bytes]:
-        """The content of one, piece by piece."""
+        """The content of one entry in chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A revision, and its files sorted by path (relative to `[repository] path`). Content is read only when asked for.
+    """A revision, and its files sorted by path (relative to `[repository] path`). Content is read on request only.
 
-    `diagnostics` name the files that were left out: links out of the folder, names that cannot be shown, submodules.
-    `rewritten` is the revision that was the last one before, where the new one does not descend from it: the branch was
-    force-pushed, or the tag was moved.
+    `diagnostics` name the files that were left out: links out of the directory, names that cannot be shown, submodules.
+    `rewritten` is the previous revision, if the new one does not descend from it: the branch was force-pushed, or the
+    tag was moved.
     """
 
     revision: Revision
@@ -39,13 +39,13 @@ class Checkout:
 
     @property
     def complete(self) -> bool:
-        """False where something was left out: what it declares is unknown, and must not be taken for undeclared."""
+        """False if some file was left out: what the file declares is unknown, and must not be treated as undeclared."""
         return not self.diagnostics.items
 
     def blobs(self, entries: Iterable[Entry], at_most: int | None = None) -> Iterator[Blob]:
-        """The content of these files, in this order, one in memory at a time; all that is missing is fetched at once.
+        """The content of these files, in this order, one in memory at a time; all missing content is fetched together.
 
-        Of a longer file only the first `at_most` bytes are kept. Raises SourceUnavailable where the content cannot be
+        Of a longer file only the first `at_most` bytes are kept. Raises SourceUnavailable if the content cannot be
         fetched, was damaged, or (in a working tree) has changed since.
         """
         wanted = list(entries)
@@ -53,26 +53,26 @@ class Checkout:
             yield Blob(entry.path, entry.blob_id, content)
 
     def stream(self, entry: Entry) -> Iterator[bytes]:
-        """The content of one file piece by piece, of any size; it is good for something once it has come to its end.
+        """The content of one file in chunks, of any size. It is verified only at its end.
 
-        Raises, also there, what `blobs` raises.
+        Raises the errors of `blobs`, also at the end.
         """
         return self.reader.stream(entry)
 
     def read(self, entry: Entry) -> bytes:
-        """The content of one file, as `blobs`; for many files, `blobs` is much faster."""
+        """The content of one file. Raises the errors of `blobs`, which is much faster for many files."""
         return next(self.blobs([entry])).content
 
 
 class Source(Protocol):
-    """Where the desired state comes from: a git repository, or a folder as it is."""
+    """The source of the desired state: a Git repository, or a directory without Git."""
 
     def fetch(self) -> Checkout:
-        """The revision of now. Raises SourceUnavailable, SourceRefused or UsageError."""
+        """The current revision. Raises SourceUnavailable, SourceRefused or UsageError."""
 
     @property
     def last_good(self) -> Checkout | None:
-        """The last revision that could be had, or None; what a failed `fetch` leaves as it was."""
+        """The last revision that could be read, or None. A failed `fetch` does not change it."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release all resources."""

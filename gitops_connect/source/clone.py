@@ -1,4 +1,4 @@
-"""The clone on this machine: a bare repository, made aside and then put in place, so that it is never half there."""
+"""The clone on this machine: a bare repository, created under another name and then renamed, so never incomplete."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _WHOLE = "gitops-connect-whole"
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """A bare repository in `folder`, which only the holder of its lock writes to. Methods raise GitFailed."""
+    """A bare repository in a directory. Only the holder of its lock writes to it. Methods raise GitFailed."""
 
     folder: Path
     program: Program
 
     @staticmethod
     def at(folder: Path, settings: RepositorySettings, held: tuple[int, ...] = ()) -> Clone:
-        """The clone in that folder, which need not be there."""
+        """The clone in that directory, which need not exist."""
         limits = settings.git_memory, settings.max_fetch
         return Clone(folder, Program(local_environment(folder), settings.timeout, held, *limits))
 
     @property
     def is_usable(self) -> bool:
-        """False where it is not there, or was found to be damaged."""
+        """False if the clone does not exist, or was found to be damaged."""
         return (self.folder / "HEAD").is_file() and not (self.folder / _DAMAGED).exists()
 
     def create(self, *, filtered: bool) -> None:
-        """An empty one, in place of what a killed process may have left there."""
+        """Create an empty clone, and remove what a killed process may have left in its directory."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.program.run("init", "--quiet", "--bare", "--template=", str(self.folder))
         if not filtered:
             (self.folder / _WHOLE).touch()
 
     def replace(self, other: Path) -> None:
-        """Put this one in the place of `other`."""
+        """Move this clone to the path of `other`, which is removed."""
         old = other.with_name(other.name + ".old")
         shutil.rmtree(old, ignore_errors=True)
         if other.exists():
@@ -55,12 +55,12 @@ class Clone:
         shutil.rmtree(old, ignore_errors=True)
 
     def mark_damaged(self) -> None:
-        """Have it cloned again at the next fetch, by whichever process."""
+        """Mark the clone as damaged, so that the next fetch of any process clones again."""
         if self.folder.is_dir():
             (self.folder / _DAMAGED).touch()
 
     def clear_locks(self) -> None:
-        """Remove what a killed git left behind: as the clone's own lock is held, no git is at work here."""
+        """Remove the lock files of a killed git. The clone's own lock is held, so no other git uses the clone."""
         for pattern in (
             "*.lock",
             "refs/**/*.lock",
@@ -73,16 +73,16 @@ class Clone:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether blobs are fetched only when they are asked for."""
+        """Whether blobs are fetched on request only."""
         return not (self.folder / _WHOLE).exists()
 
     @property
     def is_shallow(self) -> bool:
-        """Whether its history is cut off somewhere."""
+        """Whether its history is incomplete."""
         return (self.folder / "shallow").is_file()
 
     def commit(self, name: str) -> Revision | None:
-        """The commit that a reference or an id stands for, or None where there is none."""
+        """The commit of a reference or an id, or None if it does not exist."""
         try:
             found = self.program.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         except GitFailed as failure:
@@ -92,30 +92,30 @@ class Clone:
         return Revision(found.decode().strip())
 
     def keep(self, target: Target, revision: Revision) -> None:
-        """Remember the last good commit of a target."""
+        """Record the last good commit of a target."""
         self.program.run("update-ref", target.good_ref, revision)
 
     def date(self, revision: Revision) -> int:
-        """When it was committed, in seconds since 1970."""
+        """The time of the commit, in seconds since 1970."""
         return int(self.program.run("log", "-1", "--format=%ct", revision))
 
     def descends(self, revision: Revision, earlier: Revision) -> bool:
-        """Whether `earlier` is in the history of `revision`, as far as that is here."""
+        """Whether `earlier` is in the history of `revision`, as far as the clone has this history."""
         base = self.program.run("rev-list", "--max-count=1", earlier, f"^{revision}")
         return not base
 
     def kind(self, revision: Revision, path: str) -> str | None:
-        """`blob`, `tree` or `commit` (a submodule), or None where the revision has nothing at that path."""
+        """`blob`, `tree` or `commit` (a submodule), or None if the revision has nothing at that path."""
         listed = self.program.run("ls-tree", "-z", "--full-tree", revision, "--", path)
         return listed.split(b" ")[1].decode() if listed else None
 
     def folders(self, revision: Revision) -> list[str]:
-        """The names of the folders at its root."""
+        """The names of the directories at the revision's root."""
         listed = self.program.run("ls-tree", "-d", "-z", "--name-only", revision)
         return [name for name in listed.decode(errors="replace").split("\0") if name]
 
     def list(self, tree: str, where: str, fetch: Callable[[Sequence[str]], None]) -> tuple[Listing, set[str]]:
-        """The files under a tree, and the ids of those whose content `fetch` would have to get."""
+        """The files under a tree, and the ids of those whose content is not in the clone."""
         found = objects.walk(self.program, tree, where)
         absent = objects.missing(self.program, tree)
         link_ids = sorted({item.blob_id for item in found if item.kind is PathKind.LINK})

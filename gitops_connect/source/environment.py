@@ -1,8 +1,9 @@
-"""What git is told besides its arguments: nothing of the user's or the system's configuration, no hooks, no questions.
+"""The environment of git: without the configuration of the user and the system, without hooks and questions.
 
-Credentials go this way too, because an environment is readable only by its own user, while arguments are readable by
-everybody and configuration files stay. git asks a helper for them when a server wants any; ours prints what the
-environment holds, and is set for one scheme, host and port, so that a redirect to another gets nothing.
+Credentials are passed in the environment too. Only its own user can read an environment, while everybody can read
+arguments, and configuration files remain on the disk. git runs a helper if a server requires credentials. The helper of
+gitops-connect prints them from the environment. It is configured for one scheme, host and port, so that a redirect to
+another server gets nothing.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ _HELPER = (
     ' "$GITOPS_CONNECT_GIT_USERNAME" "$GITOPS_CONNECT_GIT_PASSWORD"; }; f'
 )
 _ANY_USER = "git"
-"""For a server that wants a token and takes any user name."""
+"""The user name for a server that requires a token and accepts any user name."""
 
 _QUIET = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    # Empty, not unset: unset, git would ask the programs that core.askPass and SSH_ASKPASS name.
+    # Empty, not unset: if unset, git would ask the programs that core.askPass and SSH_ASKPASS name.
     "GIT_ASKPASS": "",
     "SSH_ASKPASS": "",
-    # Reading must never turn into fetching, one request for each file; what is missing is fetched at once, on purpose.
+    # Reading must never cause a fetch for each file; all missing content is fetched together, on purpose.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 _SAFE = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
-    # Housekeeping in the foreground, under the lock and the deadline, and no process left behind.
+    # Housekeeping in the foreground, under the lock and the deadline, without a process that remains.
     "gc.autoDetach": "false",
     "maintenance.autoDetach": "false",
     "credential.helper": "",
-    # Within the limit of memory: no more of a pack is mapped at once, each thread has room, large blobs are streamed.
+    # For the limit of memory: git maps less of a pack at once, each thread has enough, and large blobs are streamed.
     "core.packedGitWindowSize": "32m",
     "core.packedGitLimit": "256m",
     "core.bigFileThreshold": "64m",
@@ -50,22 +51,22 @@ _SAFE = {
 
 
 def local_environment(folder: Path) -> dict[str, str]:
-    """For work on the clone in `folder` alone: every way out is closed."""
+    """The environment for commands on the clone alone: git can reach no server."""
     return {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": "", **_configuration(_SAFE)}
 
 
 def remote_environment(folder: Path, address: Address, settings: RepositorySettings) -> dict[str, str]:
-    """For work with the server, which git knows as `origin`; reads the credentials.
+    """The environment for commands that reach the server, which git knows as `origin`; reads the credentials.
 
-    Raises UsageError where a credential or a file of the settings is not there.
+    Raises UsageError if a credential or a file of the settings is missing.
     """
     configuration = {**_SAFE, "remote.origin.url": address.url}
     environment = {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
     match address.transport:
         case GitTransport.HTTP | GitTransport.HTTPS:
-            # For ~/.netrc: no server is lent a password that was not meant for it.
+            # For ~/.netrc: its passwords must not be sent to this server.
             environment["HOME"] = "/dev/null"
-            # A git whose parent was killed ends by itself when the server has gone silent.
+            # A git whose parent was killed ends by itself if the server stops sending.
             configuration |= {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(settings.timeout)))}
             if settings.ca_file is not None:
                 environment["GIT_SSL_CAINFO"] = str(_existing(settings.ca_file, "ca_file"))
@@ -82,7 +83,7 @@ def remote_environment(folder: Path, address: Address, settings: RepositorySetti
 
 
 def read_password(address: Address, settings: RepositorySettings) -> str | None:
-    """The password of the settings, else that of the URL. Raises UsageError where it cannot be one line."""
+    """The password of the settings, else that of the URL. Raises UsageError if it is not one line."""
     secret = settings.password.read() if settings.password else address.password
     if secret is not None and ("\n" in secret or "\0" in secret):
         raise UsageError("[repository] password contains a line break, expected one line")
@@ -90,7 +91,7 @@ def read_password(address: Address, settings: RepositorySettings) -> str | None:
 
 
 def _allowed(transport: GitTransport) -> str:
-    """The way that the settings name, and from HTTP a redirect to HTTPS, which gets no credentials."""
+    """The configured protocol, and from HTTP a redirect to HTTPS, which gets no credentials."""
     return "http:https" if transport is GitTransport.HTTP else transport.value
 
 
@@ -115,7 +116,7 @@ def _ssh(settings: RepositorySettings) -> str:
 
 
 def _for_ssh(file: Path) -> str:
-    """ssh_config(5) expands %h and its like in the names of files."""
+    """ssh_config(5) expands %h and similar tokens in file names."""
     return str(file.absolute()).replace("%", "%%")
 
 

@@ -1,7 +1,7 @@
-"""What git says when it fails -> an error that names the repository, what was found, and what to do.
+"""Git's error messages -> an error that names the repository, the problem, and what to do.
 
-git has no error codes for this, only its words; it is run with LC_ALL=C, so that they are English. What is not
-recognised counts as passing trouble, because to try again is harmless.
+git has no error codes for this, only messages; it is run with LC_ALL=C, so that they are English. An unknown message
+counts as a temporary problem, because a retry does no harm.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _CAUSES = (
 
 
 def explain(where: str, failure: GitFailed, secret: str | None = None) -> SourceError:
-    """The error to raise; the secret is not in its message, even where git or the server repeats it."""
+    """The error to raise; the secret is not in its message, even if git or the server repeats it."""
     if isinstance(failure, GitTimedOut):
         advice = "git was stopped; check the server, or raise [repository] timeout"
         return SourceUnavailable(f"{where}: no answer within [repository] timeout: {advice}")
@@ -157,12 +157,12 @@ def explain(where: str, failure: GitFailed, secret: str | None = None) -> Source
 
 
 def recognise(failure: GitFailed) -> _Cause | None:
-    """The first cause whose words are in git's."""
+    """The first cause whose pattern is in git's error output."""
     return next((cause for cause in _CAUSES if re.search(cause.pattern, failure.stderr)), None)
 
 
 def _own_words(stderr: str, cause: _Cause | None, secret: str | None) -> str:
-    """The line that tells most, without control characters: a server can send any text."""
+    """The most informative line, without control characters: a server can send any text."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(cause.pattern if cause else r"^(?:fatal|error):", line)]
     text = (telling or lines or ["nothing"])[-1]

@@ -1,7 +1,7 @@
-"""Which files of a folder may be read: sorted, no hidden ones, and links only as far as they stay in the folder.
+"""The files of a directory that are read: sorted, without hidden files, and links only within the directory.
 
-The same rules hold for a commit and for a working tree, so that the plan of the one is the plan of the other. What is
-left out is a diagnostic and not an error: one bad link holds up nothing but itself.
+The same rules hold for a commit and for a working tree, so that both have the same plan. A file that is left out causes
+a diagnostic and not an exception: a bad link blocks no other file.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.entries import Entry
 
 MOST_FILES = 100_000
-"""Directories count, too: a dozen tree objects can stand for 10^10 of them, and not one file."""
+"""The limit includes directories, because a dozen tree objects can describe 10^10 directories without a single file."""
 LARGEST = 4 * 1024**3
-"""Bytes of one file of a working tree, all of which is read for its blob id. 10,000,000 entries have 1 GiB."""
+"""Bytes of one file of a working tree, which is read completely for its blob id. 10,000,000 entries have 1 GiB."""
 _MOST_LINKS = 40
 _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-"""They show a name in another order than it has (CVE-2021-42574)."""
+"""Characters that change the order in which a name is shown (CVE-2021-42574)."""
 
 
 class PathKind(Enum):
-    """What stands at a path."""
+    """The type of a path."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -38,7 +38,7 @@ class PathKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One path as it was found, in bytes, which may be in no encoding. `link` is where a symbolic link leads."""
+    """One path in bytes, which may be in no known encoding. `link` is the target of a symbolic link."""
 
     path: bytes
     kind: PathKind
@@ -49,14 +49,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files that may be read, sorted by path, and what was left out."""
+    """The files that are read, sorted by path, and diagnostics about those that are left out."""
 
     entries: tuple[Entry, ...]
     diagnostics: Diagnostics
 
 
 class _Refused(Exception):
-    """A path is left out: the rule, and why."""
+    """A path is left out: the rule, and the reason."""
 
     def __init__(self, rule: str, summary: str, hint: str) -> None:
         super().__init__(summary)
@@ -64,7 +64,7 @@ class _Refused(Exception):
 
 
 def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
-    """The same without directories, up to a limit. Raises SourceRefused beyond it."""
+    """The paths without directories. Raises SourceRefused if there are more than `MOST_FILES`, directories included."""
     for number, item in enumerate(found, start=1):
         if number > MOST_FILES:
             advice = "set [repository] path to the directory that contains the documents"
@@ -76,7 +76,7 @@ def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
 
 
 def arrange(found: Iterable[Found]) -> Listing:
-    """Sort out what was found."""
+    """Select the files that are read, and report the others."""
     by_path = {item.path: item for item in found}
     folders = {folder for path in by_path for folder in _parents(path)}
     entries: list[Entry] = []
@@ -109,7 +109,7 @@ def is_hidden(path: bytes) -> bool:
 
 
 def printable(path: bytes) -> str:
-    """The path as text, with an escape in place of whatever a terminal would not show as it is."""
+    """The path as text, with escapes for all characters that a terminal would not show unchanged."""
     text = path.decode(errors="backslashreplace")
     return "".join(
         character if not _is_odd(character) else character.encode("unicode_escape").decode() for character in text
@@ -173,7 +173,7 @@ def _target(link: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Fo
 
 
 def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
-    """Where the link leads, as a file system would find it: a part of the way may be a link too."""
+    """The target of the link, resolved as in a file system: a part of its path may be a link too."""
     hint = "copy the file here: nothing outside of [repository] path is read"
     done: list[bytes] = []
     todo = link.path.split(b"/")

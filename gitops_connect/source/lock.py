@@ -1,7 +1,4 @@
-"""One writer a clone: an advisory lock on a file beside it, which also the git processes of the writer hold.
-
-A git that outlives its killed parent keeps the lock until it ends, so that nobody takes its files for left-overs.
-"""
+"""An advisory lock on a file next to a clone, inherited by its git processes: one process at a time writes to it."""
 
 from __future__ import annotations
 
@@ -19,9 +16,9 @@ _PAUSE = 0.05
 
 @contextmanager
 def locked(file: Path, timeout: float) -> Iterator[int]:
-    """Hold the lock; the value is the file descriptor to hand to children. Waits `timeout` seconds at most.
+    """Hold the lock; the value is the file descriptor for child processes to inherit. Waits `timeout` seconds at most.
 
-    Raises SourceUnavailable where somebody else still has it by then, SourceRefused where the file cannot be made.
+    Raises SourceUnavailable if another process still has the lock then, SourceRefused if the file cannot be created.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Blobs and trees out of git's object database, as they are: no work tree, and many blobs by one process."""
+"""Reads blobs and trees from git's object database: without a work tree, and many blobs with one process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gitops_connect.source.listing import Found, PathKind, bounded
 from gitops_connect.source.program import GitFailed, Program
 
 _WINDOW = 512
-"""As many ids as a pipe holds for certain, so that neither side waits for the other: 512 of 41 bytes."""
+"""So many ids certainly fit into a pipe, so that neither side waits for the other: 512 ids of 41 bytes."""
 _CHUNK = 1 << 20
 _LONGEST_LINK = 4096
 _KINDS = {b"040": PathKind.DIRECTORY, b"100": PathKind.FILE, b"120": PathKind.LINK, b"160": PathKind.SUBMODULE}
 
 
 def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = None) -> Iterator[bytes]:
-    """The content of each, as far as its first `at_most` bytes. Raises GitFailed where one is not there or damaged."""
+    """The content of each blob, at most its first `at_most` bytes. Raises GitFailed if one is missing or damaged."""
     if not blob_ids:
         return
     with program.started("cat-file", "--batch") as process:
@@ -32,7 +32,7 @@ def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = 
 
 
 def stream_blob(program: Program, blob_id: str) -> Iterator[bytes]:
-    """The content piece by piece, of any size. Raises GitFailed where it is not there, or (at its end) is damaged."""
+    """The content in chunks, of any size. Raises GitFailed if the blob is missing, or (at its end) damaged."""
     with program.started("cat-file", "--batch") as process:
         stdin, stdout = _pipes(process)
         _ask(stdin, [blob_id])
@@ -47,7 +47,7 @@ def stream_blob(program: Program, blob_id: str) -> Iterator[bytes]:
 
 
 def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
-    """The size of each in bytes. Raises GitFailed where one is not there."""
+    """The size of each blob in bytes. Raises GitFailed if one is missing."""
     request = "".join(f"{blob_id}\n" for blob_id in blob_ids).encode()
     answer = program.run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=request) if blob_ids else b""
     found = {}
@@ -60,13 +60,13 @@ def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
 
 
 def missing(program: Program, tree: str) -> set[str]:
-    """The objects under this tree that the clone does not hold, as they were not fetched yet."""
+    """The objects under this tree that are not in the clone, because they were not fetched yet."""
     listed = program.run("rev-list", "--objects", "--no-object-names", "--missing=print", tree)
     return {line[1:] for line in listed.decode().splitlines() if line.startswith("?")}
 
 
 def walk(program: Program, tree: str, where: str) -> list[Found]:
-    """All paths under this tree, neither sizes nor links looked up. Raises SourceRefused where there are too many."""
+    """All paths under this tree, without sizes and link targets. Raises SourceRefused if there are too many."""
     with program.started("ls-tree", "-r", "-t", "-z", tree) as process:
         with closing(_records(_pipes(process)[1])) as records:
             found = list(bounded(map(_parse, records), where))
@@ -76,7 +76,7 @@ def walk(program: Program, tree: str, where: str) -> list[Found]:
 
 
 def links(program: Program, blob_ids: Sequence[str]) -> dict[str, bytes]:
-    """Where these symbolic links lead."""
+    """The targets of these symbolic links."""
     return dict(zip(blob_ids, read_blobs(program, blob_ids, _LONGEST_LINK), strict=True))
 
 
@@ -87,7 +87,7 @@ def _parse(record: bytes) -> Found:
 
 
 def _records(stream: IO[bytes]) -> Generator[bytes, None, None]:
-    """Split at NUL, as it comes: a tree that stands for endless files is not waited for."""
+    """Records separated by NUL, while they arrive: a tree that describes endless files is not read to its end."""
     rest = b""
     while chunk := stream.read(_CHUNK >> 4):
         *records, rest = (rest + chunk).split(b"\0")

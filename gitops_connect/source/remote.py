@@ -1,4 +1,4 @@
-"""The git server: which commit a target stands for, and what the clone lacks of it."""
+"""The Git server: finds the current commit of a target, and fetches what the clone lacks."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _MOST_NAMES = 5
 
 
 class NotById(Exception):
-    """The server gives out nothing by its id: blobs cannot be fetched when they are asked for."""
+    """The server sends no objects by their id, so that blobs cannot be fetched on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """The server, reached with `program` (which has the credentials), and the clone that it fills."""
+    """The server, reached with `program` (which has the credentials), and the clone that is filled."""
 
     program: Program
     clone: Clone
     where: str
 
     def look(self, target: Target) -> Revision:
-        """The commit of a branch or tag at this moment: one small request. Raises GitFailed, SourceRefused."""
+        """The current commit of a branch or tag: one small request. Raises GitFailed, SourceRefused."""
         peeled = f"{target.wanted}^{{}}"
         references = self._references(target.wanted, peeled)
         found = references.get(peeled) or references.get(target.wanted)
@@ -44,7 +44,7 @@ class Remote:
         return Revision(found)
 
     def fetch(self, target: Target, known: Revision | None) -> tuple[Revision, bool]:
-        """Get a target's commit, and the history since the `known` one; False where that history could not be had.
+        """Fetch a target's commit, and the history since `known`. The second value is False without that history.
 
         Raises GitFailed, SourceRefused.
         """
@@ -64,12 +64,12 @@ class Remote:
         return revision, complete
 
     def fetch_blobs(self, blob_ids: Sequence[str]) -> None:
-        """Get these blobs in one request. Raises GitFailed, and NotById where the server does not do that."""
+        """Fetch these blobs with one request. Raises GitFailed, and NotById if the server does not support that."""
         if not blob_ids:
             return
         request = "".join(f"{blob_id}\n" for blob_id in blob_ids).encode()
         try:
-            # There is nothing to negotiate about blobs: what is asked for is missing.
+            # There is nothing to negotiate about blobs: all requested ones are missing.
             noop = ("-c", "fetch.negotiationAlgorithm=noop")
             self.program.run(*noop, *_FETCH, "--no-auto-maintenance", _FILTER, "--stdin", "origin", stdin=request)
         except GitFailed as failure:
@@ -78,7 +78,7 @@ class Remote:
             raise
 
     def _fetch_shallow(self, refspec: str, since: list[str]) -> bool:
-        """As little as the server can: since a date, else without history, else everything."""
+        """Fetch as little as the server supports: since a date, else without history, else everything."""
         filters = [_FILTER] if self.clone.is_filtered else []
         attempts = [[*since, *filters], ["--depth=1", *filters], []] if since else [["--depth=1", *filters], []]
         complete = True
@@ -114,7 +114,7 @@ class Remote:
         return {name: value for value, _, name in (line.partition("\t") for line in lines)}
 
     def _absence(self, target: Target) -> str:
-        """Why there is no such branch or tag, from what there is instead."""
+        """Why there is no such branch or tag, with the existing names."""
         references = self._references()
         if not references and not self.program.speaks_git("ls-remote", "--quiet", "origin"):
             return "the address does not belong to a Git server: check [repository] url"

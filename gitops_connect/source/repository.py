@@ -1,7 +1,7 @@
-"""A git repository as a source: one clone on this machine, brought up to date, and read without a work tree.
+"""A Git repository as a source: one clone on this machine, updated by fetches, and read without a work tree.
 
-Polling is the common case and costs one small request: only where the branch has moved is anything fetched. What comes
-wrong out of git is sorted once, here: into what the server said, and damage to the clone, which is then cloned again.
+Polling is the common case and costs one small request: objects are fetched only if the branch has moved. Errors of git
+are classified here: into problems of the server, and damage to the clone, which is then cloned again.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from gitops_connect.source.target import TargetKind, parse_folder, parse_target
 
 
 class Repository:
-    """A `Source`: the repository of the settings, with its clone in `folder` and a lock beside it.
+    """A `Source`: the repository of the settings, with its clone in a directory and a lock next to it.
 
-    Several processes may use one `folder`: they take turns.
+    Several processes may use one directory: the lock lets one of them at a time write to it.
     """
 
     def __init__(self, settings: RepositorySettings, folder: Path) -> None:
-        """Raises UsageError where a setting cannot be used. Nothing is read or reached yet."""
+        """Raises UsageError if a setting is invalid. Nothing is read, and no request is sent."""
         self._settings = settings
         self._folder = folder.absolute()
         self._address = parse_address(settings.url)
@@ -48,10 +48,10 @@ class Repository:
         self._git_is_fit = False
 
     def fetch(self) -> Checkout:
-        """The revision that the branch, tag or commit stands for now; the same value as before where nothing moved.
+        """The current revision of the branch, tag or commit; the same value as before if nothing has changed.
 
-        Raises SourceUnavailable where waiting may help, SourceRefused where it will not, UsageError where a credential
-        is not there. `last_good` is then still what it was.
+        Raises SourceUnavailable if a retry may help, SourceRefused if it does not help, UsageError if a credential is
+        missing. `last_good` is then unchanged.
         """
         if not self._git_is_fit:
             git_version()
@@ -65,7 +65,7 @@ class Repository:
 
     @property
     def last_good(self) -> Checkout | None:
-        """The last revision that was fetched whole, also by an earlier process; None where there is none to read."""
+        """The last revision that this or an earlier process has fetched completely; None if there is none."""
         clone = self._clone()
         if self._current is None and clone.is_usable:
             try:
@@ -76,7 +76,7 @@ class Repository:
         return self._current
 
     def close(self) -> None:
-        """Forget what was read. No process, file or connection is held between two calls."""
+        """Forget what was read. No process, file or connection is open between two calls."""
         self._current = None
 
     def _fetch(self, held: int) -> Checkout:
@@ -96,7 +96,7 @@ class Repository:
     def _update(self, clone: Clone) -> Checkout:
         remote = self._remote(clone)
         known = self._current.revision if self._current else clone.commit(self._target.good_ref)
-        # A commit stands for itself, once it is here.
+        # A commit never changes once it is in the clone.
         tip = known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
         if tip is not None and tip == known:
             if self._current is None or self._current.revision != tip:
@@ -108,7 +108,7 @@ class Repository:
         return replace(checkout, rewritten=known) if rewritten else checkout
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
-        """Clone aside, then take the place of the one that is there, if any. `damage` is what that one failed with."""
+        """Clone under another name, then replace the existing clone, if any. `damage` is the error of that clone."""
         fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings, (held,))
         try:
             revision = self._clone_into(fresh, filtered=filtered)
@@ -132,7 +132,7 @@ class Repository:
         return revision
 
     def _adopt(self, clone: Clone, revision: Revision, remote: Remote) -> Checkout:
-        """Read the new revision's tree, and only then take it for good."""
+        """Read the new revision's tree, and only then record the revision as good."""
         self._current = self._checkout(clone, revision, remote.fetch_blobs)
         clone.keep(self._target, revision)
         return self._current
@@ -152,13 +152,13 @@ class Repository:
         raise SourceRefused(f"{self._where}: {what}: check [repository] path")
 
     def read(self, entries: Sequence[Entry], absent: set[str], at_most: int | None) -> Iterator[bytes]:
-        """The content of these files; those whose ids are in `absent` are fetched first, and taken out of it."""
+        """The content of these files. Those whose ids are in `absent` are fetched first, and removed from `absent`."""
         wanted = [entry.blob_id for entry in entries]
         with self._reading(wanted, absent):
             yield from objects.read_blobs(self._clone().program, wanted, at_most)
 
     def stream(self, entry: Entry, absent: set[str]) -> Iterator[bytes]:
-        """The content of one file piece by piece, likewise."""
+        """The content of one file in chunks. If its id is in `absent`, it is fetched first, and no longer `absent`."""
         with self._reading([entry.blob_id], absent):
             yield from objects.stream_blob(self._clone().program, entry.blob_id)
 
@@ -208,7 +208,7 @@ class Repository:
         return explain(self._where, failure, read_password(self._address, self._settings))
 
     def _check_path(self) -> None:
-        """git's own words for this are the same as for a server that does not know the repository."""
+        """Check the path here, because git reports a missing path as a server without this repository."""
         if self._address.transport is GitTransport.FILE and not os.path.lexists(self._address.url):
             raise SourceRefused(f"{self._where}: the path does not exist: check [repository] url")
 
@@ -226,7 +226,7 @@ class _CloneReader:
 
 
 def _is_damage(failure: GitFailed) -> bool:
-    """Neither the server nor the network: whatever is wrong with the clone, a new one does not have it."""
+    """Whether neither the server nor the network is the cause, so that a new clone can fix the problem."""
     return recognise(failure) is None and not isinstance(failure, GitTimedOut)
 
 

@@ -1,4 +1,4 @@
-"""Which commit the settings follow: the tip of a branch, a tag, or one commit; and which folder of it."""
+"""The commit that the settings follow (the tip of a branch, a tag, or one commit), and the directory in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^/|/$|\.$|\.lock$|^\
 
 
 class TargetKind(Enum):
-    """What the settings name."""
+    """The type of reference that the settings name."""
 
     BRANCH = "branch"
     TAG = "tag"
@@ -33,7 +33,7 @@ class Target:
 
     @property
     def wanted(self) -> str:
-        """What git is asked for: the full name of the reference, or the commit's id."""
+        """The value that git gets: the full name of the reference, or the commit's id."""
         match self.kind:
             case TargetKind.BRANCH:
                 return f"refs/heads/{self.name}"
@@ -44,7 +44,7 @@ class Target:
 
     @property
     def good_ref(self) -> str:
-        """The reference of the clone that remembers the last good commit of this target."""
+        """The reference in the clone that stores the last good commit of this target."""
         digest = hashlib.sha256(str(self).encode()).hexdigest()[:16]
         return f"refs/gitops-connect/good/{digest}"
 
@@ -53,7 +53,7 @@ class Target:
 
 
 def parse_target(settings: RepositorySettings) -> Target:
-    """Raises UsageError where both a tag and a commit are set, or a name is none that git allows."""
+    """The target of the settings. Raises UsageError if both a tag and a commit are set, or if a name is invalid."""
     if settings.tag and settings.commit:
         raise UsageError("[repository] tag and commit are both set; keep one of them")
     if settings.commit:
@@ -68,7 +68,7 @@ def parse_target(settings: RepositorySettings) -> Target:
 
 
 def parse_folder(path: str) -> str:
-    """The folder inside the repository, normalised; empty for its root. Raises UsageError where it leads out of it."""
+    """The directory inside the repository, normalized; empty for its root. Raises UsageError if it is outside."""
     folder = posixpath.normpath(path or ".")
     if folder.startswith(("/", "../")) or folder == ".." or not folder.isprintable():
         raise UsageError(f"[repository] path: expected a directory inside the repository, found {path!r}")

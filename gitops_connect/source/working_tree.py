@@ -1,4 +1,4 @@
-"""A folder as it is, git or not, with what is not committed: what `gitops-connect plan FOLDER` reads."""
+"""A directory with its uncommitted files, with or without Git: the source of `gitops-connect plan DIRECTORY`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _CHUNK = 1 << 20
 
 
 class WorkingTree:
-    """A `Source` that reads one folder. Its revision is a digest of the paths and blob ids that are in it."""
+    """A `Source` that reads one directory. Its revision is a digest of the paths and blob ids in it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._last: Checkout | None = None
 
     def fetch(self) -> Checkout:
-        """What is there now; every file is read once, for its blob id.
+        """The current content; every file is read once, for its blob id.
 
-        Raises UsageError where there is no such folder, SourceRefused where a file cannot be read or there are too
-        many, SourceUnavailable where one changes meanwhile.
+        Raises UsageError if there is no such directory, SourceRefused if a file cannot be read or there are too many
+        files, SourceUnavailable if a file changes meanwhile.
         """
         if not self._path.is_dir():
             what = "is a file" if self._path.exists() else "does not exist"
@@ -47,11 +47,11 @@ class WorkingTree:
 
     @property
     def last_good(self) -> Checkout | None:
-        """As it was read last; a file that has changed since is not given out."""
+        """The result of the last `fetch`. Reading a file that has changed since raises SourceUnavailable."""
         return self._last
 
     def close(self) -> None:
-        """Nothing is held between two fetches."""
+        """There is nothing to close between two fetches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,10 @@ def _children(root: Path, folder: str) -> list[os.DirEntry[str]]:
 
 
 def _is_entered(name: str) -> bool:
-    """Hidden folders are not: `.git`, `.venv`. Where Kubernetes mounts files, their links lead through `..data`."""
+    """Whether the directory is read. Hidden directories are not: `.git`, `.venv`.
+
+    In Kubernetes' mounts, the links to files lead through the directory `..data`.
+    """
     return not name.startswith(".") or name.startswith("..")
 
 
@@ -144,7 +147,7 @@ def _opened(file: Path, path: str) -> Iterator[IO[bytes]]:
 
 
 def _open(path: str, flags: int) -> int:
-    # A pipe that took a file's place would otherwise be waited for, for ever.
+    # Without O_NONBLOCK, opening a pipe that has replaced a file would block without end.
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

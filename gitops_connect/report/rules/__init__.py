@@ -1,6 +1,6 @@
 """Every rule by its id: what triggers it, how severe it is, how to fix the problem, and an example.
 
-Code-scanning views show these explanations beside a diagnostic, and docs/reference/rules.md lists them.
+Code-scanning views show these explanations next to a diagnostic, and docs/reference/rules.md lists them.
 """
 
 from __future__ import annotations
