@@ -61,7 +61,7 @@ class Cluster(Protocol):
         """
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """Change offsets like `alter_offsets`, with a finished request body (KIP-875): for offsets too many for memory."""
+        """Change offsets as `alter_offsets` does, with a finished body (KIP-875): for offsets that exceed memory."""
 
     def reset_offsets(self, name: ConnectorName) -> str:
         """Remove all offsets. Returns and raises what `alter_offsets` does."""

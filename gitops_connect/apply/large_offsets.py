@@ -48,7 +48,7 @@ _ALL = (OperationKind.RESET, OperationKind.CLEAR)
 _LOOKS = 3
 """As many polls as for a small change, and for the same reason: after them everything is sent again, once."""
 _TRIES = 3
-"""Failures in a row before the timeout may end: Connect itself gives up a request after 90 s, as long as most timeouts."""
+"""Failures in a row before the timeout may end. Connect gives up a request after 90 s, as long as most timeouts."""
 
 
 def change_large_offsets(operation: Operation, context: StepContext) -> StepResult:

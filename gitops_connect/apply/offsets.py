@@ -174,7 +174,7 @@ class _Change:
         return more or f"the partition {wrong[0]} has another offset than declared"
 
     def _read(self, what: str) -> Offsets:
-        """The current offsets. Raises StepFailed if the cluster does not answer; a sent change may have had an effect."""
+        """The current offsets. Raises StepFailed if the cluster does not answer; a sent change may have an effect."""
         pause = FIRST_RETRY
         while True:
             try:

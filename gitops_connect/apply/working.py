@@ -86,7 +86,7 @@ def judge_working(
 
 def _judge_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
     if step.action is Action.RESUME:
-        # `WorkerTask.transitionTo` and `WorkerConnector.doStart` leave what has failed as it is.
+        # `WorkerTask.transitionTo` and `WorkerConnector.doStart` do not restart a failed part.
         found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
         return EffectCheck(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
     return EffectCheck(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
@@ -105,7 +105,7 @@ def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> Eff
 
 
 def _words(failed: Iterable[FailedPart]) -> str:
-    """The first part that failed, why, and how many more there are."""
+    """The first failed part, its reason, and the number of other failed parts."""
     first, *more = failed
     part = "it" if first.task is None else first.part
     others = f" (and {len(more)} more of its tasks)" if more else ""
