@@ -17,7 +17,7 @@ from gitops_connect.model.names import ClusterName
 
 
 def read_history(url: str, folder: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
-    """The offset changes that the ledger knows of each cluster. A relative path in an SQLite URL starts from that directory.
+    """The offset changes of each cluster. A relative path in an SQLite URL starts from the given directory.
 
     The key of the ledger is not needed. Raises UsageError for a URL that cannot be used, LedgerUnusable if there is no
     ledger or it cannot be read, LedgerBusy if it is locked.

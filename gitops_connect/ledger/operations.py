@@ -51,8 +51,7 @@ class Operations:
     def saved(self, cluster: ClusterName, name: OperationName) -> Operation:
         """The operation as `begin` or `intend` saved it, to finish it. The offsets of a large one are in `pieces`.
 
-        Raises LedgerUnusable if nothing is saved: the operation is not known, failed, or was never begun with this
-        ledger.
+        Raises LedgerUnusable if nothing is saved: the operation is not known, failed, or was never begun here.
         """
         with self._database.read() as connection:
             row = rows.find(connection, cluster, name)
@@ -133,8 +132,7 @@ class Operations:
         declared: Iterable[bytes],
         at: datetime,
     ) -> None:
-        """Save a large operation as `begin` does; `before` and `declared` are lines, one entry each, in blocks of any
-        size.
+        """Save a large operation as `begin` does. `before` and `declared` are blocks of any size, one entry per line.
 
         Each piece is written separately, and the operation is in progress only after all of them. If this is
         interrupted, nothing was begun.
@@ -190,8 +188,7 @@ class Operations:
     def settle(
         self, cluster: ClusterName, name: OperationName, after: Offsets | Digest, warning: str, at: datetime
     ) -> None:
-        """Record that the operation took effect, and that these offsets (or their digest) were seen, with its
-        `warning`.
+        """Record that the operation took effect, the offsets (or their digest) after it, and Connect's `warning`.
 
         Changes nothing if it is recorded as applied already. Raises LedgerUnusable if it was not begun.
         """

@@ -37,7 +37,7 @@ class LedgerRecords:
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
 
     def before(self, now: datetime) -> None:
-        """Record changes without a step: adoptions, documents that now match their connector, and deleted connectors."""
+        """Record changes without a step: adoptions, documents that match their connector, and deleted connectors."""
         cluster, revision = self._situation.desired.cluster, self._situation.revision
         self._of_operations(now)
         attempted = self._ledger.revisions(cluster).attempted

@@ -63,7 +63,7 @@ class ManifestSource:
 
 
 def _as_small(files: tuple[LargeFile, ...]) -> Supplied:
-    """Read the staged files if their content is small: a file may be large because of whitespace or unreadable parts."""
+    """Read the staged files if their content is small: a file may be large due to whitespace or unreadable parts."""
     read = read_staged(files)
     return read if read is not None else files
 

@@ -33,7 +33,7 @@ class SparkChecks:
         installed.
         """
         _require_packages()
-        from gitops_connect.offset_changes.large.prepared_check import PreparedCheck  # imports numpy and Arrow
+        from gitops_connect.offset_changes.large.prepared_check import PreparedCheck  # noqa: PLC0415 - it imports numpy and Arrow
 
         folder.mkdir(parents=True, exist_ok=True)
         with self.started_early():
@@ -59,7 +59,7 @@ class SparkChecks:
     def copy(self, uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
         """A `Copy` by Spark. Raises SparkFailed, SparkUnusable, and UsageError if a package is not installed."""
         _require_packages()
-        from gitops_connect.spark import file_copy  # imports Spark
+        from gitops_connect.spark import file_copy  # noqa: PLC0415 - it imports numpy and Arrow
 
         with self.sessions.using(self.say) as session:
             self.say(f"copying {uri}")

@@ -34,7 +34,7 @@ def workspace(folder: Path) -> Iterator[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove remains of this host's processes: the directory may be shared with hosts whose processes are not visible."""
+    """Remove remains of this host's processes: hosts whose processes are not visible may share the directory."""
     for left in folder.glob(f"{_PREFIX}-{_host()}-*"):
         pid = left.name.split("-")[-2]
         if pid.isdigit() and not _lives(int(pid)):
