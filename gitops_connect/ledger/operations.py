@@ -81,8 +81,7 @@ class Operations:
     def pieces(self, cluster: ClusterName, name: OperationName, part: OffsetsPart) -> Iterator[bytes]:
         """The offsets of a large operation as whole lines, one entry each: a few MiB at a time, each read separately.
 
-        Raises LedgerUnusable if there are none, or if they differ from the saved offsets, at the latest after the last
-        piece.
+        Raises LedgerUnusable if there are none, or (at the latest after the last piece) if they are damaged.
         """
         key = PartKey(cluster, name, part)
         with self._database.read() as connection:
