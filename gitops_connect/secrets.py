@@ -153,7 +153,7 @@ def _from_file(path: Path, settings: Settings) -> str:
 
 
 def _is_own(real: Path, settings: Settings) -> bool:
-    """Whether the file is one of gitops-connect's own, not by its name: a hard link is another name for the same file."""
+    """Whether the file belongs to gitops-connect, not by its name: a hard link is another name for the same file."""
     return any(own.exists() and own.samefile(real) for own in own_files(settings))
 
 
