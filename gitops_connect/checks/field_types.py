@@ -83,7 +83,7 @@ def _is_vgtid(value: Any) -> bool:
 
 
 def is_plain(value: Any) -> bool:
-    """True for values that Connect stores in a field (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
+    """True for values that Connect stores (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
     kind = type(value)
     if kind is float:
         return math.isfinite(value)

@@ -170,7 +170,7 @@ class _Compared:
     def _find_unmet(self) -> None:
         """Find violations of declared partitions without a current offset: nulls, and partitions that nothing reads.
 
-        Entries that were checked singly are complete already.
+        Entries that were checked singly and may be wrong are deferred instead (`_judge_deferred`).
         """
         unmet = np.sort(np.concatenate((self.met.new, self.met.repeated[self.met.below < 0])))
         nulls = unmet[self.rows.form[unmet] == OffsetForm.NONE]
