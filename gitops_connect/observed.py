@@ -1,7 +1,7 @@
-"""One Connect cluster's answers -> `ObservedState`, in at most five calls however many connectors there are.
+"""Reads one Connect cluster into `ObservedState`, in at most five calls however many connectors there are.
 
-For up to half a second after a new config, and while the group rebalances, a connector is UNASSIGNED or has no status,
-and what Kafka has stored as its target state cannot be told. A look that meets such a one is taken again for a while.
+For up to 0.5 s after a new config, and while the group rebalances, a connector is UNASSIGNED or has no status, and the
+target state that Kafka has stored is unknown. If a read finds such a connector, the read is repeated for some seconds.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gitops_connect.model.observed import ObservedConnector, ObservedState, Work
 from gitops_connect.model.offsets import Offsets
 
 MAX_HELD = 16 * 1024 * 1024
-"""Bytes of an answer with offsets. As values of Python they take some six times as much."""
+"""Bytes of an answer with offsets. As Python values they take about six times as much."""
 PATIENCE = 5.0
-"""Seconds. Longer than a restart takes; what is in transit for longer than that is planned for as it is."""
+"""Seconds. Longer than a restart takes; a connector that is in transit for longer is planned in its current state."""
 _PAUSE = 0.25
 _CLASS = "connector.class"
 _NO_EXACTLY_ONCE = "does not have exactly-once source support enabled"
@@ -31,7 +31,7 @@ _IN_TRANSIT = {WorkerState.UNASSIGNED, WorkerState.RESTARTING, WorkerState.DESTR
 
 
 def observe_at_rest(client: ConnectClient, expected: Collection[ConnectorName], clock: Clock) -> ObservedState:
-    """Look until none of `expected` is in transit, or patience ends; once where all is at rest, as nearly always."""
+    """Read until none of `expected` is in transit, or until the timeout; nearly always one read is enough."""
     until = clock.monotonic() + PATIENCE
     observed = observe(client, expected)
     while _in_transit(observed, expected) and clock.monotonic() < until:
@@ -46,12 +46,12 @@ def _in_transit(observed: ObservedState, expected: Collection[ConnectorName]) ->
 
 
 def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> ObservedState:
-    """Look once at every connector of the cluster.
+    """Read every connector of the cluster once.
 
-    `expected` are the names that somebody will ask for: declared or ours. One of them that the expanded list lacks is
-    absent; or it has no status yet and was left out (`ConnectorsResource.listConnectors`); or the worker is starting,
-    and all that it shows may be half of it. Only where there is such a one, more is asked to tell. Raises what
-    `ConnectClient` raises: what cannot be read is never absent.
+    `expected` are the names that are needed: declared or managed. If the expanded list lacks one of them, the connector
+    is absent; or it has no status yet and was left out (`ConnectorsResource.listConnectors`); or the worker is
+    starting, and its answer may be incomplete. Only then more requests are sent to distinguish these cases. Raises what
+    `ConnectClient` raises: a connector that cannot be read is never absent.
     """
     info = client.info()
     connectors, unknown = client.connectors()
@@ -66,8 +66,8 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
 def has_exactly_once(client: ConnectClient, connector: DesiredConnector) -> bool:
     """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618).
 
-    No answer of Connect says so by itself: a config that requires it is only validated, and the error tells. Mirror
-    looks at its isolation level first.
+    No answer of Connect contains this. So a config that requires it is validated, and the error shows it. MirrorMaker
+    checks its isolation level first.
     """
     config = {
         **connector.config,
@@ -83,7 +83,7 @@ def has_exactly_once(client: ConnectClient, connector: DesiredConnector) -> bool
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The offsets that stand: `large` are those in files, and `unread` is why those of some could not be read."""
+    """The current offsets: `large` are those in files, and `unread` are the reasons why some could not be read."""
 
     live: Mapping[ConnectorName, Offsets]
     large: Mapping[ConnectorName, SavedOffsets]
@@ -91,7 +91,7 @@ class ObservedOffsets:
 
 
 def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], folder: Path) -> ObservedOffsets:
-    """The offsets of these connectors, by one request for each. Those that are too many to be held go into `folder`.
+    """Read the offsets of these connectors, one request each. If they exceed `MAX_HELD`, they go into the directory.
 
     Raises OSError.
     """
@@ -118,10 +118,10 @@ class PasswordKeys:
 
 
 def password_keys(client: ConnectClient, connectors: Collection[ObservedConnector]) -> PasswordKeys:
-    """What the plugins call a PASSWORD, for all connectors if one is unhealthy: its trace may quote each of them.
+    """The keys that the plugins call a PASSWORD, for all connectors if one is unhealthy: its trace may quote any value.
 
-    One request for each class, and none if all connectors are healthy. If a worker does not answer, the other classes
-    are not asked about.
+    One request for each class, and none if all connectors are healthy. If a worker does not answer, the remaining
+    classes are skipped.
     """
     if all(unhealthy(one) is None for one in connectors):
         return PasswordKeys()

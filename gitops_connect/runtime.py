@@ -1,4 +1,4 @@
-"""The composition root: from settings to what a cycle works on. Whoever wants another part passes another."""
+"""The composition root: from the settings to the objects of a reconciliation. Callers may pass other parts."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class SystemClock:
 
 
 def _ignore(text: str) -> None:
-    """Nobody listens."""
+    """Discard the message: nothing listens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a cycle acts on: clusters, and the memory of what was done. Close it when done.
+    """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
-    `looks` is what Spark has said lately; only speed depends on it. `say` is told of what takes long, in the thread
-    that does it.
+    `looks` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long operations, in
+    the thread that runs them.
     """
 
     settings: Settings
@@ -73,7 +73,7 @@ class Runtime:
         return self.settings.clusters[name]
 
     def policy(self, name: ClusterName) -> Policy:
-        """What the operator allows there."""
+        """What the administrator allows on the cluster."""
         cluster = self.cluster(name)
         return Policy(
             cluster.mode is ClusterMode.ENFORCE,
@@ -85,7 +85,7 @@ class Runtime:
         )
 
     def close(self) -> None:
-        """Let go of connections, files and locks."""
+        """Release connections, files and locks."""
         for client in self.clients.values():
             client.close()
         self.spark.close()
@@ -95,7 +95,7 @@ class Runtime:
 def open_runtime(settings: Settings) -> Runtime:
     """Open the ledger, and a client for each cluster.
 
-    Raises UsageError where a setting is missing, LedgerUnusable where the ledger cannot be opened.
+    Raises UsageError if a setting is missing, LedgerUnusable if the ledger cannot be opened.
     """
     require_clusters(settings)
     clock = SystemClock()
@@ -105,7 +105,7 @@ def open_runtime(settings: Settings) -> Runtime:
 
 
 def open_spark(settings: Settings) -> SharedSession:
-    """Where large manifests are checked; nothing is started before there is one."""
+    """The session in which large manifests are checked; it is started at its first use."""
     return SharedSession(settings.spark, os.environ, cache_folder())
 
 
@@ -116,7 +116,7 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
-    """The offset changes that the ledger knows, without its key; a ledger that is missing is not created.
+    """The offset changes that the ledger knows, without its key; a missing ledger is not created.
 
     Raises UsageError, LedgerUnusable or LedgerBusy.
     """
@@ -124,7 +124,7 @@ def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:
-    """The repository that the settings name, or the directory `path` as it is. Raises UsageError without either."""
+    """The repository that the settings name, or the directory `path`. Raises UsageError without either."""
     if path is not None:
         return WorkingTree(path)
     if not settings.repository.url:
@@ -134,5 +134,5 @@ def open_source(settings: Settings, path: Path | None) -> Source:
 
 
 def clone_folder(url: str) -> Path:
-    """Where the clone is kept: in the user's cache, by URL."""
+    """The directory of the clone: in the user's cache, by URL."""
     return cache_folder() / "clones" / hashlib.sha256(url.encode()).hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""The values behind `spec.secrets`: read from where the operator keeps them, and only from where the settings allow.
+"""Reads the values of `spec.secrets`, only from places that the settings allow.
 
-Whoever can write to the repository could otherwise have any file or variable of this process sent to a connector.
+Otherwise, anyone who can write to the repository could have any file or variable of this process sent to a connector.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from gitops_connect.settings.sections import Settings
 
 OWN_PREFIX = "GITOPS_CONNECT_"
 _OF_THE_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
-"""`/proc/self/environ` has every variable of this process."""
+"""`/proc/self/environ` contains every variable of this process."""
 _LARGEST_FILE = 1024 * 1024
 _values_read: set[str] = set()
 
 
 def values_read() -> frozenset[str]:
-    """Every value that this process has read: what no log line or bug report may hold, wherever it comes from.
+    """Every value that this process has read: no log line or bug report may contain one, wherever the text comes from.
 
-    State of the process, because a bug is reported where nothing is left of what the process was doing.
+    This is state of the process, because a bug is reported after the state of the work is lost.
     """
     return frozenset(_values_read)
 
 
 class SecretMissing(Exception):
-    """A reference that cannot be followed; the text says why and what to do, and holds no value."""
+    """A reference that cannot be read; the text says why and what to do, and contains no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The desired state with every secret's value in its connector's config.
 
-    `unresolved` are connectors with a secret that is missing: their config is not what it must be. `values` are all
-    secrets that documents of the cluster name and that could be read, those of invalid documents included: no message
-    about any connector may show them.
+    `unresolved` are connectors with a missing secret: their config is incomplete. `values` are all secrets that
+    documents of the cluster name and that could be read, including those of invalid documents: no message about any
+    connector may show them.
     """
 
     desired: DesiredState
@@ -54,9 +54,9 @@ class Resolved:
 
 
 def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str, str]) -> Resolved:
-    """Put every secret's value into its connector's config, and name the connectors that lack one.
+    """Put every secret's value into its connector's config, and name the connectors that lack a secret.
 
-    What the settings use for themselves (credentials, keys, the ledger) is never read, whatever `[secrets]` allows.
+    Values that gitops-connect itself uses (credentials, keys, the ledger) are never read, whatever `[secrets]` allows.
     """
     connectors, diagnostics, values = [], [], set()
     for connector in desired.connectors:
@@ -71,14 +71,14 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
 
 
 def _only_masked(desired: DesiredState) -> set[SecretReference]:
-    """References whose values are sent to no connector: its document is invalid, or it is to be deleted."""
+    """References whose values are sent to no connector: the document is invalid, or the connector is to be deleted."""
     held = {reference for pairs in desired.held_secrets.values() for _, reference in pairs}
     absent = (one for one in desired.connectors if one.state is TargetState.ABSENT)
     return held.union(*(one.secrets.values() for one in absent))
 
 
 def _readable(references: Iterable[SecretReference], settings: Settings, environment: Mapping[str, str]) -> set[str]:
-    """The values of those that can be read. The others need no diagnostic: no connector depends on them."""
+    """The values that can be read. The others need no diagnostic: no connector depends on them."""
     values = set()
     for reference in references:
         with suppress(SecretMissing):
@@ -90,7 +90,7 @@ def _config(
     connector: DesiredConnector, settings: Settings, environment: Mapping[str, str]
 ) -> tuple[list[Diagnostic], Mapping[str, str]]:
     if not connector.secrets or connector.state is TargetState.ABSENT:
-        return [], connector.config  # what is to be deleted needs no secret for it
+        return [], connector.config  # a connector that is to be deleted needs no secret
     problems, config = [], dict(connector.config)
     for key, reference in connector.secrets.items():
         try:
@@ -131,7 +131,7 @@ def _from_environment(name: str, settings: Settings, environment: Mapping[str, s
 
 
 def _from_file(path: Path, settings: Settings) -> str:
-    """The file's text without its last line end. Links are followed before the folder is checked."""
+    """The content of the file without its last line end. Links are followed before the directory is checked."""
     if not path.is_absolute():
         raise SecretMissing(f"{path} is not an absolute path")
     try:
@@ -148,23 +148,23 @@ def _from_file(path: Path, settings: Settings) -> str:
         raise SecretMissing(f"the file {path} is not UTF-8") from error
     except OSError as error:
         raise SecretMissing(f"cannot read the file {path}: {error.strerror}") from error
-    except (RuntimeError, ValueError) as error:  # a ring of links (until Python 3.12), or a NUL in the name
+    except (RuntimeError, ValueError) as error:  # a loop of links (until Python 3.12), or a NUL in the name
         raise SecretMissing(f"{str(path)!r} is not a valid path") from error
 
 
 def _is_own(real: Path, settings: Settings) -> bool:
-    """By what it is and not by its name: a hard link is another name for the same file."""
+    """Whether the file belongs to gitops-connect, not by its name: a hard link is another name for the same file."""
     return any(own.exists() and own.samefile(real) for own in own_files(settings))
 
 
 def _not_allowed(path: Path, real: Path) -> str:
-    if real != path:  # where it leads is not for whoever writes documents to know
+    if real != path:  # authors of documents must not learn where it leads
         return f"the settings do not allow the file {path}: it leads out of the directories of [secrets] files"
     return f'the settings do not allow the file {path}; allow it with [secrets] files = ["{path.parent}"]'
 
 
 def _require_file(path: Path, real: Path) -> None:
-    """A pipe or a device could keep the reader waiting for ever."""
+    """Raise SecretMissing for a pipe or a device, which could block the reader without end, and for a large file."""
     found = real.stat()
     if not stat.S_ISREG(found.st_mode):
         raise SecretMissing(f"{path} is not a file")

@@ -1,1 +1,1 @@
-"""A plan -> its effects on a cluster, each one seen to have happened."""
+"""Carries out a plan on a cluster and observes the effect of each step."""

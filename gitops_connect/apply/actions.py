@@ -17,13 +17,13 @@ from gitops_connect.model.plans import Action, Step
 
 
 def _sized(operation: Operation, context: StepContext) -> Operation:
-    """A deletion is planned without a look at the offsets that go with it: now it is seen whether they can be held."""
+    """A deletion is planned before the connector's offsets are read. This decides whether they fit into memory."""
     is_large = operation.kind is OperationKind.CLEAR and context.journal.are_too_many(operation)
     return replace(operation, is_large=True) if is_large else operation
 
 
 def carry_out(step: Step, context: StepContext) -> StepResult | str:
-    """Begin the step: a remark (mostly empty) when the cluster has accepted it, or its end where that is known already.
+    """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
 
     Raises what `Cluster` and `Journal` raise.
     """
@@ -40,7 +40,7 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
 
 
 def _create(step: Step, context: StepContext) -> str:
-    """The ledger hears of a connector that must not run yet before it is there to be started by anybody."""
+    """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
     if step.operation is not None:
         context.journal.intend(step.operation)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
@@ -74,5 +74,5 @@ def _send(step: Step, cluster: Cluster) -> None:
 
 
 def sensitive_keys(step: Step) -> frozenset[str]:
-    """The config keys that the plan keeps hidden, those that the step takes away too."""
+    """The config keys that the plan masks, including the keys that the step removes."""
     return step.sensitive | frozenset(change.key for change in step.changes if change.sensitive)

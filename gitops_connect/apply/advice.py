@@ -12,9 +12,9 @@ _CHANGES_OFFSETS = (Action.ALTER, Action.RESET)
 
 
 def advice(before: Iterable[StepOutcome], step: Step) -> str:
-    """What leads back from `step`, which took effect and failed, and from the steps `before` it.
+    """How to recover from `step`, which took effect and then failed, and from the steps `before` it.
 
-    An undo of an offset change takes back those of the same connector that were applied after it, too.
+    An undo of an offset change also reverts the later offset changes of the connector.
     """
     applied = [outcome.step for outcome in before if outcome.result is Result.APPLIED]
     changes = [one.operation for one in applied if one.action in _CHANGES_OFFSETS and one.operation is not None]

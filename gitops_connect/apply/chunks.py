@@ -1,8 +1,8 @@
-"""How large the next chunk of a large change is, learnt from the answers to those before.
+"""The size of the next chunk of a large change, learnt from the answers to earlier chunks.
 
-There is no right fixed size: what a worker does in three seconds on one day takes fifteen on another, a request of more
-than 90 s is given up by Connect itself (`ConnectResource`), and one that does not fit into the heap kills the worker. A
-request as such costs little: some tenths of a second.
+No fixed size is right. What a worker does in 3 s on one day takes 15 s on another. Connect itself gives up a request
+that takes more than 90 s (`ConnectResource`), and a request that does not fit into the heap kills the worker. The
+overhead of a request is small: some tenths of a second.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ FIRST = 2 << 20
 SMALLEST, LARGEST = 64 << 10, LARGEST_CHUNK
 """Bytes."""
 TARGET, DANGER = 10.0, 45.0
-"""Seconds that an answer should not take longer than; and those from which on the 90 s are near."""
+"""Seconds. An answer should not take longer than `TARGET`. From `DANGER` on, the limit of 90 s is near."""
 _QUICKER = 0.75
-"""Half as much should take at most that share of the time, if it is the size that takes it."""
+"""If the size of a chunk determines its time, half the size takes at most this share of the time."""
 _WARY = 3
-"""After a failure, so many good answers come before each growth."""
+"""After a failure, the size grows only after this many accepted chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """The size of the next chunk in bytes. `wary`: something has failed; `good` answers came since it last changed.
+    """The size of the next chunk in bytes. `wary`: a request has failed. `good`: answers since the size last changed.
 
-    `slow` is the last chunk whose answer was slow, as bytes and seconds. Where half of it was no quicker, the worker is
-    slow whatever it is sent, and `least` is what it is sent from then on: smaller chunks would only be more of them.
+    `slow` is the last chunk whose answer was slow, as bytes and seconds. If half of it was no quicker, the worker is
+    slow at any size, and `least` becomes the smallest size: smaller chunks would only be more requests.
     """
 
     size: int = FIRST
@@ -37,18 +37,18 @@ class ChunkSize:
     least: int = SMALLEST
 
     def accepted(self, sent: int, seconds: float) -> ChunkSize:
-        """A chunk of so many bytes was accepted after so long."""
+        """A chunk of `sent` bytes was accepted after `seconds`."""
         if seconds > TARGET:
             return self._slowed(min(self.size, sent), seconds)
         good = self.good + 1
-        # Twice as much takes up to twice as long. A chunk that was far from full says nothing of that.
+        # Twice the size takes up to twice the time. A chunk that was far from full proves nothing about that.
         is_quick = 2 * seconds <= TARGET and 2 * sent >= self.size
         if is_quick and good >= (_WARY if self.wary else 1):
             return self._resized(2 * self.size)
         return replace(self, good=good)
 
     def failed(self, sent: int) -> ChunkSize:
-        """A chunk of so many bytes was not accepted, or nobody knows whether it was."""
+        """A chunk of `sent` bytes was rejected, or its outcome is unknown."""
         return replace(self._resized(min(self.size, sent) // 2), wary=True, slow=None, least=SMALLEST)
 
     def _slowed(self, sent: int, seconds: float) -> ChunkSize:

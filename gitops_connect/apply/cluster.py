@@ -1,4 +1,4 @@
-"""What applying needs of a Connect cluster: `connect.client.ConnectClient` has it, and so may anything else."""
+"""What applying needs of a Connect cluster. `connect.client.ConnectClient` implements it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 class Cluster(Protocol):
     """A Connect cluster, used by several threads at once.
 
-    A write that returns was accepted, which is not yet its effect. One that was certainly not carried out raises
-    RebalanceInProgress, ConnectUnavailable or a ConnectRefused; OutcomeUnknown means that it may have been.
+    A write that returns was accepted; its effect may come later. A write that was certainly not carried out raises
+    RebalanceInProgress, ConnectUnavailable or a ConnectRefused. OutcomeUnknown means that it may have been carried out.
     """
 
     def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
         """All connectors that have a status, and the names of those that could not be read, in one request."""
 
     def await_herder(self) -> None:
-        """Return when the cluster knows all its connectors, and takes requests."""
+        """Return when the cluster knows all its connectors and accepts requests."""
 
     def absent(self, names: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
-        """Those of them that are certainly not there, with a status or without."""
+        """Those of `names` that certainly do not exist, neither with a status nor without."""
 
     def create(
         self,
@@ -35,34 +35,36 @@ class Cluster(Protocol):
         *,
         sensitive: Iterable[str] = (),
     ) -> None:
-        """Make it, running where `initial_state` is None. Raises AlreadyExists."""
+        """Create the connector. It runs if `initial_state` is None. Raises AlreadyExists."""
 
     def configure(self, name: ConnectorName, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> None:
-        """Give it exactly this config."""
+        """Replace the connector's config with exactly this config."""
 
     def stop(self, name: ConnectorName) -> None:
-        """Ask it to stop and to give up its tasks."""
+        """Request that the connector stops and gives up its tasks."""
 
     def pause(self, name: ConnectorName) -> None:
-        """Ask it and its tasks to pause."""
+        """Request that the connector and its tasks pause."""
 
     def resume(self, name: ConnectorName) -> None:
-        """Ask it to run."""
+        """Request that the connector runs."""
 
     def offsets(self, name: ConnectorName) -> Offsets:
-        """The offsets that stand. Raises NotFound."""
+        """The connector's current offsets. Raises NotFound."""
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
-        """Set these, and take those away that are None; the rest stays. Returns what Connect warns of, mostly nothing.
+        """Set these offsets, and remove those that are None; other offsets stay. Returns Connect's warning, mostly
+        empty.
 
-        Raises NotStopped and GroupInUse (not now), OffsetsNotSupported, OffsetsNotChanged (it failed at it).
+        Raises NotStopped and GroupInUse (not possible now), OffsetsNotSupported, and OffsetsNotChanged (the request
+        failed).
         """
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """The same with a body that is ready, as KIP-875 has it: for more offsets than are to be held as values."""
+        """Change offsets as `alter_offsets` does, with a finished body (KIP-875): for offsets that exceed memory."""
 
     def reset_offsets(self, name: ConnectorName) -> str:
-        """Take all away; returns and raises as `alter_offsets`."""
+        """Remove all offsets. Returns and raises what `alter_offsets` does."""
 
     def delete(self, name: ConnectorName) -> None:
-        """Take it away; that it is not there is no error."""
+        """Delete the connector. A connector that does not exist is no error."""

@@ -1,4 +1,4 @@
-"""One connector's way through its steps: in their order, one at a time, until the first that fails."""
+"""The run of one connector through its steps: in order, one at a time, until the first step that fails."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _END_A_STOP = (*_GO_ON, Action.DELETE)
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What the steps of all connectors are watched with. Times are in seconds.
+    """What the steps of all connectors share. Times are in seconds.
 
-    `timeout` is that of `StepExecution`; `min_running` is how long a connector has to run after its last step, if it
-    runs then. `before` is what the plan was made from. `stopped` is told which connectors are stopped and resumed.
+    `timeout` is that of `StepExecution`. `min_running` is how long a connector must run after its last step, if it runs
+    then. The plan was made from `before`. `stopped` records which connectors are stopped and resumed.
     """
 
     cluster: ClusterName
@@ -41,9 +41,9 @@ class RunContext:
 
 @dataclass(slots=True)
 class ConnectorRun:
-    """The steps of one connector, how those ended that are over, and the one in hand.
+    """The steps of one connector: the outcomes of the finished steps, and the step in progress.
 
-    `failed` is the first step that did; `harmless` is False once one has failed that may have left something behind.
+    `failed` is the first step that failed. `harmless` is False after a failure that may have changed something.
     """
 
     plan: ConnectorPlan
@@ -55,24 +55,25 @@ class ConnectorRun:
 
     @property
     def name(self) -> ConnectorName:
-        """The connector's."""
+        """The name of the connector."""
         return self.plan.name
 
     @property
     def step(self) -> Step:
-        """The one in hand, or the next."""
+        """The step in progress, or the next step."""
         return self.plan.steps[len(self.outcomes)]
 
     @property
     def is_over(self) -> bool:
-        """True where every step has ended."""
+        """True if every step has ended."""
         return len(self.outcomes) == len(self.plan.steps)
 
     @property
     def goes_back(self) -> bool:
-        """True where the next step brings a connector back that was only stopped for its offsets, none in doubt.
+        """True if the next step restarts a connector that was only stopped for its offsets, and the offsets are
+        certain.
 
-        One that is to be seeded has not gone anywhere yet.
+        False for a connector that is to be seeded: it has not run yet.
         """
         was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
         kinds = {step.operation.kind for step in self.plan.steps if step.operation is not None}
@@ -80,7 +81,7 @@ class ConnectorRun:
         return was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
 
     def in_hand(self, now: float) -> StepExecution:
-        """The step in hand; where there is none, the next one is taken in hand now (monotonic seconds)."""
+        """The step in progress. If there is none, the next step begins now (monotonic seconds)."""
         if self.attempt is None:
             self.attempt = StepExecution(self.step, now, self.run_context.timeout, self._watched())
             if self._stops() and not self._is_last:
@@ -88,7 +89,7 @@ class ConnectorRun:
         return self.attempt
 
     def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str) -> NextAction:
-        """The request of the step in hand has ended; see `Attempt.answered`."""
+        """The request of the step in progress has ended; see `StepExecution.answered`."""
         if error is None and self.step.action in _END_A_STOP:
             self._is_not_stopped()
         return self.in_hand(now).answered(error, looks, now, remark)
@@ -100,8 +101,8 @@ class ConnectorRun:
     def _watched(self) -> Watched | None:
         """How the connector is watched after the next step: only after its last one, if it runs then.
 
-        A connector that was seen STOPPED without tasks has no failure from before any more: what it reports afterwards
-        is new (`AbstractHerder.onDeletion`).
+        If the connector was seen STOPPED without tasks, its earlier failures are gone: a failure reported later is new
+        (`AbstractHerder.onDeletion`).
         """
         if not (self._is_last and self.run_context.min_running and leaves_running(self.step)):
             return None
@@ -118,7 +119,7 @@ class ConnectorRun:
         self.run_context.stopped.discard(self.run_context.cluster, self.name)
 
     def end(self, ending: StepResult, seconds: float, finished: datetime) -> StepOutcome:
-        """The step in hand, or the next, ends like this. No secret of the connector's steps is in the message."""
+        """End the step in progress, or the next step, with this result. The message contains no secret of the steps."""
         told = advice(self.outcomes, self.step) if ending.took_effect else ""
         message = "; ".join(filter(None, [mask(ending.message, self._secrets()), told]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect)
@@ -134,9 +135,9 @@ class ConnectorRun:
         return outcome
 
     def why_not(self) -> str:
-        """Why the next step is not begun after those that have ended, or nothing.
+        """Why the next step is not begun after the finished steps, or an empty string.
 
-        Where offsets were not changed and certainly are as they were, the connector goes on as before.
+        If offsets were not changed and certainly are as before, the connector continues as before.
         """
         if self.harmless and self.step.action in _GO_ON and (self.failed is not None or self.goes_back):
             return ""

@@ -1,7 +1,7 @@
-"""When a step has had its effect: what must be observed, for each action, as pure functions.
+"""When a step has had its effect: what must be observed for each action, as pure functions.
 
-A status says nothing of the change that it belongs to, and Kafka updates it some time after it has accepted a change.
-Where the state before may look like the one that is waited for, it therefore has to last.
+A status does not name the change that caused it, and Kafka updates it some time after it has accepted a change. If the
+state before the change may look like the expected state, the state must therefore last.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask
 
 RESTART_SECONDS = 1.0
-"""A running connector may not yet have begun the restart that its new config brings (DistributedHerder's tick)."""
+"""A running connector may not yet have begun the restart that its new config causes (DistributedHerder's tick)."""
 STALE_SECONDS = 3.0
-"""A FAILED that lasts longer is taken for the state after the change, and not for the one before a restart."""
+"""A FAILED that lasts longer counts as the state after the change, not as the state before a restart."""
 _STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED with all its tasks", "RUNNING"
 _INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
 _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
@@ -36,10 +36,10 @@ class Progress(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EffectCheck:
-    """What one look says of a step: how far it is, what was found, and for how long (seconds) that has to last.
+    """The verdict of one poll on a step: its progress, what was found, and how long (seconds) that must last.
 
-    `took_effect`: what the step asks for is in place, whether or not the connector works with it. `warning`: what to
-    say of a step that is done.
+    `took_effect`: the requested change is in place, even if the connector does not work with it. `warning`: what to
+    report of a step that is done.
     """
 
     progress: Progress
@@ -50,7 +50,7 @@ class EffectCheck:
 
 
 def wanted(step: Step) -> str:
-    """What has to be observed, in words."""
+    """What must be observed, in words."""
     match step.action:
         case Action.CREATE:
             words = f"{_INITIAL[step.initial_state]} with the config that was sent"
@@ -72,8 +72,10 @@ def wanted(step: Step) -> str:
 
 
 def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> EffectCheck:
-    """What a look says of a step, other than a delete. `seen` is None where the connector is not there, or has no
-    status yet. `doubtful`: the request was sent, and its answer is not known.
+    """The verdict of a poll on a step other than a delete.
+
+    `seen` is None if the connector does not exist or has no status yet. `doubtful`: the request was sent, and its
+    answer is unknown.
     """
     if seen is None:
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
@@ -88,7 +90,7 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
             verdict = _judge_paused(seen)
         case Action.RESUME:
             verdict = _judge_running(seen)
-        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # which no status tells of
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # no status shows these
             verdict = EffectCheck(Progress.PENDING, describe(seen))
         case _:
             assert_never(step.action)
@@ -96,7 +98,7 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
 
 
 def judge_delete(*, gone: bool) -> EffectCheck:
-    """A delete is done when no worker lists the name any more: a connector without a status still is one."""
+    """A delete is done when no worker lists the name any more. A connector without a status still exists."""
     return EffectCheck(Progress.DONE, "") if gone else EffectCheck(Progress.PENDING, "that the connector still exists")
 
 
@@ -120,7 +122,7 @@ def _judge_stopped(seen: ObservedConnector) -> EffectCheck:
 
 def _judge_paused(seen: ObservedConnector) -> EffectCheck:
     if seen.state is WorkerState.FAILED:
-        # The worker accepts the pause of a failed connector, and then fails at it without a word.
+        # The worker accepts the pause of a failed connector, and then fails to pause it without reporting it.
         return EffectCheck(Progress.FAILED, f"the connector cannot be paused: {_failure(seen)}", STALE_SECONDS)
     tasks_rest = all(task.state in _AT_REST for task in seen.tasks)
     return _reached(seen, is_so=seen.state is WorkerState.PAUSED and tasks_rest)
@@ -151,9 +153,10 @@ def _judge_restart(seen: ObservedConnector) -> EffectCheck:
 
 
 def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
-    """Pending, with the keys, while the config is not what was sent. Keys that a server adds do not count.
+    """Pending, with the keys, while the config differs from the config that was sent. Keys that a server adds are
+    ignored.
 
-    A masked value is taken as equal, but is no evidence that a request without an answer has arrived.
+    A masked value counts as equal, but it is no evidence that a request without an answer was received.
     """
     changed = {change.key for change in step.changes} if doubtful else set()
     keys = [

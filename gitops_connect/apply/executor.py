@@ -1,7 +1,7 @@
-"""Carries out a plan: the steps of a connector in order, connectors side by side, and one look for all that wait.
+"""Carries out a plan: the steps of a connector in order, connectors in parallel, one poll for all that wait.
 
-One thread, that of the caller, decides everything; a pool of others sends requests and does nothing else. So the order
-of events is that of one loop, the callbacks need no locks, and a KeyboardInterrupt reaches the caller.
+One thread, the caller's, decides everything. A pool of other threads only sends requests. So the order of events is
+that of one loop, the callbacks need no locks, and a KeyboardInterrupt reaches the caller.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _CHECK_EVERY = 5.0
 
 
 def _allow() -> None:
-    """Nothing to check."""
+    """Allow every effect: there is nothing to check."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecuteOptions:
-    """How to go about it. All callbacks run in the caller's thread; the journal is called from others.
+    """How to execute a plan. All callbacks run in the caller's thread; the journal is called from others.
 
-    `clock.sleep` must really wait. `parallelism`: requests under way at once. `settle_timeout` (seconds): how long a
-    step may take to show its effect. `min_running` (seconds): how long a connector has to run after its last step; 0:
-    its tasks are not looked at. `before`: what the plan was made from. `stopped` is told which connectors are stopped
-    and resumed. `interrupted`: True once nothing more should be begun. `before_effect` is called before each effect,
-    and every few seconds in between so that it can keep a lease alive; an error of ours that it raises also means that
-    nothing more is begun. `on_outcome` is told of each step as it ends, `on_progress` every now and then how far a
-    large change of offsets has come.
+    `clock.sleep` must really wait. `parallelism`: concurrent requests. `settle_timeout` (seconds): how long a step may
+    take to show its effect. `min_running` (seconds): how long a connector must run after its last step; 0: its tasks
+    are not checked. `before`: what the plan was made from. `stopped` records which connectors are stopped and resumed.
+    `interrupted`: True once nothing more may begin. `before_effect` is called before each effect and every few seconds
+    in between, so that it can keep a lease alive; a GitopsConnectError that it raises also means that nothing more
+    begins. `on_outcome` receives each step as it ends; `on_progress` sometimes receives the progress of a large offset
+    change.
     """
 
     clock: Clock
@@ -69,14 +69,14 @@ class ExecuteOptions:
 def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
     """Carry out every applicable step; return how each ended, in the order of the plan.
 
-    Raises nothing for a step. What `on_outcome` raises, and what is a bug, stops the beginning of further steps and is
-    raised when those in hand have ended.
+    Raises nothing for a step. An error of `on_outcome` and a bug prevent further steps, and are raised when the steps
+    in progress have ended.
     """
     return _Run(plan, cluster, options).run()
 
 
 class _Run:
-    """One execution. A lane is in exactly one place: ready, later, sending, waiting, or over."""
+    """One execution. A connector run is in exactly one place: ready, later, sending, waiting, or over."""
 
     def __init__(self, plan: Plan, cluster: Cluster, options: ExecuteOptions) -> None:
         self._cluster = cluster
@@ -108,8 +108,8 @@ class _Run:
         self._checked = self._clock.monotonic()
 
     def run(self) -> tuple[StepOutcome, ...]:
-        # One thread more than requests, for the look. Leaving the block waits for the requests under way, and there are
-        # no others: one is only handed over when there is a thread for it.
+        # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
+        # has no queue: a request is only submitted when a thread is free.
         with ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool:
             while self._ready or self._later or self._sending or self._waiting:
                 self._check_from_time_to_time()
@@ -127,21 +127,21 @@ class _Run:
             self._may_go_on()
 
     def _may_go_on(self) -> bool:
-        """Ask whether another effect is allowed; if not, nothing is begun any more."""
+        """Check whether another effect is allowed; if not, nothing more begins."""
         if not self._halted:
             self._checked = self._clock.monotonic()
             try:
                 self._options.before_effect()
             except GitopsConnectError as error:
                 self._halt(str(error))
-            except Exception as error:  # a bug: raised when the steps in hand have ended
+            except Exception as error:  # a bug: raised when the steps in progress have ended
                 self._fail(error)
             if self._options.interrupted():
                 self._halt("interrupted", takes_back=True)
         return not self._halted
 
     def _may_take_back(self) -> bool:
-        """After an interrupt, connectors that were only stopped for their offsets are started again, and no more."""
+        """After an interrupt, only connectors that were stopped for their offsets are started again."""
         if self._takes_back:
             try:
                 self._options.before_effect()
@@ -152,7 +152,7 @@ class _Run:
         return self._takes_back
 
     def _halt(self, reason: str, *, takes_back: bool = False) -> None:
-        """Begin nothing more: every lane that has no request or effect under way is over."""
+        """Begin nothing more: every run that has no request or effect in progress is over."""
         if self._halted:
             return
         self._halted, self._takes_back = reason, takes_back
@@ -187,7 +187,7 @@ class _Run:
         return self._pace.due(busy=bool(self._ready))
 
     def _rest(self) -> None:
-        """Wait until a request ends or the time for something comes, and take in what has ended."""
+        """Wait until a request ends or an action is due, and process what has ended."""
         pause = max(0.0, min(self._times(), default=_LONGEST_REST))
         under_way: list[Future[Any]] = [*self._sending]
         if self._looking is not None:
@@ -199,7 +199,7 @@ class _Run:
             self._clock.sleep(pause)
 
     def _times(self) -> list[float]:
-        """In how many seconds each next thing is due, never in more than a moment, so that interrupts are noticed."""
+        """In how many seconds each next action is due, at most `_LONGEST_REST`, so that interrupts are noticed."""
         now = self._clock.monotonic()
         times = [_LONGEST_REST]
         if self._waiting and self._looking is None:
@@ -209,7 +209,7 @@ class _Run:
         return times
 
     def _tell_progress(self) -> None:
-        """The latest of each; the rest is news of yesterday."""
+        """Report the latest progress of each operation; earlier progress is outdated."""
         latest = {}
         while not self._progress.empty():
             told = self._progress.get()
@@ -219,7 +219,7 @@ class _Run:
 
     def _take_in(self) -> None:
         ended = [future for future in self._sending if future.done()]
-        self._tell_progress()  # what these have said comes before their end
+        self._tell_progress()  # progress is reported before the end of its step
         for future in ended:
             self._answered(self._sending.pop(future), future)
         if self._looking is not None and self._looking.done():
@@ -268,7 +268,7 @@ class _Run:
                 self._waiting.append(run)
 
     def _end(self, run: ConnectorRun, ending: StepResult) -> None:
-        """A step has ended: on to the next one, or skip all that are left."""
+        """A step has ended: continue with the next step, or skip all that are left."""
         now = self._clock.monotonic()
         seconds = now - run.attempt.begun if run.attempt else 0.0
         self._report(self._options.on_outcome, run.end(ending, seconds, self._clock.now()))
@@ -282,7 +282,7 @@ class _Run:
             self._ready.appendleft(run)
 
     def _stop(self, run: ConnectorRun) -> None:
-        """End a lane that must not send any more."""
+        """End a run that must not send any more."""
         if run.attempt is not None:
             self._end(run, run.attempt.abandon(self._halted))
         else:
@@ -291,7 +291,7 @@ class _Run:
     def _report(self, listener: Callable[[T], None], news: T) -> None:
         try:
             listener(news)
-        except Exception as error:  # whatever it is, it is raised when the steps in hand have ended
+        except Exception as error:  # any error is raised when the steps in progress have ended
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:

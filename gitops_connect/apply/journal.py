@@ -1,4 +1,4 @@
-"""What applying needs of the ledger, so that an offset change takes effect once: written before, and after."""
+"""What applying needs of the ledger so that an offset change takes effect once: records before it and after it."""
 
 from __future__ import annotations
 
@@ -11,107 +11,112 @@ from gitops_connect.model.operations import Operation
 
 
 class Chunk(NamedTuple):
-    """Part of what a large change sends: its number of entries, and the body of the request (KIP-875)."""
+    """Part of a large change: its number of entries, and the body of the request (KIP-875)."""
 
     entries: int
     body: bytes
 
 
 class LargeChange(Protocol):
-    """One change whose offsets, or those that stand, are too many to be held; its connector stands still.
+    """One change whose declared or current offsets are too many for memory; its connector is STOPPED.
 
-    `review` comes first and `begin` second; what is sent stays the same from then on, in the same order, in this cycle
-    and in all others. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark and the ledger raise.
+    `review` comes first and `begin` second. From then on the entries and their order stay the same, in this
+    reconciliation and in all later ones. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark
+    and the ledger raise.
     """
 
     @property
     def is_begun(self) -> bool:
-        """Whether an earlier cycle began it, so that some of it may have been sent. Known at once."""
+        """Whether an earlier reconciliation began the change, so that some of it may have been sent. Known at once."""
 
     def review(self) -> Review:
-        """Read what stands, and say what the change would do to it, and whether it may. The patch is not in it.
+        """Read the current offsets. Returns what the change would do to them, without the patch, and whether it may.
 
-        Called again where that could not be read.
+        Called again if the offsets could not be read.
         """
 
     @property
     def entries(self) -> int:
-        """How many there are to be sent, or to be taken away by a reset; 0: all is as it should be.
+        """The number of entries to send, or to remove by a reset; 0 if the current offsets are as declared.
 
         Known after `review`.
         """
 
     @property
     def sent(self) -> int:
-        """How many of them, the first ones, were accepted in an earlier cycle."""
+        """How many of the entries, counted from the first, were accepted in an earlier reconciliation."""
 
     def begin(self) -> None:
-        """Durable: it is about to be sent, this is what stands, and this is what is sent.
+        """Durably record that the change is about to be sent, the current offsets, and what is sent.
 
-        Nothing happens where an earlier cycle began it.
+        Does nothing if an earlier reconciliation began the change.
         """
 
     def chunk(self, start: int, size: int) -> Chunk:
-        """The entries from number `start` (from 0) on: at most so many bytes, and at least one entry.
+        """The entries from number `start` (from 0) on: at most `size` bytes, and at least one entry.
 
-        Mostly those after the last chunk, or again from where that one began. Not called for a reset.
+        `start` mostly follows the last chunk, or is the start of that chunk again. Not called for a reset.
         """
 
     def mark(self, sent: int) -> None:
-        """Durable: so many were accepted. Raises LedgerBusy where the cluster is not ours to change any more.
+        """Durably record that `sent` entries were accepted. Raises LedgerBusy if this process lost the lease.
 
-        A number that is not larger than before changes nothing, and raises all the same. Not called for a reset.
+        A number that is not larger than before changes nothing, but LedgerBusy is still raised. Not called for a reset.
         """
 
     def is_untouched(self) -> bool:
-        """Read what stands, and say whether it certainly is what stood before `begin`."""
+        """Read the current offsets. Returns whether they certainly equal the offsets before `begin`."""
 
     def difference(self) -> str:
-        """Read what stands, and say how it is otherwise than it should be now; empty: it is not."""
+        """Read the current offsets. Returns how they differ from the declared offsets; empty if they do not."""
 
     def settle(self, warning: str) -> None:
-        """Durable: it took effect and was seen to. Not called for a connector that is to be deleted."""
+        """Durably record that the change took effect and was observed. Not called for a connector that is to be
+        deleted.
+        """
 
 
 class Journal(Protocol):
-    """Durable when a call returns, used by several threads at once.
+    """The ledger of one cluster. A call is durable when it returns. Used by several threads at once.
 
-    Every method raises LedgerUnusable, or LedgerBusy where the cluster is not ours to change any more.
+    Every method raises LedgerUnusable, or LedgerBusy if this process lost the lease on the cluster.
     """
 
     def intend(self, operation: Operation) -> None:
-        """A connector is about to be created that must not run before this operation."""
+        """Record that a connector is about to be created that must not run before this operation."""
 
     def is_begun(self, operation: Operation) -> bool:
-        """Whether an earlier cycle began it, so that some of it may have been sent."""
+        """Whether an earlier reconciliation began the operation, so that some of it may have been sent."""
 
     def begin(self, operation: Operation, before: Offsets) -> None:
-        """It is about to be sent, and this is what stands; where it was begun before, what stood then is kept."""
+        """Record that the operation is about to be sent, with the current offsets. Offsets of an earlier begin are
+        kept.
+        """
 
     def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
-        """It took effect and was seen to."""
+        """Record that the operation took effect and was observed."""
 
     def record(self, operation: Operation) -> None:
-        """The plan found every partition at the declared offset: it counts as applied, and nothing is sent."""
+        """Record an operation as applied without a request: the plan found every partition at the declared offset."""
 
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:
-        """It certainly had no effect; `final`: nor will it have."""
+        """Record that the operation certainly had no effect. `final`: it never will have one."""
 
     def note(self, operation: Operation, message: str) -> None:
-        """It was begun, and how it ended is not known."""
+        """Record that the operation was begun and that its outcome is unknown."""
 
     def review(self, operation: Operation, live: Offsets) -> Review:
-        """What it would do to these offsets, and whether it may."""
+        """What the operation would do to these offsets, and whether it may."""
 
     def are_too_many(self, operation: Operation) -> bool:
-        """Whether the offsets that stand for its connector are too many to be held; False where that is not known."""
+        """Whether the connector's current offsets are too many for memory; False if that is unknown."""
 
     def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
-        """The same for a large one. Leaving the context removes the files that it was made of."""
+        """The large change of this operation. Leaving the context removes its files."""
 
 
 class NoJournal:
-    """For plans without operations."""
+    """The journal for plans without operations. Every call raises AssertionError."""
 
     def intend(self, operation: Operation) -> None:
         raise _unexpected(operation)

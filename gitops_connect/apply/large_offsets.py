@@ -1,10 +1,10 @@
-"""One offset change of which neither what it sends nor what stands can be held: sent in chunks, each written down.
+"""One offset change whose declared and current offsets do not fit into memory: sent in chunks, each recorded.
 
     review -> begin -> chunk, mark, chunk, mark, … -> read back -> settle
 
-A chunk says how offsets must be, and each partition is in one of them: while the connector is stopped, sending one
-twice does what sending it once does, and one whose answer was lost does no harm by arriving late. So what was cut off
-goes on with the chunk that was not written down as accepted.
+A chunk contains absolute offsets, and each partition is in exactly one chunk. While the connector is stopped, sending a
+chunk twice has the effect of sending it once, and a chunk whose answer was lost does no harm by arriving late. So an
+interrupted change continues with the first chunk that was not recorded as accepted.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ T = TypeVar("T")
 
 _ALL = (OperationKind.RESET, OperationKind.CLEAR)
 _LOOKS = 3
-"""As many as at a small change, and for the same reason: then all is sent again, once."""
+"""As many polls as for a small change, and for the same reason: after them everything is sent again, once."""
 _TRIES = 3
-"""Failures in a row before patience may end: one that Connect gives up itself takes 90 s, as long as most patience."""
+"""Failures in a row before the timeout may end. Connect gives up a request after 90 s, as long as most timeouts."""
 
 
 def change_large_offsets(operation: Operation, context: StepContext) -> StepResult:
-    """Carry it out; raises nothing that is not a bug.
+    """Carry out the change. Raises nothing except for bugs.
 
-    The ending is `harmless` where the offsets certainly are as they were, so that the connector may go on as before.
+    The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
     try:
         with context.journal.large(operation) as change:
@@ -64,11 +64,11 @@ def change_large_offsets(operation: Operation, context: StepContext) -> StepResu
 
 
 class _Interrupted(Exception):
-    """Nothing more is to be begun."""
+    """Nothing more may begin."""
 
 
 class _Patience:
-    """How long failures are waited out that follow one another, each for longer than the one before."""
+    """How long consecutive failures are retried, with a pause that grows each time."""
 
     def __init__(self, context: StepContext) -> None:
         self._context = context
@@ -77,13 +77,13 @@ class _Patience:
         self.failures = 0
 
     def ends(self) -> bool:
-        """Something has failed: whether that was the last time."""
+        """Count a failure. Returns whether it was the last one that is retried."""
         self.failures += 1
         waited = self._context.clock.monotonic() + self._pause - self._since
         return waited > self._context.timeout and self.failures >= _TRIES
 
     def wait(self) -> None:
-        """For a moment. Raises _Interrupted."""
+        """Sleep before the next try. Raises _Interrupted."""
         self._context.clock.sleep(self._pause)
         self._pause = min(2 * self._pause, LONGEST_RETRY)
         if self._context.interrupted():
@@ -91,7 +91,9 @@ class _Patience:
 
 
 class _Change:
-    """`_done` entries were accepted. `_touched`: something may have been changed; `_doubtful`: or still will be."""
+    """`_done` entries were accepted. `_touched`: offsets may have changed. `_doubtful`: a request may still take
+    effect.
+    """
 
     def __init__(self, operation: Operation, context: StepContext, change: LargeChange) -> None:
         self._operation = operation
@@ -117,7 +119,7 @@ class _Change:
                 return self._fail(StepFailed("interrupted", certain=False))
             return StepResult(Result.SKIPPED, "skipped: interrupted", harmless=may_run(self._operation))
         except (LedgerBusy, LedgerUnusable, OperationSettled) as error:
-            # What the ledger does not hold was not done, and what it holds as open is finished later.
+            # What the ledger does not record was not done, and what it records as in progress is finished later.
             return StepResult(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
         except GitopsConnectError as error:
             return self._fail(StepFailed(str(error), certain=not self._begun))
@@ -126,7 +128,7 @@ class _Change:
         review = self._read(self._change.review, "the current offsets")
         if review.refusals:
             held = block(self._operation, self._context, review, begun=self._begun)
-            # Half of what is sent is no place for a connector to go on from.
+            # A connector must not continue from a change that was sent only in part.
             return replace(held, harmless=held.harmless and not self._change.sent)
         self._reviewed, self._done = True, self._change.sent
         self._require_going_on()
@@ -138,7 +140,7 @@ class _Change:
         return StepResult(Result.APPLIED, warning_of(self._warning, review))
 
     def _carry_out(self) -> None:
-        """Send it and see it; once more where it does not stand. Raises Failed."""
+        """Send the change and observe it; send it once more if the current offsets differ. Raises StepFailed."""
         if not self._change.entries:
             return
         self._send()
@@ -160,7 +162,7 @@ class _Change:
             self._send_chunk()
 
     def _send_chunk(self) -> None:
-        """The next entries; where it is not accepted, the same will be tried again after a while."""
+        """Send the next entries; if the chunk is not accepted, it is retried after a pause."""
         chunk = self._change.chunk(self._done, self._size.size)
         try:
             with self._context.turn:
@@ -198,7 +200,7 @@ class _Change:
                 return
 
     def _refused(self, error: GitopsConnectError) -> None:
-        """Wait for the cluster, where that may help. Raises Failed."""
+        """Wait for the cluster if that may help. Raises StepFailed."""
         self._touched = self._touched or isinstance(error, ConnectRefused | GroupInUse | OutcomeUnknown)
         self._doubtful = self._doubtful or isinstance(error, OutcomeUnknown)
         if isinstance(error, ConnectRefused):
@@ -208,16 +210,16 @@ class _Change:
                 raise self._give_up(error) from error
             self._timeout.wait()
             if self._operation.kind not in _ALL:
-                self._change.mark(self._done)  # whether the cluster still is ours to change
+                self._change.mark(self._done)  # raises LedgerBusy if the lease was lost
             try:
-                self._context.cluster.await_herder()  # a worker that was started anew may still be reading
+                self._context.cluster.await_herder()  # a restarted worker may still be reading
             except Waiting as another:
                 error = another
             else:
                 return
 
     def _give_up(self, error: GitopsConnectError) -> StepFailed:
-        """A source's first chunk may be refused for what is in it, and a sink's after half of it was done."""
+        """The failure. A source's first chunk may be rejected for its content; a sink's after half of it was done."""
         message, final = explain(error, self._operation, self._context), isinstance(error, OffsetsNotSupported)
         certain = not (self._doubtful or self._done) and (not self._touched or self._is_untouched())
         return StepFailed(message, certain=certain, final=final)
@@ -229,7 +231,7 @@ class _Change:
             return False
 
     def _differs(self) -> str:
-        """How what stands is otherwise than it should be, after a few looks."""
+        """How the current offsets differ from the declared offsets, after a few polls."""
         timeout = _Patience(self._context)
         for _ in range(_LOOKS - 1):
             if not self._read(self._change.difference, "the offsets after the change"):
@@ -238,7 +240,9 @@ class _Change:
         return self._read(self._change.difference, "the offsets after the change")
 
     def _read(self, ask: Callable[[], T], what: str) -> T:
-        """Raises Failed where the cluster does not say; that changes nothing, but what was sent may have."""
+        """Returns what `ask` returns. Raises StepFailed if the cluster does not answer: sent chunks may have had an
+        effect.
+        """
         timeout = _Patience(self._context)
         while True:
             try:

@@ -1,10 +1,10 @@
-"""One offset change, from the first look at what stands to the ledger's last word on it.
+"""One offset change, from the first read of the current offsets to the last record in the ledger.
 
-    look -> review -> begin -> send -> read back -> settle
+    read -> review -> begin -> send -> read back -> settle
 
-The ledger knows of it before the cluster does, and has settled it before anything starts the connector again. Altering
-and resetting say how offsets must be, and not by how much they move: while the connector is stopped, sending one twice
-does what sending it once does.
+The ledger records the change before the cluster receives it, and records it as applied before anything starts the
+connector again. Alter and reset requests contain absolute offsets, not relative ones. While the connector is stopped,
+sending a request twice has the effect of sending it once.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from gitops_connect.model.outcomes import Result
 
 _ALL = (OperationKind.RESET, OperationKind.CLEAR)
 _LOOKS = 3
-"""What was accepted and does not stand after that many looks is sent again: a task that was given up may have written
-once more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
+"""If accepted offsets are not seen after this many polls, they are sent again: an abandoned task may have written once
+more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
 
 
 def _is_without_effect(error: GitopsConnectError) -> bool:
-    """Whether a worker that says so has done nothing. A group in use, or a failure, may have taken half of it."""
+    """Whether a worker that reports this error has done nothing. After GroupInUse or a failure half may be done."""
     return isinstance(error, Waiting) and not isinstance(error, GroupInUse | OutcomeUnknown)
 
 
 def change_offsets(operation: Operation, context: StepContext) -> StepResult:
-    """Carry it out; raises nothing that is not a bug.
+    """Carry out the change. Raises nothing except for bugs.
 
-    The ending is `harmless` where the offsets certainly are as they were, so that the connector may go on as before.
+    The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
     return _Change(operation, context).run()
 
@@ -75,12 +75,13 @@ class _Change:
         except StepFailed as failed:
             return self._fail(failed)
         except GitopsConnectError as error:
-            # The ledger, mostly: what it does not hold was not done, and what it holds as open is finished later.
+            # Mostly a ledger error: what the ledger does not record was not done, and what it records as in progress is
+            # finished later.
             return StepResult(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
         return StepResult(Result.APPLIED, warning)
 
     def _carry_out(self, before: Offsets, review: Review) -> str:
-        """Send it, see it, settle it. Returns what Connect warned of."""
+        """Send the change, observe it, and record it as applied. Returns Connect's warning."""
         after = merged(before, review.patch)
         warning, seen = "", before
         while review.patch:
@@ -94,7 +95,7 @@ class _Change:
         return warning
 
     def _send(self, before: Offsets, review: Review) -> str:
-        """Until the cluster has taken it. Raises Failed."""
+        """Send until the cluster has accepted the change. Raises StepFailed."""
         pause, doubtful = FIRST_RETRY, False
         after = merged(before, review.patch)
         while True:
@@ -114,12 +115,13 @@ class _Change:
             pause = min(2 * pause, LONGEST_RETRY)
 
     def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> StepFailed:
-        """The worker has said no, or not yet for too long. What it did of it all the same is put back.
+        """The worker has rejected the change, or has not accepted it in time. Restore the offsets that it changed
+        anyway.
 
-        A sink's offsets are changed by halves: where one of its topics is unknown, all the others are set, and the
-        answer is a 500 (`Worker.alterSinkConnectorOffsets`). Where an answer was lost, the request may still be under
-        way in the worker, and what is put back now could be overwritten later: then nothing is certain. Where nothing
-        was done, and offsets have moved all the same, somebody has started the connector: that is not to be put back.
+        A sink's offsets may be changed in part: if one of its topics is unknown, all the others are set, and the answer
+        is a 500 (`Worker.alterSinkConnectorOffsets`). If an answer was lost, the request may still be in progress in
+        the worker and could overwrite restored offsets later, so the outcome is uncertain. If nothing was done and the
+        offsets changed nevertheless, someone has started the connector: those offsets are not restored.
         """
         message, final, before = (
             explain(error, self._operation, self._context),
@@ -149,7 +151,7 @@ class _Change:
         return self._context.cluster.alter_offsets(name, review.patch)
 
     def _see(self, review: Review, after: Offsets) -> Offsets:
-        """What stands after it was sent, at the latest after a few looks."""
+        """The offsets after the change was sent: as soon as they have the effect, at the latest after a few polls."""
         seen = self._read("the offsets after the change")
         for _ in range(_LOOKS - 1):
             if self._stands(seen, review, after):
@@ -161,7 +163,7 @@ class _Change:
         return seen
 
     def _stands(self, seen: Offsets, review: Review, after: Offsets) -> bool:
-        """Whether it has its effect: on every partition that it speaks of, and for an exact set on all."""
+        """Whether the offsets have the effect: on every partition of an alter or seed, else on all."""
         if self._operation.kind in (OperationKind.ALTER, OperationKind.SEED):
             return all(seen.get(one) == offset for one, offset in review.patch.items())
         return seen == after
@@ -172,7 +174,7 @@ class _Change:
         return more or f"the partition {wrong[0]} has another offset than declared"
 
     def _read(self, what: str) -> Offsets:
-        """Raises Failed where the cluster does not say; that changes nothing, but what was sent may have."""
+        """The current offsets. Raises StepFailed if the cluster does not answer; a sent change may have an effect."""
         pause = FIRST_RETRY
         while True:
             try:
@@ -200,9 +202,9 @@ class _Change:
 
 
 def leftovers(name: ConnectorName, context: StepContext) -> str:
-    """What to say of a connector that was created a moment ago: offsets outlive their connector (KIP-875).
+    """What to report of a connector that was just created: offsets outlive their connector (KIP-875).
 
-    Asked at once, before the new connector has any of its own. The worker that answers may not have read of it yet.
+    Read at once, before the new connector writes offsets. The worker that answers may not know the connector yet.
     """
     looks = 0
     while True:

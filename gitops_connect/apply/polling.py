@@ -1,4 +1,4 @@
-"""The one look at the cluster that all waiting steps share, and how often it is taken."""
+"""The one poll of the cluster that all waiting steps share, and how often it happens."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gitops_connect.model.observed import ObservedConnector
 SHORTEST_PAUSE = 0.2
 LONGEST_PAUSE = 2.0
 BUSY_PAUSE = 1.0
-"""While steps queue up for their requests, looking more often would only take time from those."""
+"""While steps queue up for their requests, more frequent polls would only take time from the requests."""
 _GROWTH = 1.6
 _SHARE_IDLE, _SHARE_BUSY = 3, 10
-"""Pauses are at least that many times as long as the last look took: with 300 connectors one costs up to 0.3 s of a
+"""Pauses last at least this many times the duration of the last poll: with 300 connectors a poll costs up to 0.3 s of a
 worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """What the whole cluster looked like, once. `number` counts looks; `gone` are the deleted that no worker lists.
+    """The state of the whole cluster at one time. `number` counts polls; `gone` are the deleted that no worker lists.
 
-    Where the cluster could not be read, `error` says why and the rest is empty.
+    If the cluster could not be read, `error` says why and the rest is empty.
     """
 
     number: int
@@ -37,7 +37,7 @@ class ClusterSnapshot:
 
 
 def take_snapshot(cluster: Cluster, clock: Clock, number: int, deleted: frozenset[ConnectorName]) -> ClusterSnapshot:
-    """One request for all connectors, and two more where some of `deleted` seem to be gone."""
+    """Read all connectors in one request, and in two more if some of `deleted` seem to be gone."""
     began = clock.monotonic()
     try:
         connectors, unknown = cluster.connectors()
@@ -49,7 +49,7 @@ def take_snapshot(cluster: Cluster, clock: Clock, number: int, deleted: frozense
 
 
 class PollInterval:
-    """When to look next: soon after something was sent, then less and less often, and never so often that it costs."""
+    """When to poll next: soon after a request, then less and less often, and never so often that it is costly."""
 
     def __init__(self, now: float) -> None:
         self._pause = SHORTEST_PAUSE
@@ -57,19 +57,19 @@ class PollInterval:
         self._cost = 0.0
 
     def answered(self, now: float, *, alone: bool) -> None:
-        """A request has ended, so something will soon be seen. `alone`: nothing else was waited for."""
+        """A request has ended, so an effect is expected soon. `alone`: no other step is waited for."""
         self._pause = SHORTEST_PAUSE
         if alone:
             self._since = now
 
     def looked(self, now: float, seconds: float, *, moved: bool) -> None:
-        """A look has ended, `moved` if some step ended with it."""
+        """A poll has ended, `moved` if it ended a step."""
         self._pause = SHORTEST_PAUSE if moved else min(self._pause * _GROWTH, LONGEST_PAUSE)
         self._since = now
         self._cost = seconds
 
     def due(self, *, busy: bool) -> float:
-        """When to look next (monotonic seconds). `busy`: there are steps that wait to send."""
+        """When to poll next (monotonic seconds). `busy`: there are steps that wait to send."""
         if busy:
             return self._since + max(BUSY_PAUSE, self._pause, _SHARE_BUSY * self._cost)
         return self._since + max(self._pause, _SHARE_IDLE * self._cost)

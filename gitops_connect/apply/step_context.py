@@ -1,4 +1,4 @@
-"""What steps are carried out with, and how an offset change ends that cannot go on: written down, and said."""
+"""What steps are carried out with, and how an offset change that cannot continue is recorded and reported."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gitops_connect.model.outcomes import Result, SendingProgress
 
 
 def never() -> bool:
-    """For nobody who interrupts."""
+    """Return False: nothing interrupts."""
     return False
 
 
 def ignore(news: object) -> None:
-    """For nobody who listens."""
+    """Discard the news: nothing listens."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
     """What a step is carried out with.
 
-    `timeout`: seconds until an offset change is given up for this time; of a large one, without any progress.
-    `tells_offsets`: the workers are new enough to be asked for offsets. `interrupted`: True once nothing more is to be
-    begun, not even the next chunk. `progress` is told after each chunk, in the thread that sends it. Who has the `turn`
-    sends a chunk: a worker's heap has room for one, however many large changes there are.
+    `timeout`: seconds until this attempt at an offset change is given up; for a large change, seconds without any
+    progress. `tells_offsets`: the workers are new enough to return offsets. `interrupted`: True once nothing more may
+    begin, not even the next chunk. `progress` is called after each chunk, in the thread that sends the chunk. The
+    holder of `turn` sends a chunk: a worker's heap has room for one chunk, however many large changes there are.
     """
 
     cluster: Cluster
@@ -48,7 +48,7 @@ class StepContext:
 
 
 class StepFailed(Exception):
-    """It cannot go on. `certain`: without any effect; `final`: nor will it have one."""
+    """The step cannot continue. `certain`: it had no effect. `final`: it never will have one."""
 
     def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
         super().__init__(message)
@@ -57,12 +57,12 @@ class StepFailed(Exception):
 
 
 def may_run(operation: Operation) -> bool:
-    """A connector that was to be seeded before it runs, or to be deleted, does not go on."""
+    """Whether the connector may continue: not if it was to be seeded before it runs, or to be deleted."""
     return operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
 
 
 def block(operation: Operation, context: StepContext, review: Review, *, begun: bool) -> StepResult:
-    """What the plan had seen has moved: it is looked at by somebody, and the connector goes on as before."""
+    """The offsets changed after the plan was made: a person must check that, and the connector continues as before."""
     told = "; ".join(refusal.message for refusal in review.refusals)
     failed = StepFailed(
         f"blocked, because the current offsets changed after the plan was made: {told}", certain=not begun
@@ -71,7 +71,7 @@ def block(operation: Operation, context: StepContext, review: Review, *, begun: 
 
 
 def record_failure(operation: Operation, context: StepContext, failed: StepFailed) -> StepResult:
-    """The ledger's last word on it, for this time."""
+    """Record in the ledger how this attempt at the operation failed."""
     try:
         if failed.certain:
             context.journal.fail(operation, str(failed), final=failed.final)
@@ -83,18 +83,18 @@ def record_failure(operation: Operation, context: StepContext, failed: StepFaile
 
 
 def warning_of(answer: str, review: Review) -> str:
-    """What Connect warned of after a change, in one line of ours if the class did not check it; empty if that means
-    nothing for the class."""
+    """Connect's warning after a change. If the class did not check the change, the review's own sentence, which is
+    empty if that means nothing for the class."""
     return review.unchecked if is_unchecked(answer) else answer
 
 
 def how_to_give_up(name: OperationName) -> str:
-    """What to do with one that stays open and is not wanted any more."""
+    """How to abandon an operation that stays in progress and is no longer declared."""
     return f"to abandon it, remove the change from Git and run `gitops-connect ledger resolve {name} --not-applied`"
 
 
 def explain(error: GitopsConnectError, operation: Operation, context: StepContext) -> str:
-    """Why the cluster did not take it: its own words, or the last ones before patience ended."""
+    """Why the cluster did not accept the operation: its answer, or its last answer before the timeout."""
     if isinstance(error, ConnectRefused):
         return str(error)
     group = f" ({_group(operation.connector, context)})" if isinstance(error, GroupInUse) else ""
@@ -102,7 +102,7 @@ def explain(error: GitopsConnectError, operation: Operation, context: StepContex
 
 
 def _group(name: ConnectorName, context: StepContext) -> str:
-    """The consumer group of a sink (`SinkUtils.consumerGroupId`, or what its config puts in the place)."""
+    """The consumer group of a sink (`SinkUtils.consumerGroupId`, or the group that its config sets)."""
     default = f"connect-{name}"
     try:
         seen = context.cluster.connectors()[0].get(name)

@@ -1,4 +1,4 @@
-"""One step in hand: from its first request to its end. It decides, and neither sends, looks nor waits by itself."""
+"""The execution of one step, from its first request to its end. It decides, but does not send, poll or wait."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gitops_connect.model.plans import Action, Step
 
 LOOKS_BEFORE_RESENDING = 3
 SECONDS_BEFORE_RESENDING = 5.0
-"""A request without an answer may still stand in the queue of the herder (KAFKA-14353)."""
+"""A request without an answer may still be in the queue of the herder (KAFKA-14353)."""
 FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The step is over. `harmless`: it failed, and left everything as it was, so that the connector may go on.
+    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue.
 
-    `took_effect`: it failed, and what it asks for is in place: the connector does not work with it.
+    `took_effect`: it failed although the requested change is in place: the connector does not work with it.
     """
 
     result: Result
@@ -32,7 +32,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class SendAgain:
-    """The step's request is to be sent again, at that time (monotonic seconds)."""
+    """The step's request is to be sent again at `at` (monotonic seconds)."""
 
     at: float
 
@@ -46,12 +46,12 @@ NextAction = StepResult | SendAgain | AwaitEffect
 
 
 class StepExecution:
-    """Carrying out one step. Times are monotonic seconds."""
+    """The execution of one step. Times are monotonic seconds."""
 
     def __init__(self, step: Step, now: float, timeout: float, watched: Watched | None = None) -> None:
-        """Begin. `timeout` is how long the cluster may refuse it for the moment, and then how long it may take.
+        """Begin. `timeout` is how long the cluster may reject the request, and then how long the effect may take.
 
-        `watched`: the connector has to run for some time until the step is done.
+        `watched`: the connector must run for some time before the step is done.
         """
         self.step = step
         self.begun = now
@@ -59,11 +59,11 @@ class StepExecution:
         self._deadline = now + timeout
         self._retry = FIRST_RETRY
         self._accepted = False
-        self._unanswered = ""  # the error of the last request whose outcome is not known
+        self._unanswered = ""  # the error of the last request whose outcome is unknown
         self._resent = False
         self._last_refusal = ""
         self._sent_at = now
-        self._blind_until = 0  # looks up to this number began before the request was answered
+        self._blind_until = 0  # polls up to this number began before the request was answered
         self._looks = 0
         self._watched = watched
         self._lasting: tuple[EffectCheck, float] | None = None
@@ -77,7 +77,7 @@ class StepExecution:
         return self._accepted or bool(self._unanswered)
 
     def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str = "") -> NextAction:
-        """The request has ended, well or with an error; `looks` have begun before. `remark` is told with a good end."""
+        """The request has ended, with or without `error`; `looks` polls began before. Success reports the `remark`."""
         self._remark = remark
         match error:
             case None:
@@ -85,7 +85,7 @@ class StepExecution:
             case OutcomeUnknown():
                 self._unanswered = str(error)
             case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
-                # That is our own first request, or somebody's equal one: its config will tell.
+                # This is our own first request, or an equal one of somebody else: the config decides.
                 self._accepted, self._unanswered = True, ""
             case Waiting():
                 return self._later(str(error), now)
@@ -96,7 +96,7 @@ class StepExecution:
         return AwaitEffect()
 
     def looked(self, look: ClusterSnapshot, now: float) -> NextAction:
-        """The cluster was looked at."""
+        """A poll of the cluster has ended."""
         if look.number <= self._blind_until:
             return AwaitEffect()
         verdict = self._judge(look)
@@ -113,7 +113,7 @@ class StepExecution:
         return AwaitEffect()
 
     def abandon(self, reason: str) -> StepResult:
-        """The request is not to be sent again. Skipped, if it was certainly never carried out."""
+        """The request is not to be sent again. SKIPPED if it was certainly never carried out."""
         if self.may_have_effect:
             return StepResult(Result.FAILED, f"{reason}; {self._not_settled()}")
         last = f"; the last answer of the cluster was: {self._last_refusal}" if self._last_refusal else ""
@@ -130,7 +130,7 @@ class StepExecution:
         return SendAgain(now + pause)
 
     def _judge(self, look: ClusterSnapshot) -> EffectCheck | None:
-        """None where the look says nothing about this connector."""
+        """None if the poll says nothing about this connector."""
         name = self.step.connector
         if look.error or name in look.unknown:
             self._found = f"no readable status ({look.error})" if look.error else "no readable status"
@@ -145,7 +145,7 @@ class StepExecution:
         return judge_working(self.step, seen, self._watched, doubtful=doubtful)
 
     def _lasts(self, verdict: EffectCheck, now: float) -> bool:
-        """True where the verdict is one, and has been the same for long enough. Another number of tasks is another."""
+        """True if the verdict is final and has not changed for long enough. A different number of tasks is a change."""
         if verdict.progress is Progress.PENDING:
             self._lasting = None
             return False
@@ -154,7 +154,7 @@ class StepExecution:
         return now - self._lasting[1] >= verdict.lasting
 
     def _should_resend(self, now: float) -> bool:
-        """Once, where the answer is not known; or for a delete, as a worker in a rebalance may know no such name."""
+        """Resend once if the answer is unknown, or for a delete: during a rebalance a worker may not know the name."""
         doubtful = bool(self._unanswered) or self.step.action is Action.DELETE
         patient = self._looks >= LOOKS_BEFORE_RESENDING and now - self._sent_at >= SECONDS_BEFORE_RESENDING
         return doubtful and patient and not self._resent and self._lasting is None

@@ -1,4 +1,4 @@
-"""The connectors that a process has stopped and not resumed yet: what it has to say if it is ended at once."""
+"""The connectors that a process has stopped and not resumed yet: reported if the process is ended at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StoppedConnectors:
 
     @property
     def now(self) -> frozenset[tuple[ClusterName, ConnectorName]]:
-        """Those that are stopped at this moment, or were asked to stop."""
+        """The connectors that are stopped at this moment, or were requested to stop."""
         return self._now
 
     def add(self, cluster: ClusterName, connector: ConnectorName) -> None:

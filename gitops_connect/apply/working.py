@@ -1,8 +1,8 @@
-"""Whether a connector works after its last step, as pure functions: all of it has to be RUNNING for a while.
+"""Whether a connector works after its last step, as pure functions: all of it must be RUNNING for a while.
 
-Many tasks start, and fail at their first `poll` or `put`; Connect reports the connector RUNNING all the same. A task
-that has failed keeps its status until its successor has started (`WorkerTask.doStart`), and for ever if there is none.
-So a part that was FAILED before the step and still is, with the same trace, says nothing of the step.
+Many tasks start, and fail at their first `poll` or `put`; Connect still reports the connector RUNNING. A failed task
+keeps its status until its successor has started (`WorkerTask.doStart`), without end if there is none. So a part that
+was FAILED before the step and still is, with an unchanged trace, says nothing about the step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gitops_connect.model.observed import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 
 FailedParts = Mapping[FailedPart, str]
-"""What is FAILED, with the whole Java stack trace: its first line is often the same for all that can happen."""
+"""Every FAILED part, with the whole Java stack trace: its first line is often the same for different failures."""
 TASKS_SECONDS = 3.0
 """A connector is RUNNING before it has tasks: they come with the rebalance that follows (DistributedHerder)."""
 _SENDS_CONFIG = (Action.CREATE, Action.CONFIGURE)
@@ -33,16 +33,16 @@ def failed_parts(seen: ObservedConnector) -> FailedParts:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A step after which the connector has to be RUNNING, with all its tasks, for `min_running` seconds.
+    """A step after which the connector must be RUNNING, with all its tasks, for `min_running` seconds.
 
-    `failed_before` are the parts that were FAILED before the step and have not been seen otherwise since.
+    `failed_before` are the parts that were FAILED before the step and have had no other state since.
     """
 
     min_running: float
     failed_before: FailedParts = field(default_factory=dict)
 
     def after(self, seen: ObservedConnector) -> Watched:
-        """What is left of `failed_before`: a part that works, or fails in another way, was restarted."""
+        """The step with what is left of `failed_before`: a part that works, or fails in another way, was restarted."""
         return Watched(self.min_running, dict(self.failed_before.items() & failed_parts(seen).items()))
 
 
@@ -60,7 +60,7 @@ def leaves_running(step: Step) -> bool:
 
 
 def wanted_working(step: Step, watched: Watched) -> str:
-    """What has to be observed, in words."""
+    """What must be observed, in words."""
     sent = " and the config that was sent" if step.action in _SENDS_CONFIG else ""
     return f"RUNNING with all its tasks{sent} for {watched.min_running:g} s"
 
@@ -68,7 +68,7 @@ def wanted_working(step: Step, watched: Watched) -> str:
 def judge_working(
     step: Step, seen: ObservedConnector | None, watched: Watched, *, doubtful: bool = False
 ) -> EffectCheck:
-    """What a look says of a step that leaves the connector running; `seen` and `doubtful` are those of `judge`."""
+    """The verdict of a poll on a step that leaves the connector running; `seen` and `doubtful` are those of `judge`."""
     if seen is None or (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
         return judge(step, seen, doubtful=doubtful)
     is_config = step.action is Action.CONFIGURE
@@ -76,7 +76,7 @@ def judge_working(
         return other
     failed = failed_parts(seen)
     if fresh := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
-        # Before a restart that a new config brings, the old task may have failed by itself.
+        # Before the restart that a new config causes, the old task may have failed by itself.
         lasting = STALE_SECONDS if is_config else 0.0
         return EffectCheck(Progress.FAILED, _words(fresh), lasting, took_effect=True)
     if failed:
@@ -86,7 +86,7 @@ def judge_working(
 
 def _judge_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
     if step.action is Action.RESUME:
-        # `WorkerTask.transitionTo` and `WorkerConnector.doStart` leave what has failed as it is.
+        # `WorkerTask.transitionTo` and `WorkerConnector.doStart` do not restart a failed part.
         found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
         return EffectCheck(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
     return EffectCheck(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
@@ -105,7 +105,7 @@ def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> Eff
 
 
 def _words(failed: Iterable[FailedPart]) -> str:
-    """The first part that failed, why, and how many more there are."""
+    """The first failed part, its reason, and the number of other failed parts."""
     first, *more = failed
     part = "it" if first.task is None else first.part
     others = f" (and {len(more)} more of its tasks)" if more else ""

@@ -1,1 +1,1 @@
-"""documents -> diagnostics: the published JSON Schemas, and Connect's own validation."""
+"""Checks documents: the published JSON Schemas, and Connect's own validation."""

@@ -1,4 +1,4 @@
-"""Connect's errors of one config as diagnostics: one for each cause, at the line of the key that it is about.
+"""Converts Connect's errors of one config to diagnostics: one for each cause, at the line of the key that it concerns.
 
 Connect reports one wrong value several times. A value that cannot be read is null for every later check of its key
 (`ConfigDef.validateAll`: "Invalid value null for configuration …"), a check may run twice, and a check over several
@@ -47,7 +47,7 @@ def misspelt(connector: DesiredConnector, verdict: ConfigVerdict) -> frozenset[s
 
 
 def _causes(messages: Sequence[str]) -> list[str]:
-    """The messages without repeats, and without those that only follow from another of the same key."""
+    """The messages without repeats, and without those that only follow from another message of the key."""
     causes = [message for message in messages if not _OF_NULL.fullmatch(message)]
     return list(dict.fromkeys(causes or messages))
 
@@ -80,5 +80,5 @@ def _hint(connector: DesiredConnector, verdict: ConfigVerdict, message: str) -> 
 
 
 def _spare(connector: DesiredConnector, verdict: ConfigVerdict, missing: str) -> str | None:
-    """A required key that is missing is often there under another spelling."""
+    """The key of the config that is probably a misspelling of a missing required key."""
     return closest(missing, sorted(connector.config.keys() - verdict.defined))

@@ -1,7 +1,7 @@
-"""Connect's own opinion of the configs, asked of a worker beforehand and laid on the lines of the documents.
+"""Connect's own validation of the configs, requested from a worker and mapped to the lines of the documents.
 
-It finds what no schema of ours can: what the plugin itself requires, and whether it is installed. It is advice from a
-remote machine: where it cannot be had, that is a warning, and nothing waits for it.
+It finds errors that no schema of this project can find: what the plugin itself requires, and whether it is installed.
+It is advice from a remote machine: if Connect does not answer, that is a warning, and blocks nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gitops_connect.model.suggestions import closest
 from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin
 
 PATIENCE = 3
-"""After so many failures the rest is not asked: a worker that hangs costs a whole time-out for each."""
+"""After this many failures the remaining configs are skipped: a hanging worker costs a whole timeout for each."""
 
 _CLASS = "connector.class"
 _Answer = ConfigVerdict | GitopsConnectError | None
@@ -36,8 +36,8 @@ _NO_SUCH_CLASS = "Failed to find any class"
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """`timeout`: seconds after which no further config is asked about, and requests under way are ended. `say` is told
-    how far the validation is, by any thread.
+    """`timeout`: seconds after which no further config is sent, and requests in progress are ended. `say` gets the
+    progress, from any thread.
     """
 
     clock: Clock
@@ -51,12 +51,12 @@ def validate(
     options: ValidateOptions,
     plugins: Sequence[Plugin] | None = None,
 ) -> ConnectChecks:
-    """Ask Connect about each config, as many at once as the client's parallelism. Raises nothing for what it answers.
+    """Validate each config on Connect, as many in parallel as the client allows. Raises nothing for an answer.
 
-    `connectors` have the values of their secrets in their configs; none of these gets into a diagnostic. `plugins` are
-    only for suggestions, and are fetched where they are needed and not given.
+    `connectors` have the values of their secrets in their configs; no diagnostic contains one of these. `plugins` are
+    only for suggestions, and are fetched if they are needed and not given.
 
-    The configs that were not checked when the time was over, or because Connect does not answer, are one warning.
+    The configs that were not checked before the timeout, or because Connect does not answer, are one warning.
     """
     asked = sorted(connectors, key=lambda connector: connector.name)
     inquiry = _Inquiry(client, options, len(asked), options.clock.monotonic() + options.timeout)
@@ -75,7 +75,7 @@ def validate(
 
 @dataclass(slots=True)
 class _Inquiry:
-    """Asks, until the cluster has shown that it will not answer, or until `deadline` (monotonic seconds)."""
+    """Validates configs until too many requests have failed, or until `deadline` (monotonic seconds)."""
 
     client: ConnectClient
     options: ValidateOptions
@@ -87,7 +87,7 @@ class _Inquiry:
     lock: Lock = field(default_factory=Lock)
 
     def ask(self, connector: DesiredConnector) -> _Answer:
-        """The verdict, the error in its place, or None if there was no more time for an answer, or no use in asking."""
+        """The verdict, or the error instead; None if the time is over, or if Connect no longer answers."""
         if not self._may_ask():
             return None
         left = self.deadline - self.options.clock.monotonic()
@@ -122,7 +122,7 @@ class _Inquiry:
 
 @dataclass(slots=True)
 class _Catalogue:
-    """The plugins of the worker, fetched when the first one is not there."""
+    """The plugins of the worker, fetched when the first unknown class is found."""
 
     client: ConnectClient
     plugins: Sequence[Plugin] | None
@@ -131,13 +131,13 @@ class _Catalogue:
         if self.plugins is None:
             try:
                 self.plugins = self.client.plugins()
-            except GitopsConnectError:  # the unknown class is reported all the same, only without a suggestion
+            except GitopsConnectError:  # the unknown class is still reported, only without a suggestion
                 self.plugins = ()
         return sorted({plugin.class_name for plugin in self.plugins})
 
 
 def _without_secrets(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Which keys are passwords is only known with the last verdict, and each may quote the config of any connector."""
+    """Mask all secrets: the last verdict may add password keys, and each message may quote any connector's config."""
     found = (sensitive_values(connector.config, _sensitive(connector, verdict)) for connector, verdict in pairs)
     secrets = distinctive(chain.from_iterable(found))
     return [(connector, _masked(verdict, secrets)) for connector, verdict in pairs]
@@ -182,7 +182,7 @@ def _unknown_plugin(connector: DesiredConnector, classes: list[str]) -> Diagnost
 
 
 def _aliases(class_name: str) -> tuple[str, ...]:
-    """The short names that Connect takes too: the simple name, with and without `Connector` (`PluginUtils`)."""
+    """The short names that Connect also accepts: the simple name, with and without `Connector` (`PluginUtils`)."""
     simple = class_name.rpartition(".")[2].rpartition("$")[2]
     return simple, simple.removesuffix("Connector") or simple
 

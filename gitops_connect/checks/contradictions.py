@@ -1,4 +1,4 @@
-"""Fields of an offset that contradict each other: the connector would resume elsewhere than where the change says."""
+"""Fields of an offset that contradict each other: the connector would not resume where the change says."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gitops_connect.model.shape_fields import Contradiction, FieldType, Shape
 _RULE = "manifest/contradiction"
 _NOTHING = (None, 0, "NULL")
 _MILLISECOND = 1_000_000
-"""In nanoseconds."""
+"""Nanoseconds."""
 
 
 def applicable(shape: Shape, config: Mapping[str, str] | None) -> tuple[Contradiction, ...]:
-    """Those that the connector's config does not rule out."""
+    """The contradictions that the connector's config does not rule out."""
     settings = config or {}
     return tuple(one for one in shape.contradictions if settings.get(one.unless, "").strip().lower() != "true")
 
 
 def within(shape: Shape, offset: Mapping[str, Any]) -> Iterator[Finding]:
-    """Of one offset; its fields are of their types, or something else is said of them."""
+    """The contradictions inside one offset. Fields with a wrong type are reported elsewhere."""
     if shape.fraction is None:
         return
     time, nanos = (offset.get(name) for name in shape.fraction)
@@ -49,7 +49,7 @@ def within(shape: Shape, offset: Mapping[str, Any]) -> Iterator[Finding]:
 def between(
     rules: tuple[Contradiction, ...], types: Mapping[str, FieldType], current: OffsetText, declared: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Of the declared offset and the current one of the same partition: one finding for each field that is kept."""
+    """The contradictions between a partition's current and declared offset: one finding for each unchanged field."""
     before = json.loads(current)
     told = set()
     for one in rules:

@@ -1,4 +1,4 @@
-"""One entry of a manifest against the rules: a pure function, prepared once for each manifest and quick thereafter."""
+"""Checks one entry of a manifest with the rules: a pure function, prepared once for each manifest, then fast."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _NULLS = {
 
 
 class Judged(NamedTuple):
-    """What was found of one entry. `partition` is None where the entry has no canonical form; `offset` is None for a
-    tombstone, too."""
+    """The findings of one entry. `partition` is None if the entry has no canonical form; `offset` is also None for a
+    tombstone."""
 
     findings: tuple[Finding, ...]
     partition: PartitionText | None = None
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
 
 class EntryJudge:
-    """Judges the entries of one manifest; everything that does not depend on the entry is found out beforehand."""
+    """Checks the entries of one manifest; everything that does not depend on the entry is computed once."""
 
     def __init__(self, context: ManifestContext, kind: OperationKind) -> None:
         shape = shape_of(context.config or {}, context.schema)
@@ -65,7 +65,7 @@ class EntryJudge:
             self._offset = PartShape("offset", self._types, name, (known.offset,), lenient)
 
     def judge(self, value: Any) -> Judged:
-        """Everything that is wrong with the entry, and both its halves in canonical form where they have one."""
+        """All findings of the entry, and both its halves in canonical form if they have one."""
         if self._fits(value) and (judged := self._by_config(value)) is not None:
             return judged
         if not isinstance(value, Mapping):
@@ -87,7 +87,7 @@ class EntryJudge:
         return Judged((*_unknown_keys(value), *findings), name, text)
 
     def _with_numbers(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The entry with LSNs as PostgreSQL writes them replaced by the numbers that Connect keeps."""
+        """The entry with LSNs in PostgreSQL's notation replaced by the numbers that Connect stores."""
         if not self._pg_lsns:
             return value
         offset = value.get("offset")
@@ -98,14 +98,14 @@ class EntryJudge:
         return {**value, "offset": {**offset, **numbers}}
 
     def needs_current(self, value: Any) -> bool:
-        """Whether the current offset of its partition can make something of the offset wrong that is well by itself."""
+        """Whether a valid offset may be wrong together with the current offset of its partition."""
         offset = value.get("offset") if self._contradictions and isinstance(value, Mapping) else None
         if not isinstance(offset, Mapping):
             return False
         return any(one.changed in offset and one.kept in offset for one in self._contradictions)
 
     def _fits(self, value: Any) -> bool:
-        """True only if the config alone can make something of the entry wrong, as it is with nearly all entries."""
+        """True if only the config can make the entry wrong, as for nearly all entries."""
         return (
             self._schema is None
             and type(value) is dict
@@ -117,7 +117,7 @@ class EntryJudge:
     def _by_config(self, value: Mapping[str, Any]) -> Judged | None:
         """The verdict on an entry that fits. A current partition may be set again, whether or not it is read.
 
-        None if a string contains half of a surrogate pair: the long way finds the field.
+        None if a string contains half of a surrogate pair: the complete check finds the field.
         """
         partition = value["partition"]
         try:
@@ -129,7 +129,7 @@ class EntryJudge:
         return Judged(tuple(self._ties.findings(partition)), name, text)
 
     def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
-        """Why the entry has no canonical form."""
+        """The faults because of which the entry has no canonical form."""
         if value.get("partition") is None:
             yield Finding("manifest/no-partition", "partition", {})
         else:
@@ -157,15 +157,17 @@ class EntryJudge:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
     def _of_what_stands(self, findings: Iterable[Finding], *, same: bool) -> Iterator[Finding]:
-        """Of a partition that stands: whoever set it, its offset may be set again, and exactly the `same` entry stands
-        whatever is wrong with it, unless Connect refuses it."""
+        """The findings for a current partition. Its offset may be set again, whoever set it. The `same` entry is
+        accepted whatever is wrong with it, unless Connect refuses it."""
         for finding in findings:
             harmless = same and self._partition.demand is Demand.NOTHING
             if not finding.unread and not (harmless and severity_of(finding) is Severity.ERROR):
                 yield finding
 
     def _of_tombstone(self, name: PartitionText, partition: Mapping[str, Any]) -> Iterator[Finding]:
-        """A source takes a tombstone for any partition: that is how one is cleared away which nothing reads."""
+        """The findings for a tombstone. A source accepts it for any partition: so a partition that nothing reads is
+        removed.
+        """
         if self._kind in _NULLS:
             kind, hint = _NULLS[self._kind]
             yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})
@@ -176,7 +178,9 @@ class EntryJudge:
 
 
 def _is_refused(finding: Finding) -> bool:
-    """Of the partition, and such that Connect does not take it: there is nothing to acknowledge."""
+    """Whether the finding is an error of the partition because of which Connect refuses the entry, so nothing can be
+    acknowledged.
+    """
     is_of_partition = finding.field.split(".", 1)[0] == "partition"
     return is_of_partition and not finding.unread and severity_of(finding) is Severity.ERROR
 

@@ -1,6 +1,6 @@
-"""Errors of the JSON Schema engine -> diagnostics in plain words, each at its field, and one for one mistake.
+"""Converts errors of the JSON Schema engine to diagnostics in plain words, each at its field, one for each mistake.
 
-No value is repeated unless the schema lists what it may be: any other may be a secret in the wrong place.
+A value is repeated only if the schema lists the allowed values: any other value may be a secret in the wrong place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TYPE_WORDS = {
 
 
 class Problem(NamedTuple):
-    """What becomes a diagnostic once its place is known."""
+    """A diagnostic without its place."""
 
     rule: str
     summary: str
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
 
 def explain(document: Document, failures: Collection[SchemaFailure], schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """The diagnostics for one document. A missing field whose misspelling stands there is not reported once more."""
+    """The diagnostics for one document. A missing field is not reported if its misspelling is reported."""
     misspelt = {meant for failure in failures if failure.keyword == _UNKNOWN for meant in _misspelt(failure)}
     for failure in failures:
         for problem in _problems(failure, schema):
@@ -68,7 +68,7 @@ def _unknown_fields(failure: SchemaFailure, schema: Mapping[str, Any]) -> Iterat
 
 
 def _home(field: str, where: Pointer, schema: Mapping[str, Any]) -> str:
-    """Where a field that is known elsewhere belongs, or nothing."""
+    """The mapping to which a field belongs that is known there, or an empty string."""
     spec = schema["properties"]["spec"]["properties"]
     if where == ("spec",) and "." in field and "config" in spec and closest(field, spec) is None:
         return "move it to spec.config, which contains the connector's config"
@@ -90,7 +90,7 @@ def _missing_fields(failure: SchemaFailure) -> Iterator[Problem]:
 
 
 def _misspelt(failure: SchemaFailure) -> Iterator[Pointer]:
-    """The known fields that are meant by the unknown ones."""
+    """The known fields for which unknown ones are misspellings."""
     for field in failure.unknown:
         meant = closest(field, failure.fields)
         if meant is not None:
@@ -125,7 +125,7 @@ def _type_hint(found: object, expected: list[str]) -> str:
 
 
 def _found(value: object) -> str:
-    """What sort of thing a value is; never the value."""
+    """The kind of a value, never the value."""
     match value:
         case None:
             return "empty"
@@ -174,7 +174,7 @@ def _choice(failure: SchemaFailure) -> Problem:
 
 
 def _one_of(failure: SchemaFailure) -> Problem:
-    """For a mapping that must have one of several fields, and not two: `oneOf` with a `required` for each."""
+    """For a mapping that must have exactly one of several fields: `oneOf` with a `required` for each."""
     fields = [str(option["required"][0]) for option in failure.expected]
     found = ", ".join(field for field in fields if field in failure.found) or "none"
     summary = f"{_dotted(failure.pointer)} must have exactly one of {', '.join(fields)}, found {found}"
@@ -182,7 +182,7 @@ def _one_of(failure: SchemaFailure) -> Problem:
 
 
 def _none_of(failure: SchemaFailure) -> Problem:
-    """For a mapping that must not have any of several fields: `not`, with an `anyOf` of the same form."""
+    """For a mapping that must not have any of several fields: `not`, with an `anyOf` of `required`."""
     fields = [str(option["required"][0]) for option in failure.expected["anyOf"]]
     found = [field for field in fields if field in failure.found]
     summary = f"{_dotted(failure.pointer)} must not have {' or '.join(fields)}, found {', '.join(found)}"
@@ -194,7 +194,7 @@ def _empty(failure: SchemaFailure) -> Problem:
 
 
 def _unforeseen(failure: SchemaFailure) -> Problem:
-    """For a keyword that no schema has used so far. The engine's own message repeats the value, and is not shown."""
+    """For a keyword that no schema uses yet. The engine's own message repeats the value, and is not shown."""
     summary = f"{_dotted(failure.pointer)} does not satisfy {failure.keyword!r} of the schema"
     return Problem("schema/other", summary, failure.pointer, failure.description)
 

@@ -1,4 +1,4 @@
-"""Whether a value is of a field's type, and if not, which rule it breaks and in which words."""
+"""Whether a value has a field's type, and if not, which rule it violates and with which words."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gitops_connect.model.positions import (
 from gitops_connect.model.shape_fields import FieldType
 
 LONG = 2**63 - 1
-"""Java's `Long.MAX_VALUE`: Connect refuses what is larger, or keeps something else."""
+"""Java's `Long.MAX_VALUE`: Connect refuses a larger number, or stores another one."""
 INT = 2**31 - 1
 """Java's `Integer.MAX_VALUE`: the number of a partition."""
 NANOS = 1_000_000_000
-"""In a second."""
+"""Nanoseconds in a second."""
 _LONGEST_SHOWN = 60
 
 Accepts = Callable[[Any], bool]
@@ -83,7 +83,7 @@ def _is_vgtid(value: Any) -> bool:
 
 
 def is_plain(value: Any) -> bool:
-    """True for what Connect keeps in a field (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
+    """True for values that Connect stores (`OffsetUtils.validateFormat`): no mapping, no list, no huge number."""
     kind = type(value)
     if kind is float:
         return math.isfinite(value)
@@ -113,10 +113,10 @@ ACCEPTS: Mapping[FieldType, Accepts] = MappingProxyType(
         FieldType.ANY: is_plain,
     }
 )
-"""For each type, whether a value is of it."""
+"""For each type, whether a value has it."""
 
 LOOSE = frozenset({FieldType.ANY, FieldType.DIGITS, FieldType.COMMIT_SCN})
-"""Types that more than one JSON type is of: of these the offsets that stand tell more."""
+"""Types with more than one JSON type: the current offsets show which one a field has."""
 
 _NUMBERS = frozenset(
     {
@@ -149,7 +149,7 @@ _LONG_BOUND = f"at most {LONG} (64 bits), and at least {-LONG - 1}"
 
 
 def mismatch(field: str, kind: FieldType, value: Any) -> Finding:
-    """What is to be said of a value that is not of that type."""
+    """The finding for a value that does not have that type."""
     if type(value) is float and not math.isfinite(value):
         return Finding("manifest/value", field, {"found": repr(value)})
     numeric = kind in _NUMBERS or kind in LOOSE
@@ -173,7 +173,7 @@ def _hint(kind: FieldType, value: Any) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as JSON has it, cut off where it is long; no value makes this fail."""
+    """A value in JSON, cut off if it is long; no value makes this fail."""
     if type(value) is int and value.bit_length() > _LONGEST_SHOWN * 4:
         return f"a number of {value.bit_length()} bits"
     try:
@@ -184,12 +184,12 @@ def show(value: Any) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text, cut off where it is long."""
+    """A string, cut off if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def place_of(where: str, name: Any) -> str:
-    """A field as messages name it: `partition.topic`; one with control characters, or a long one, as JSON has it."""
+    """A field as messages name it: `partition.topic`; a long name, or a name with control characters, in JSON."""
     plain = isinstance(name, str) and name.isprintable() and len(name) <= _LONGEST_SHOWN
     return f"{where}.{name if plain else show(name)}"
 

@@ -1,8 +1,8 @@
-"""Which partitions a JDBC source reads, as far as its config says: its tables, or its query.
+"""The partitions that a JDBC source reads according to its config: its tables, or its query.
 
-As in `JdbcSourceConnector`, `TableMonitorThread` and `JdbcSourceTask`, both of Confluent and of Aiven. They look for
+This follows `JdbcSourceConnector`, `TableMonitorThread` and `JdbcSourceTask`, both of Confluent and of Aiven. They read
 the offset of a table under its full name, `{"protocol": "1", "table": "public.orders"}`, and if there is none, under
-its plain one, `{"table": "orders"}`. The tables, schemas and catalogs of the database are not known here.
+its plain name, `{"table": "orders"}`. The tables, schemas and catalogs of the database are not known here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gitops_connect.model.sensitivity import is_reference
 RULE = "manifest/table"
 _QUOTES = re.compile(r'["`\[\]]')
 _WITH_SCHEMA = {"jdbc:postgresql:": "PostgreSQL", "jdbc:sqlserver:": "SQL Server", "jdbc:oracle:": "Oracle"}
-"""Their drivers name the schema of each table (`DatabaseMetaData.getTables`), so it is in the full name."""
+"""Their drivers report the schema of each table (`DatabaseMetaData.getTables`), so it is in the full name."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables that a config names. `plain`: without quotes, as a list of the config has them."""
+    """The tables that a config names. `plain`: without quotes, as in a list of the config."""
 
     key: str
     value: str
@@ -45,17 +45,17 @@ class Tables:
 
     @cached_property
     def ends(self) -> tuple[str, ...]:
-        """What a full name ends with if its last parts are one of the names."""
+        """The possible ends of a full name whose last parts are one of the names."""
         return tuple(f".{name}" for name in self.plain)
 
     @cached_property
     def joined(self) -> str:
-        """Each name with the comma behind it that no name contains: one search looks at all."""
+        """Each name followed by a comma, which no name contains: one search finds any of them."""
         return "".join(f"{name}," for name in self.plain)
 
 
 class TableFilter:
-    """The partitions of one connector."""
+    """The partitions that one connector reads."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._is_bulk = config.get("mode", "") == "bulk"
@@ -67,7 +67,7 @@ class TableFilter:
         self._database = next((name for start, name in _WITH_SCHEMA.items() if url.startswith(start)), "")
 
     def finding(self, partition: Mapping[str, Any]) -> Finding | None:
-        """Why the connector certainly does not read that partition; None if it does, or if that cannot be told."""
+        """Why the connector certainly does not read that partition; None if it does, or if that is unknown."""
         name = "query" if "query" in partition else "table"
         value = partition.get(name)
         if not self._is_known or not isinstance(value, str):
@@ -118,7 +118,7 @@ def _listed(config: Mapping[str, str], key: str) -> Tables | None:
 
 
 def _included(config: Mapping[str, str]) -> Tables | None:
-    """`table.include.list` has patterns, which only Confluent's connector knows; they count before the whitelist."""
+    """`table.include.list` contains patterns, which only Confluent's connector supports; it precedes the whitelist."""
     name = config.get("connector.class", "")
     if not any(config.get(key, "").strip() for key in _KEYS[2:]) or name.startswith("io.aiven."):
         return _listed(config, _KEYS[0])
@@ -130,8 +130,8 @@ def _included(config: Mapping[str, str]) -> Tables | None:
 
 
 def _names(tables: Tables, table: str, *, is_full: bool) -> bool:
-    """Whether the list may mean that table. A name in the list is the full one, with quotes or without, or the plain
-    one; a pattern matches the full one."""
+    """Whether the list may include that table. A name in the list is the full name, with or without quotes, or the
+    plain name; a pattern matches the full name."""
     if tables.patterns:
         return not is_full or any(pattern.fullmatch(table) for pattern in tables.patterns)
     name = _QUOTES.sub("", table)

@@ -1,7 +1,7 @@
 """JSON Schema 2020-12 with regular expressions that take linear time: RE2 instead of Python's backtracking engine.
 
 `(a+)+b` takes Python minutes for 30 characters. RE2 has neither look-around nor back-references, so a schema that uses
-them is refused when it is read.
+them is rejected when it is read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _OPTIONS.max_mem = 1 << 20
 
 
 class NotLinear(ValueError):
-    """RE2 does not take the pattern."""
+    """RE2 does not accept the pattern."""
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise NotLinear, with RE2's words."""
+    """Raise NotLinear, with RE2's message, if RE2 does not accept the pattern."""
     try:
         _compiled(pattern)
     except re2.error as error:
@@ -79,5 +79,5 @@ LinearValidator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped
         "additionalProperties": _additional_properties,
     },
 )
-"""`unevaluatedProperties` beside `patternProperties` is left to jsonschema, which uses Python's engine for it: such a
-schema is refused (`own_schemas`)."""
+"""`unevaluatedProperties` next to `patternProperties` is left to jsonschema, which uses Python's engine for it: such a
+schema is rejected (`own_schemas`)."""

@@ -1,6 +1,6 @@
-"""Of which types the fields are in the offsets that stand: a manifest that writes them otherwise is not what is meant.
+"""The types of the fields in the current offsets: a manifest with other types is a mistake.
 
-A text where a number stood makes another partition, or an offset that the connector cannot read.
+A string instead of a number makes another partition, or an offset that the connector cannot read.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Types = Mapping[str, frozenset[type]]
 
 @dataclass(frozen=True)
 class LiveTypes:
-    """The types of all fields, found out when they are first asked for."""
+    """The types of all fields, computed at the first use."""
 
     live: Offsets
 
     def findings(self, where: str, part: Mapping[str, Any], own: OffsetText | None) -> Iterator[Finding]:
-        """The fields of a `partition` or an `offset` that stand with other types.
+        """The fields of a `partition` or an `offset` that have other types in the current offsets.
 
-        `own` is the offset that stands for this very partition, if one does: it says more than all others.
+        `own` is the current offset of exactly this partition, if it has one: it takes precedence over all others.
         """
         first = {} if own is None else _types([json.loads(own)])
         others = self._known(where)
@@ -44,7 +44,7 @@ class LiveTypes:
                 yield Finding("manifest/current-type", place_of(where, name), words, unread=where == "partition")
 
     def has(self, where: str, name: str) -> bool:
-        """True where that field stands in any of the offsets."""
+        """True if any of the current offsets has that field."""
         return name in self._known(where)
 
     def _known(self, where: str) -> Types:
@@ -64,7 +64,7 @@ def _words(value: Any, expected: Iterable[type]) -> Mapping[str, str]:
 
 
 def _types(values: Iterable[Mapping[str, Any]]) -> Types:
-    """Null says nothing of a type."""
+    """The types of each field, without null, which shows no type."""
     found: dict[str, set[type]] = {}
     for value in values:
         for name, one in value.items():

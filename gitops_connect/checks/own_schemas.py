@@ -1,7 +1,8 @@
-"""What a repository says of the offsets of its own connector classes: `offset-schemas/<class>.schema.json`.
+"""Reads a repository's schemas for the offsets of its own connector classes: `offset-schemas/<class>.schema.json`.
 
-Such a file is a JSON Schema of one entry, `{"partition": ..., "offset": ...}`. Two keys of ours may stand in it:
-`x-position`, the fields of an offset that say how far it is, and `x-unit`, what a difference of them counts.
+Such a file is a JSON Schema of one entry, `{"partition": ..., "offset": ...}`. It may contain two keys of
+gitops-connect: `x-position`, the fields of an offset that define its position, and `x-unit`, the unit of a difference
+of two positions.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ _Schema = dict[str, Any] | bool
 
 @dataclass(frozen=True, slots=True)
 class OwnSchemas:
-    """All that a repository has, by full class name; and what is wrong with the others."""
+    """All schemas of a repository, by full class name; and the errors of invalid ones."""
 
     schemas: Mapping[str, OffsetSchema] = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
 
 
 def is_offset_schema(path: str) -> bool:
-    """True for a file that says what offsets are like; `path` is from the repository's folder."""
+    """True for a file with an offset schema; `path` is relative to the repository root."""
     folder, _, name = path.rpartition("/")
     return folder == FOLDER and name.endswith(_SUFFIX) and name != _SUFFIX
 
 
 def load(files: Iterable[tuple[str, bytes]]) -> OwnSchemas:
-    """The schemas in these files (path and content); a broken one is a diagnostic, and counts as not there."""
+    """The schemas in these files (path and content); a broken schema is a diagnostic, and counts as missing."""
     schemas, broken = {}, []
     for path, content in files:
         try:
@@ -72,7 +73,7 @@ class SchemaCheck:
 
 
 class _BrokenError(Exception):
-    """What is wrong with a file: `found`, where (`line`), and what to do (`hint`)."""
+    """The error of a file: `found`, its place (`line`), and how to fix it (`hint`)."""
 
     def __init__(self, found: str, line: int = 1, hint: str = "") -> None:
         super().__init__(found)
@@ -138,7 +139,7 @@ def _check(document: _Schema) -> None:
 
 
 def _check_patterns(value: Any) -> None:
-    """Only what RE2 takes is ever matched; `check_limits` has bounded the depth."""
+    """Reject patterns that RE2 does not accept; `check_limits` has limited the depth."""
     keys = value if isinstance(value, dict) else {}
     by_name = keys.get("patternProperties")
     patterns = [*(by_name if isinstance(by_name, dict) else ()), *([keys["pattern"]] if "pattern" in keys else ())]

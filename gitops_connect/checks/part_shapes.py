@@ -1,4 +1,4 @@
-"""One half of an entry, the partition or the offset, against the fields that its class gives it."""
+"""Checks one half of an entry, the partition or the offset, with the fields of its class."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gitops_connect.model.suggestions import closest
 
 _ANYTHING = ShapeFields()
 _Names = tuple[int, tuple[str, ...], tuple[str, ...]]
-"""Identity of the fields that are expected, names that are missing, and names that are unknown."""
+"""Identity of the expected fields, names of missing fields, and names of unknown fields."""
 _MOST_KNOWN = 1000
-"""So many combinations of names are kept with what is wrong with them."""
+"""The number of combinations of names whose findings are cached."""
 
 
 @dataclass(frozen=True)
 class PartShape:
-    """What the partition, or the offset, may be. No `alternatives`: any mapping of plain values.
+    """The possible forms of a partition or an offset. Without `alternatives`: any mapping of plain values.
 
-    `demand` is what is asked of a partition; what meets it and is wrong all the same is a partition that is not read.
+    `demand` is what Connect requires of a partition. A wrong partition that meets the demand is accepted, but not read.
     """
 
     where: str
@@ -37,7 +37,7 @@ class PartShape:
 
     @property
     def is_known(self) -> bool:
-        """True where the class says which fields there are."""
+        """True if the class defines its fields."""
         return bool(self.alternatives)
 
     @cached_property
@@ -51,24 +51,24 @@ class PartShape:
         return {name: ACCEPTS[kind] for name, kind in fields.required.items()}
 
     def fits(self, part: Any) -> bool:
-        """True if `part` has exactly the expected fields, each of its type; False if that takes a longer look."""
+        """True if `part` has exactly the expected fields with their types; False if that needs a complete check."""
         checks = self._checks
         if checks is None or type(part) is not dict or part.keys() != checks.keys():
             return False
-        for name, accepts in checks.items():  # noqa: SIM110 - a generator would cost as much again, a million times
+        for name, accepts in checks.items():  # noqa: SIM110 - a generator would double the cost, a million times
             if not accepts(part[name]):
                 return False
         return True
 
     def kept(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What Connect keeps of it: all, or of a sink what it knows."""
+        """The fields that Connect stores: all, or for a sink those that it knows."""
         if not self.lenient:
             return part
         known = self.alternatives[0].types
         return {name: value for name, value in part.items() if name in known}
 
     def loose(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields whose types only the offsets that stand can tell."""
+        """The fields whose types only the current offsets show."""
         fields = self._closest(part)
         types = fields.types
         kept = self.kept(part).items()
@@ -79,7 +79,7 @@ class PartShape:
         }
 
     def faults(self, part: Any) -> list[Finding]:
-        """Why Connect cannot keep it, or JSON cannot say it; where there is nothing, it has a canonical form."""
+        """Why Connect cannot store the part, or JSON cannot represent it; if empty, it has a canonical form."""
         if not isinstance(part, Mapping):
             words = LazyWords(lambda: {"found": describe(part), "expected": "a mapping", "hint": ""})
             return [Finding("manifest/type", self.where, words)]
@@ -99,7 +99,7 @@ class PartShape:
         return found
 
     def findings(self, part: Mapping[str, Any]) -> Iterator[Finding]:
-        """Fields that are missing, that nothing knows, or that are of another type; `part` has no faults."""
+        """The fields that are missing, unknown, or of another type; `part` has no faults."""
         if not self.is_known or self.fits(part):
             return
         fields = self._closest(part)
@@ -113,7 +113,7 @@ class PartShape:
                 yield mismatch(f"{self.where}.{name}", kind, value)._replace(unread=self._is_unread(Demand.TYPES))
 
     def _of_choice(self, name: str, value: Any, choices: Sequence[Choice]) -> Iterator[Finding]:
-        """True is not 1, and a string is not its other case."""
+        """Check a value of a closed set. True is not 1, and the case of a string matters."""
         if any(value == one and type(value) is type(one) for one in choices):
             return
         yield Finding("manifest/choice", place_of(self.where, name), LazyWords(partial(_of_choice, value, choices)))
@@ -127,7 +127,7 @@ class PartShape:
             yield from self._named(fields, tuple(missing), tuple(sorted(unknown)))
 
     def _named(self, fields: ShapeFields, missing: tuple[str, ...], unknown: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Computed once for the same fields, as nearly all entries of a manifest have the same mistake."""
+        """The findings, cached by fields, as nearly all entries of a manifest have the same mistake."""
         key = id(fields), missing, unknown
         found = self._known.get(key)
         if found is None:
@@ -137,7 +137,7 @@ class PartShape:
         return found
 
     def _matched(self, fields: ShapeFields, missing: list[str], unknown: Iterable[str]) -> Iterator[Finding]:
-        """A field that is nearly called as a missing one is one finding and not two."""
+        """The findings; a misspelt field that resembles a missing one is one finding and not two."""
         for name in unknown:
             meant = closest(name, missing)
             if meant is not None:
@@ -165,7 +165,7 @@ class PartShape:
         return Finding("manifest/shape", place_of(self.where, name), words, unread)
 
     def _is_unread(self, *refused_by: Demand) -> bool:
-        """True where Connect takes such a partition, and the connector never looks for it."""
+        """True if Connect accepts such a partition, and the connector never reads it."""
         return self.where == "partition" and self.demand not in refused_by
 
     def _expected(self) -> str:
@@ -177,7 +177,7 @@ class PartShape:
         return self.where == "partition" or not self.live.has(self.where, name)
 
     def _closest(self, part: Mapping[str, Any]) -> ShapeFields:
-        """Of the alternatives that which the fewest fields speak against."""
+        """The alternative that differs from the part in the fewest fields."""
         if len(self.alternatives) < 2:
             return self.alternatives[0] if self.alternatives else _ANYTHING
         return min(self.alternatives, key=lambda fields: len(fields.required.keys() ^ part.keys()))
@@ -202,7 +202,7 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _is_writable(text: Any) -> bool:
-    """False for half of a surrogate pair: JSON may have it, UTF-8 and the broker have not."""
+    """False for half of a surrogate pair: JSON allows it, UTF-8 and the broker do not."""
     if not isinstance(text, str):
         return False
     if text.isascii():

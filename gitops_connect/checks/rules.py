@@ -1,7 +1,7 @@
-"""The rules for manifests of offsets, as data: what each of them says, and how grave it is.
+"""The rules for offset manifests, as data: their messages and severities.
 
-Connect answers 200 to much that loses data: an offset under another cluster alias, the same partition twice, a number
-where a text stood. So those are errors here. An engine finds; the words come from this table alone.
+Connect answers 200 to many mistakes that lose data: an offset under another cluster alias, a repeated partition, a
+number instead of a string. So those are errors here. The checks find violations; only this table has the words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gitops_connect.model.suggestions import closest
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `message` and `hint` are templates over the words of a finding."""
+    """One rule. `message` and `hint` are templates that use the words of a finding."""
 
     id: str
     severity: Severity
@@ -52,10 +52,10 @@ class LazyWords(Mapping[str, str]):
 
 
 class Finding(NamedTuple):
-    """A rule that is broken: by which field (`partition.topic`; empty: by the whole entry), and what to say of it.
+    """A violation of a rule: its field (`partition.topic`; empty: the whole entry), and the words of its message.
 
-    `unread`: the partition is one that Connect takes and the connector does not read. Where the document acknowledges
-    that (`Acknowledgement.UNREAD`), the finding is a warning.
+    `unread`: Connect accepts the partition, but the connector does not read it. If the document acknowledges that
+    (`Acknowledgement.UNREAD`), the finding is a warning.
     """
 
     rule: str
@@ -64,7 +64,7 @@ class Finding(NamedTuple):
     unread: bool = False
 
     def explained(self) -> Finding:
-        """The same finding with its words as a dict: for JSON and for other processes."""
+        """The finding with its words as a dict: for JSON and for other processes."""
         return self._replace(words=dict(self.words))
 
 
@@ -77,7 +77,7 @@ def _warning(name: str, message: str, hint: str = "") -> Rule:
 
 
 VALUE, KNOWN = "value", "known"
-"""Words of a finding for its hint alone: the value that was found; those that are possible, a line each."""
+"""Words of a finding for its hint only: the found value, and the possible values, one per line."""
 
 _FORM = 'write {{"partition": {{...}}, "offset": {{...}}}}'
 _NEVER_READ = "correct the partition: Connect would accept this offset, but the connector would never read it"
@@ -146,8 +146,8 @@ _OF_THE_ENTRY = frozenset(
 DEPENDENT: frozenset[str] = frozenset(rule.id for rule in _ENTRIES) - _OF_THE_ENTRY
 """The rules that compare an entry with its connector: its class, its config, or its current offsets.
 
-A manifest that passed them when it was applied may break them later, because the connector has changed. The other
-rules depend on nothing but the manifest and the document that names it: what breaks them was never applied.
+A manifest that passed them when it was applied may violate them later, because the connector has changed. The other
+rules depend only on the manifest and the document that names it: a manifest that violates them was never applied.
 """
 
 
@@ -167,13 +167,13 @@ def diagnose(
     connector: ConnectorName | None,
     acknowledged: frozenset[Acknowledgement] = frozenset(),
 ) -> Diagnostic:
-    """The finding in words, at its place; the hint names the acknowledgement that would make a warning of it."""
+    """The finding in words, at its place; the hint names the acknowledgement that would make it a warning."""
     severity = severity_of(finding, acknowledged)
     return Diagnostic(severity, finding.rule, summary_of(finding), location, _hint(finding, severity), connector)
 
 
 def summary_of(finding: Finding) -> str:
-    """What is wrong, in words."""
+    """The message of the finding."""
     return RULES[finding.rule].message.format_map({"field": finding.field, **finding.words})
 
 
@@ -188,7 +188,7 @@ def _hint(finding: Finding, severity: Severity) -> str:
 
 
 def severity_of(finding: Finding, acknowledged: frozenset[Acknowledgement] = frozenset()) -> Severity:
-    """How grave it is, where the document acknowledges that: an error is what the manifest cannot be used with."""
+    """The severity with the document's acknowledgements. A manifest with an error cannot be used."""
     if finding.unread and Acknowledgement.UNREAD in acknowledged:
         return Severity.WARNING
     return RULES[finding.rule].severity

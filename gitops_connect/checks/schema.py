@@ -1,6 +1,6 @@
-"""Documents against the published JSON Schemas: every problem of every document, each at its field.
+"""Checks documents with the published JSON Schemas: every problem of every document, each at its field.
 
-The kind of a document chooses its schema, so that the problems named are those of what the author meant to write.
+The kind of a document selects its schema, so that the problems are those of the document that the author intended.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _SCHEMAS = {CONNECTOR: "connector", OFFSET_CHANGE: "offset-change"}
 
 
 class SchemaCache:
-    """The verdict on each document of the last revision; a document that is gone is forgotten.
+    """The verdict on each document of the last revision; deleted documents are removed.
 
-    Documents are told apart by identity: the parser's cache gives the same object for the same content, and an object
-    that is kept here cannot give its identity to another.
+    Documents are distinguished by identity: the parser's cache returns the same object for the same content, and while
+    an object is stored here, no other object can have its identity.
     """
 
     def __init__(self) -> None:
         self._verdicts: Mapping[int, tuple[Document, tuple[Diagnostic, ...]]] = {}
 
     def get(self, document: Document) -> tuple[Diagnostic, ...] | None:
-        """What was found then, or None."""
+        """The diagnostics of the document, or None if it is not in the cache."""
         known = self._verdicts.get(id(document))
         return known[1] if known is not None else None
 
     def keep(self, verdicts: Mapping[int, tuple[Document, tuple[Diagnostic, ...]]]) -> None:
-        """Remember these and no others."""
+        """Replace the content of the cache."""
         self._verdicts = verdicts
 
 
 def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics:
-    """Everything that is wrong with the shape of the documents; those that the cache knows are not looked at again."""
+    """All violations of the schemas in the documents; documents in the cache are not checked again."""
     cache = cache if cache is not None else SchemaCache()
     schemas = {kind: _Schema(name) for kind, name in _SCHEMAS.items()}
     verdicts = {}
@@ -54,7 +54,7 @@ def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics
 
 
 class _Schema:
-    """A schema and its validator, made when the first document needs them."""
+    """A schema and its validator, created when the first document needs them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -66,7 +66,7 @@ class _Schema:
 
     @cached_property
     def validator(self) -> Draft202012Validator:
-        """The engine, made once: that takes longer than to check a document."""
+        """The engine, created once: that takes longer than the check of a document."""
         return Draft202012Validator(self.value)
 
 

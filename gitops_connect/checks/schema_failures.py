@@ -1,4 +1,4 @@
-"""What the JSON Schema engine says, as a value of known types."""
+"""The failures of the JSON Schema engine, as values of known types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gitops_connect.model.documents import Pointer
 
 
 class SchemaFailure(NamedTuple):
-    """What the engine says of one failure. Its own type is loose: every attribute may be unset."""
+    """One failure of the engine. The engine's own type is loose: every attribute may be unset."""
 
     keyword: str
     expected: Any
@@ -19,11 +19,11 @@ class SchemaFailure(NamedTuple):
     pointer: Pointer
     schema: Mapping[str, Any]
     of_key: bool
-    """True where not a value, but the key that it stands under failed (`propertyNames`)."""
+    """True if not a value, but its key failed (`propertyNames`)."""
 
     @staticmethod
     def of(error: ValidationError) -> SchemaFailure:
-        """Take an error of the engine apart."""
+        """Convert an error of the engine."""
         pointer: Pointer = tuple(error.absolute_path)
         schema = cast("Mapping[str, Any]", error.schema)
         of_key = "propertyNames" in error.absolute_schema_path
@@ -36,10 +36,10 @@ class SchemaFailure(NamedTuple):
 
     @property
     def unknown(self) -> list[str]:
-        """The fields that it has and may not have."""
+        """The fields that the mapping has and must not have."""
         return [field for field in self.found if field not in self.schema["properties"]]
 
     @property
     def description(self) -> str:
-        """What the schema says of the field."""
+        """The schema's description of the field."""
         return str(self.schema.get("description", ""))

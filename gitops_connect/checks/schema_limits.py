@@ -1,6 +1,6 @@
-"""What a schema from a repository may cost: its size, its references, its regular expressions.
+"""Limits the cost of a schema from a repository: its size, its references, its regular expressions.
 
-Whoever can write to a repository writes these schemas, and one process checks the offsets of all connectors with them.
+Anyone who can write to a repository writes these schemas, and one process checks the offsets of all connectors.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAX_BYTES = 256 * 1024
-"""Of one schema. A schema of an entry has a few KiB."""
+"""Bytes of one schema. The schema of an entry has a few KiB."""
 MAX_DEPTH = 64
 MAX_ITEMS = 500
-"""In one list. Whether the items of a list are unique is found out by comparing each with each."""
+"""Items of one list. Unique items are checked by comparing each item with each other."""
 MAX_UNFOLDED = 5_000
-"""Values, with each reference replaced by what it refers to: as many may be looked at for each entry."""
+"""Values, with each reference replaced by its target: a check of an entry may visit all of them."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 Document = dict[str, Any] | bool
 
 
 class Exceeded(Exception):
-    """The schema costs too much, or refers to what cannot be had: `found`, and what to do (`hint`)."""
+    """The schema is too expensive, or refers to something unavailable: `found`, and how to fix it (`hint`)."""
 
     def __init__(self, found: str, hint: str = "") -> None:
         super().__init__(found)
@@ -29,7 +29,7 @@ class Exceeded(Exception):
 
 
 def check_limits(document: Document) -> None:
-    """Raise Exceeded. What passes can be checked against any entry in a time that is linear in the entry."""
+    """Raise Exceeded for a schema that is too expensive. Others check any entry in a time linear in the entry."""
     for value, depth in _walk(document, 0):
         if depth > MAX_DEPTH:
             raise Exceeded(f"it is nested deeper than {MAX_DEPTH} levels")
@@ -58,7 +58,7 @@ def inner_values(value: Any) -> Iterator[Any]:
 
 
 class _Unfolding:
-    """Counts values with references followed, each target once: twenty references in a row can stand for 2^20."""
+    """Counts values with references followed, each target once: twenty nested references can mean 2^20 values."""
 
     def __init__(self, root: Document) -> None:
         self._root = root

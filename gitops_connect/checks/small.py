@@ -1,4 +1,4 @@
-"""The rules over one manifest in this process: the engine for manifests that fit into memory."""
+"""Checks one manifest in this process: the engine for manifests that fit into memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 SHOWN = 20
-"""So many offenders of a rule are named, each with its place; of the rest it is said how many they are."""
+"""The number of violations of each rule that are listed with their places; the others are only counted."""
 
 
 def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> ManifestVerdict:
-    """Every entry held against every rule. Raises nothing, whatever stands in the entries.
+    """Check every entry with every rule. Raises nothing, whatever the entries contain.
 
-    Which offsets come out does not depend on the order of the entries.
+    The resulting offsets do not depend on the order of the entries.
     """
     problems = _Problems(context.connector, context.acknowledged)
     for fault in manifest.faults:
@@ -56,7 +56,7 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
 
 
 def _repeated(offset: OffsetText | None, other: OffsetText | None, first: Location, second: Location) -> Finding:
-    """Twice the same is no better than a contradiction: two partitions were meant, and one of them is not declared."""
+    """An exact repeat is an error too: two partitions were intended, and one of them is not declared."""
     named = str(first.line) if first.file == second.file else f"{first.line} of {first.file}"
     words = {"first": named, "second": str(second.line)}
     if offset == other:
@@ -67,7 +67,7 @@ def _repeated(offset: OffsetText | None, other: OffsetText | None, first: Locati
 
 @dataclass(slots=True)
 class _Problems:
-    """All that was found: the first of each rule in words, the rest as a number. Errors never hide behind warnings."""
+    """All findings: the first of each rule in words, the others as a number. Warnings never hide errors."""
 
     connector: ConnectorName
     acknowledged: frozenset[Acknowledgement]
@@ -101,7 +101,7 @@ class _Problems:
 
 
 def rest(rule: str, severity: Severity, count: int, subject: tuple[Location, ConnectorName]) -> Diagnostic:
-    """Of so many offenders, those that are not named: a number, said of the manifest of that connector."""
+    """The diagnostic for the violations of a rule that are not listed: their number, at the manifest."""
     summary = f"{count - SHOWN:,} more of this rule, {count:,} in total"
     hint = "fix the ones that are listed, and check again"
     return Diagnostic(severity, rule, summary, subject[0], hint if severity is Severity.ERROR else "", subject[1])

@@ -1,4 +1,6 @@
-"""What a connector's config fixes of its partitions: aliases, a file's or a logical name, databases, topics, tables."""
+"""The values that a connector's config fixes in its partitions: aliases, file or logical names, databases, topics,
+tables.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,15 @@ _RULES = {
 _TOPIC_RULE = "manifest/topic"
 _TASK_RULE = "manifest/task"
 RULES = frozenset({*_RULES.values(), _TOPIC_RULE})
-"""Of all these findings: each is of a text that is there, and is another one than it should be, and of nothing else."""
+"""The rules of these findings: each finding is about an existing string with a wrong value, and nothing else."""
 
 Filter = Callable[[Mapping[str, Any]], Finding | None]
-"""What is wrong with a partition that the connector certainly does not read; None: nothing that is known here."""
+"""The finding for a partition that the connector certainly does not read; None if nothing is wrong or known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A field of the partition and the values that it can have. `value` is what the config says under `key`."""
+    """A field of the partition and its possible values. `value` is the config's value of `key`."""
 
     field: str
     rule: str
@@ -56,7 +58,7 @@ class Ties:
     filters: tuple[Filter, ...] = ()
 
     def hold(self, partition: Mapping[str, Any]) -> bool:
-        """True where there is nothing to find."""
+        """True if there are no findings."""
         for one in self.expectations:
             if not one.admits(partition[one.field]):
                 return False
@@ -65,7 +67,7 @@ class Ties:
         return all(found(partition) is None for found in self.filters)
 
     def findings(self, partition: Mapping[str, Any]) -> Iterator[Finding]:
-        """The texts in the partition that are not those of the config."""
+        """The strings in the partition that differ from those of the config."""
         for one in self.expectations:
             found = partition.get(one.field)
             if isinstance(found, str) and not one.admits(found):
@@ -89,7 +91,7 @@ def _words(found: str, key: str, value: str, known: Iterable[str]) -> Mapping[st
 
 
 def ties_of(shape: Shape | None, config: Mapping[str, str] | None) -> Ties:
-    """For a connector of that shape. What a worker resolves from elsewhere is not known here."""
+    """The ties of a connector with that shape. Values that a worker resolves from elsewhere are not known here."""
     if shape is None or config is None:
         return Ties()
     found: list[Expectation] = []
@@ -119,7 +121,7 @@ def _expectations(tied: Tied, config: Mapping[str, str]) -> Iterator[Expectation
 
 
 def _of_tasks(tied: Tied, config: Mapping[str, str]) -> Iterator[Filter]:
-    """Keys of tasks are looked for only if each task has its own offset; what they are is not known here."""
+    """A filter for task keys, which are read only if each task has its own offset; their values are unknown."""
     key = tied.keys[0]
     value = config.get(key, "false")
     if is_reference(value) or value.strip().lower() == "true":

@@ -1,4 +1,4 @@
-"""Which topics a sink or a mirror reads, where what Java means by its patterns can be told."""
+"""The topics that a sink or a mirror reads, if the meaning of its Java patterns is certain."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from gitops_connect.model.sensitivity import is_reference
 
 _LONGEST_TOPIC = 249
-"""Kafka's own limit (`Topic.MAX_NAME_LENGTH`): such a text is matched quickly, however often it is backtracked over."""
+"""Kafka's own limit (`Topic.MAX_NAME_LENGTH`): a string of this length is matched quickly, even with backtracking."""
 SINK_TOPIC = "kafka_topic"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-"""A topic whose name is a pattern for this topic alone."""
+"""A topic whose name is a pattern that matches only this topic."""
 _UNBOUNDED = 3
-"""So many `*`, `+` and `{n,}` take a moment at worst, and more of them may take forever."""
+"""At most this many `*`, `+` and `{n,}` take a short time at worst; more may take without end."""
 
 _PIECES = re.compile(
     r"""
@@ -29,13 +29,13 @@ _PIECES = re.compile(
     """,
     re.VERBOSE,
 )
-"""What Java's and Python's regular expressions have alike; whatever else stands in a pattern cannot be told here."""
+"""The common syntax of Java's and Python's regular expressions; a pattern with other parts is not translated."""
 
 
 @dataclass(slots=True)
 class TopicFilter:
-    """The topics of one connector. `key` is the config key that names them, `value` what it says; `names` are the
-    topics, if it lists them. `field` is the field of a partition that has the topic, and what ends in `always` is read.
+    """The topics of one connector. `key` is the config key that names them, `value` its value; `names` are the topics,
+    if it lists them. `field` is the field of a partition with the topic. Topics that end in `always` are read.
     """
 
     key: str
@@ -47,7 +47,7 @@ class TopicFilter:
     _known: dict[str, bool] = dataclasses.field(default_factory=dict)
 
     def reads(self, topic: str) -> bool:
-        """False only where the connector certainly does not read that topic."""
+        """False only if the connector certainly does not read that topic."""
         known = self._known.get(topic)
         if known is None:
             known = self._known[topic] = self._match(topic)
@@ -64,9 +64,9 @@ class TopicFilter:
 
 
 def topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
-    """As `SinkConnectorConfig` has it: a list with commas, else a pattern that matches a topic from end to end.
+    """The filter of a sink, as in `SinkConnectorConfig`: a list with commas, else a pattern for a whole topic name.
 
-    None where neither is there, or where its value is somewhere else (a `${provider:...}` reference).
+    None if there is neither, or if the value is stored elsewhere (a `${provider:...}` reference).
     """
     names, pattern = config.get("topics", ""), config.get("topics.regex", "")
     if is_reference(names) or is_reference(pattern):
@@ -79,10 +79,10 @@ def topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
 
 
 def mirror_topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
-    """As `DefaultTopicFilter` has it: a list of patterns, each for a whole name. `topics.exclude` is not looked at; and
-    heartbeats are replicated anyway.
+    """The filter of a mirror, as in `DefaultTopicFilter`: a list of patterns, each for a whole name.
 
-    None where there is no such list, where its value is somewhere else, or where another class filters the topics.
+    `topics.exclude` is ignored; and heartbeats are always replicated. None if there is no such list, if its value is
+    stored elsewhere, or if another class filters the topics.
     """
     value = config.get("topics", "")
     filters = config.get("topic.filter.class", _TOPIC_FILTER)
@@ -96,11 +96,11 @@ def mirror_topic_filter(config: Mapping[str, str]) -> TopicFilter | None:
 
 _TOPIC_FILTER = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
 _HEARTBEATS = "heartbeats"
-"""`ReplicationPolicy.isHeartbeatsTopic`, with whatever stands before it for a source of a source."""
+"""`ReplicationPolicy.isHeartbeatsTopic`, with any prefix for the source of a source."""
 
 
 def translate(pattern: str) -> re.Pattern[str] | None:
-    """Java's pattern as Python's, or None where they might differ, or where matching might take forever."""
+    """Java's pattern as Python's, or None if they might differ, or if matching might never end."""
     flags = re.ASCII
     if pattern.startswith("(?i)"):
         pattern, flags = pattern[4:], flags | re.IGNORECASE
@@ -114,7 +114,7 @@ def translate(pattern: str) -> re.Pattern[str] | None:
 
 
 def _is_quick(pieces: list[re.Match[str]]) -> bool:
-    """False for a repeated group that repeats something itself, and for more repetitions than a few."""
+    """False for a repeated group that contains a repetition, and for too many repetitions."""
     unbounded, nested = 0, [False]
     closed = False
     for piece in pieces:

@@ -26,10 +26,10 @@ class Undefined:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A key that lists aliases, and the prefix of the keys of each alias: `{}` stands for the alias.
+    """A key that lists aliases, and the prefix of the keys of each alias: `{}` is replaced by the alias.
 
-    `always` are aliases that need not be listed. `source` is the Java class that reads the keys, `classes` are the
-    classes of the connectors that it belongs to; without them, all.
+    `always` are aliases that need not be listed. `source` is the Java class that reads the keys. `classes` are the
+    classes of its connectors; without classes, all connectors.
     """
 
     source: str

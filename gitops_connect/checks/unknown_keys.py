@@ -30,7 +30,7 @@ _CLASS = "connector.class"
 
 @dataclass(frozen=True, slots=True)
 class _Unknown:
-    """A key that nothing is known to read: what most likely was meant, why, and whether it certainly is not read."""
+    """A key that nothing is known to read: a suggestion, a reason, and whether it is certainly not read."""
 
     key: str
     meant: str | None
@@ -43,12 +43,12 @@ def unknown_keys(
 ) -> Iterator[Diagnostic]:
     """A warning for each unknown key that the document does not allow, and for each allowance without effect.
 
-    `explained` are keys that another diagnostic speaks of.
+    `explained` are keys that another diagnostic names.
     """
     undefined = [key for key in sorted(connector.config) if key not in verdict.defined and key != "name"]
     own = frozenset(key for key in verdict.defined - FRAMEWORK if _of_plugin(key))
     if not own:
-        return  # the plugin takes what it is given, and defines nothing to compare it with
+        return  # the plugin accepts any key, and defines none to compare with
     for found in _reported(connector, verdict, undefined, own):
         allowed = any(fnmatchcase(found.key, pattern) for pattern in connector.allow_unknown_keys)
         if not allowed and found.key not in explained:
@@ -98,8 +98,9 @@ def _matches(undefined: Iterable[Undefined], key: str, class_name: str) -> bool:
 
 
 def _in_section(connector: DesiredConnector, verdict: ConfigVerdict, key: str, section: Section) -> _Unknown | None:
-    """A key of a transform that is not listed is never read. One of a listed transform is compared with the keys that
-    this transform defines, if it defines any; Connect defines none as long as the class is missing."""
+    """The finding for a key of a transform. A key of a transform that is not listed is never read. A key of a listed
+    transform is compared with the keys that this transform defines, if it defines any; Connect defines none as long as
+    the class is missing."""
     prefix = next((one for one in _prefixes(connector, section) if key.startswith(one)), None)
     if prefix is None:
         start = section.prefix.partition("{}")[0]
@@ -124,12 +125,14 @@ def _aliases(connector: DesiredConnector, section: Section) -> tuple[str, ...]:
 
 
 def _unset(connector: DesiredConnector, verdict: ConfigVerdict) -> list[str]:
-    """What the plugin defines and the config does not set. Debezium defines some patterns as if they were keys."""
+    """The keys that the plugin defines and the config does not set. Debezium defines some patterns as if they were
+    keys.
+    """
     return [key for key in sorted(verdict.defined - connector.config.keys()) if "(" not in key]
 
 
 def _other_prefix(key: str) -> str | None:
-    """The key under the known prefix that its own beginning most likely stands for: `transform.a.type`."""
+    """The key under the known prefix for which its own beginning is a misspelling: `transform.a.type`."""
     known = [pattern.removesuffix("*") for one in UNDEFINED if not one.classes for pattern in one.patterns]
     for prefix in (*known, *(section.prefix.partition("{}")[0] for section in SECTIONS)):
         parts = prefix.count(".")

@@ -1,1 +1,1 @@
-"""files -> desired state, as a pure function: safe YAML with places, documents, connectors."""
+"""Builds the desired state from files, as a pure function: safe YAML with places, documents, connectors."""

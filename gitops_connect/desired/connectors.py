@@ -1,4 +1,4 @@
-"""Documents -> the desired state of each cluster; an error holds up what its document declares alone."""
+"""Builds the desired state of each cluster from documents. An error blocks only what its document declares."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def build(
     problems: Diagnostics,
     entries: Iterable[Entry] = (),
 ) -> tuple[States, Diagnostics]:
-    """The state of every known cluster, and everything that is wrong with the documents, `problems` included.
+    """The state of every known cluster, and all errors and warnings of the documents, including `problems`.
 
-    `clusters` are the names that the settings know. Where there are no settings it is None: any name will do, and the
-    documents that name no cluster are together under `placement.UNNAMED`.
-    `problems` are those of the schema: only a document without an error among them is looked into. `entries` are all
-    files of the revision: manifests are looked for among them, and are not read.
+    `clusters` are the names that the settings know. It is None if there are no settings: then any name is accepted, and
+    documents that name no cluster are collected under `placement.UNNAMED`. `problems` are those of the schema: only
+    documents without an error among them are read further. `entries` are all files of the revision: manifests are
+    searched among them, and are not read.
     """
     failed = {id(document) for error in problems.errors if (document := documents.at(error.location)) is not None}
     builder = _Builder(clusters, ManifestFiles(entries))
@@ -46,7 +46,7 @@ def build(
 
 @dataclass(slots=True)
 class _Draft:
-    """One cluster while it is being put together."""
+    """One cluster while its state is being built."""
 
     documents: dict[ConnectorName, list[Document]] = field(default_factory=lambda: defaultdict(list))
     connectors: dict[ConnectorName, DesiredConnector] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class _Builder:
         self._nameless = False
 
     def add(self, document: Document, *, sound: bool) -> None:
-        """Put one document where it belongs; one that is not sound only says what is held up."""
+        """Add one document to its cluster; a document that is not sound only blocks the connector that it names."""
         if document.is_offset_change:
             self._add_change(document, sound=sound)
         else:
@@ -84,7 +84,9 @@ class _Builder:
             self._read(draft, document)
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
-        """One that is broken holds up nothing: no connector is known by its name, and none is undeclared for it."""
+        """Add an offset change. A broken one blocks nothing: no connector depends on its name, and none becomes
+        undeclared.
+        """
         name = document.operation
         draft = self._draft(document)
         if name is None or draft is None:
@@ -116,7 +118,7 @@ class _Builder:
         self.found.extend(problems)
 
     def states(self, *, complete: bool) -> States:
-        """Every cluster's state; none is complete where a document does not tell its connector."""
+        """Every cluster's state; none is complete if a document does not name its connector."""
         complete = complete and not self._nameless
         return {cluster: self._state(cluster, draft, complete=complete) for cluster, draft in self._drafts.items()}
 
@@ -156,7 +158,7 @@ def _repeated(documents: Mapping[Name, list[Document]]) -> dict[Name, list[Docum
 def _shared(
     what: str, rule: str, cluster: ClusterName, documents: Collection[Document], hint: str
 ) -> Iterable[Diagnostic]:
-    """A connector has one owner: with two, each cycle would undo the other's half. A change is one change."""
+    """A connector has one owner: with two, each reconciliation would undo half. A name means one offset change."""
     places = [document.locate(("metadata", "name")) for document in documents]
     where = f" in cluster {cluster!r}" if cluster else ""
     for document, place_of in zip(documents, places, strict=True):

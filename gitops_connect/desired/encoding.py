@@ -1,4 +1,4 @@
-"""Bytes of a file -> its text: UTF-8, and nothing else."""
+"""Decodes the bytes of a file: UTF-8, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def decode(content: bytes) -> str:
 
 
 def refuse_others(content: bytes) -> None:
-    """Raise Refused where a file that begins so says of itself that it is not UTF-8."""
+    """Raise Refused if the file begins with the mark of another encoding."""
     for mark, encoding in _OTHERS.items():
         if content.startswith(mark):
             raise Refused("yaml/encoding", f"the file is encoded in {encoding}, expected UTF-8", (1, 1), _SAVE_AS_UTF8)
 
 
 def refuse_control_characters(text: str) -> None:
-    """Raise Refused where a character stands that YAML does not allow (section 5.1)."""
+    """Raise Refused for a character that YAML does not allow (section 5.1)."""
     if found := _CONTROL.search(text):
         summary = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
         hint = "remove it, or write it as an escape in double quotes"
@@ -45,5 +45,5 @@ def refuse_control_characters(text: str) -> None:
 
 
 def place_after(before: str) -> tuple[int, int]:
-    """The line and column of what follows that text."""
+    """The line and column of the character that follows the text."""
     return before.count("\n") + 1, len(before) - before.rfind("\n")

@@ -26,7 +26,7 @@ _DEFAULT_TASKS = 1
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFields:
-    """`config` is `spec.config` in texts; None stands for a field that the document leaves out."""
+    """The fields of a document. `config` is `spec.config` as strings; None marks a field that the document omits."""
 
     document: Document
     name: ConnectorName
@@ -38,7 +38,7 @@ class ConnectorFields:
 
     @staticmethod
     def of(document: Document) -> ConnectorFields:
-        """Take a document apart. Only for one without schema errors."""
+        """The fields of a document, which must not have schema errors."""
         spec = document.value["spec"]
         tasks_max = spec.get("tasksMax")
         return ConnectorFields(
@@ -58,7 +58,7 @@ class ConnectorFields:
         return found
 
     def connector(self) -> DesiredConnector:
-        """The connector that the document asks for, without its initial offsets; its config as Connect keeps it."""
+        """The connector that the document declares, without its initial offsets; its config as Connect stores it."""
         spec = self.document.value["spec"]
         config = {key: value for key, value in self.config.items() if key != NAME}
         if self.connector_class is not None:
@@ -80,14 +80,14 @@ class ConnectorFields:
 
 
 def _config(document: Document) -> dict[str, str]:
-    """Every value in the text that it was written in: `1.10` stays `1.10`, and `True` stays `True`."""
+    """Every value in its source text: `1.10` stays `1.10`, and `True` stays `True`."""
     config: Mapping[str, Any] = document.value["spec"].get("config", {})
     texts = document.texts
     return {key: texts.get(("spec", "config", key), value) for key, value in config.items()}
 
 
 def secret_references(document: Document) -> Mapping[str, SecretReference]:
-    """`spec.secrets` of any document, also of one with errors: every entry that names one source."""
+    """The entries of `spec.secrets` with exactly one source, of any document, also of a document with errors."""
     spec = document.value.get("spec")
     secrets = spec.get("secrets") if isinstance(spec, Mapping) else None
     if not isinstance(secrets, Mapping):

@@ -1,4 +1,4 @@
-"""The files of a revision -> its documents; only what is new since the last revision is read and parsed."""
+"""Loads the documents of a revision; only files that are new since the last revision are read and parsed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Key = tuple[str, str]
 
 
 class Files(Protocol):
-    """A revision's files, as `source.checkout.Checkout` has them: known beforehand, read when asked for."""
+    """The files of a revision, as in `source.checkout.Checkout`: their names are known, their content is read on
+    demand.
+    """
 
     @property
     def entries(self) -> Collection[Entry]:
@@ -29,20 +31,20 @@ class Files(Protocol):
 
     @property
     def diagnostics(self) -> Diagnostics:
-        """What was left out, and why."""
+        """The files that were left out, and why."""
 
     @property
     def complete(self) -> bool:
-        """False where something was left out."""
+        """False if a file was left out."""
 
     def blobs(self, entries: Iterable[Entry], at_most: int | None = None) -> Iterator[Blob]:
-        """The content of these, in this order, one in memory at a time; of a longer one the first `at_most` bytes."""
+        """The content of these in this order, one in memory at a time; at most the first `at_most` bytes of each."""
 
 
 class ParseCache:
-    """What the last revision's files held, by path and blob id; a file that is gone is forgotten.
+    """The parsed files of the last revision, by path and blob id; deleted files are removed.
 
-    The same file gives the same `Document` objects, so that what was worked out about them can be kept beside them.
+    The same file gives the same `Document` objects, so that results about them can be cached by object.
     """
 
     def __init__(self) -> None:
@@ -55,18 +57,18 @@ class ParseCache:
         return key in self._files
 
     def get(self, key: Key) -> ParsedFile | None:
-        """What that file held; None for one that is not ours."""
+        """The documents of the file; None if it contains no gitops-connect document."""
         return self._files[key]
 
     def keep(self, files: Mapping[Key, ParsedFile | None]) -> None:
-        """Remember these and no others."""
+        """Replace the content of the cache."""
         self._files = files
 
 
 def load(files: Files, cache: ParseCache) -> Documents:
-    """All documents of a revision. Only the files that the cache does not know are read, together.
+    """All documents of a revision. Only the files that the cache does not contain are read, together.
 
-    What reading raises is passed on: a repository that cannot be read says nothing about what is in it.
+    Errors of reading are passed on: a repository that cannot be read says nothing about its content.
     """
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
     parsed = {_key(entry): cache.get(_key(entry)) for entry in visible if _key(entry) in cache}
@@ -91,12 +93,12 @@ def _gather(files: Files, parsed: Collection[ParsedFile | None]) -> Documents:
 
 
 def _load_new(files: Files, entries: Collection[Entry]) -> dict[Key, ParsedFile | None]:
-    """Read and parse what is not known yet. One byte more than is allowed is asked for: it tells what is too large."""
+    """Read and parse new files. One byte more than the limit is read of each, to detect files that are too large."""
     return {(blob.path, blob.blob_id): _load_one(blob) for blob in files.blobs(entries, MAX_SIZE + 1)}
 
 
 def _load_one(blob: Blob) -> ParsedFile | None:
-    """The file's documents; None where none of it is ours. A manifest may be larger than any document."""
+    """The file's documents; None if none is a gitops-connect document. A manifest may be larger than any document."""
     if len(blob.content) > MAX_SIZE:
         return _too_large(blob.path) if recognition.says_ours(blob.content) else None
     if not recognition.may_be_ours(blob.content):
@@ -105,9 +107,9 @@ def _load_one(blob: Blob) -> ParsedFile | None:
 
 
 def _sort_out(file: ParsedFile, *, ours: bool) -> ParsedFile | None:
-    """Keep our documents, name those that are meant to be ours, and forget the rest.
+    """Keep gitops-connect documents, report documents that are meant to be some, and drop the others.
 
-    A file that only seemed to be ours may be any template or fixture: what is wrong in it is not reported.
+    A file that only looked like a gitops-connect file may be any template or fixture: its errors are not reported.
     """
     every = (*file.documents, *file.broken)
     classes = {id(document): recognition.classify(document, among_ours=ours) for document in every}

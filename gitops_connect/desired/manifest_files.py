@@ -1,4 +1,4 @@
-"""The path that a document gives of a manifest -> the files of the repository that it means."""
+"""Finds the files of the repository that the path of a manifest names."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.suggestions import closest, did_you_mean
 
 _NEIGHBOURS = 100
-"""Files of one folder that a misspelt name is compared with: each takes a moment."""
+"""Files of one directory that a misspelt name is compared with: each comparison takes time."""
 _SHOWN = 3
-"""Files that are named where a glob meets none."""
+"""Files that are named if a glob matches none."""
 _RELATIVE_TO = "a path is relative to the repository root; one that starts with ./ or ../ is relative to the document"
 
 
 class Lost(NamedTuple):
-    """Why a path means no file."""
+    """Why a path names no file."""
 
     rule: str
     summary: str
@@ -31,17 +31,17 @@ class Lost(NamedTuple):
 
 
 class ManifestFiles:
-    """The files of a checkout, by path. Nothing is sorted before the first manifest is looked for."""
+    """The files of a checkout, by path. Nothing is sorted before the first manifest is searched."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = entries
 
     def find(self, path: str, document: str, connector: ConnectorName) -> tuple[Entry, ...] | Lost:
-        """The files for that connector, at a path that stands in the document with that path; sorted by path.
+        """The files that `path` in that document names for that connector, sorted by path.
 
-        A path begins at the repository's folder, or with `./` or `../` at the document's. A folder stands for the file
-        in it that has the connector's name, as in Strimzi's ConfigMaps (Strimzi proposal 083), and where no such file
-        of any connector is in it, for all manifests in it and below.
+        A path is relative to the repository root, or with `./` or `../` to the document's directory. A directory means
+        the file in it that has the connector's name, as in Strimzi's ConfigMaps (Strimzi proposal 083). If no such file
+        of any connector is in it, a directory means all manifests in and below it.
         """
         resolved = _resolve(path, document)
         if resolved is None:
@@ -58,7 +58,7 @@ class ManifestFiles:
         return self._lost(resolved)
 
     def _other_reading(self, path: str, document: str) -> str | None:
-        """The path of what exists if the path is read the other way: from the document, or from the repository root."""
+        """The path of an existing file if `path` is resolved the other way: from the document, or from the root."""
         other = path.removeprefix("./") if path.startswith("./") else f"./{path}"
         resolved = _resolve(other, document)
         return other if resolved and self._exists(resolved) else None
@@ -105,7 +105,7 @@ class ManifestFiles:
         return Lost("offsets/no-file", f"there is no file {path!r} in the repository{suggestion}", hint)
 
     def _nearest(self, path: str) -> str | None:
-        """The file of that name in another folder, or one of the same folder whose name is like it."""
+        """The file of that name in another directory, or a file of the same directory with a similar name."""
         folder, _, name = path.rpartition("/")
         if name in self._by_name:
             return self._by_name[name][0]
@@ -114,12 +114,12 @@ class ManifestFiles:
         return beside[candidate] if candidate is not None else None
 
     def _inside(self, folder: str) -> Iterator[str]:
-        """The first files that lie in the folder itself."""
+        """The first files that are directly in the directory."""
         start = f"{folder}/" if folder else ""
         return islice((path for path in self._under(start) if "/" not in path[len(start) :]), _NEIGHBOURS)
 
     def _under(self, start: str) -> Sequence[str]:
-        """The paths that begin so."""
+        """The paths that begin with `start`."""
         return self._paths[bisect_left(self._paths, start) : bisect_left(self._paths, start + "\U0010ffff")]
 
     def _is_folder(self, path: str) -> bool:
@@ -136,7 +136,7 @@ class ManifestFiles:
 
     @cached_property
     def _folders(self) -> set[str]:
-        """The first ones: each that is compared takes a moment."""
+        """The first directories: each comparison takes time."""
         return set(islice(dict.fromkeys(path.rpartition("/")[0] for path in self._paths if "/" in path), _NEIGHBOURS))
 
     @cached_property
@@ -148,7 +148,7 @@ class ManifestFiles:
 
 
 def _resolve(path: str, document: str) -> str | None:
-    """The path from the repository's folder, without dots; None where it leads out of it."""
+    """The path from the repository root, without dots; None if it leads out of the repository."""
     if path.startswith("/"):
         return None
     steps = path.split("/")

@@ -1,7 +1,7 @@
-"""YAML text -> nodes: what is written and where, before it means anything.
+"""Composes nodes from YAML text: their text and their place, before they have a meaning.
 
 PyYAML's own composer is not used: it recurses in C, so that 100,000 opening brackets kill the process, and its nodes
-are slower to make than these.
+are slower to create than these.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.syntax import explain
 
 MAX_DEPTH = 50
-"""Levels of lists and mappings, aliases followed. A document of ours has five."""
+"""Levels of lists and mappings, with aliases resolved. A gitops-connect document has five."""
 MAX_NODES = 100_000
-"""Values in one document, aliases followed: a billion laughs end here, and a real connector has a few hundred."""
+"""Values in one document, with aliases resolved: this stops a billion-laughs attack. A real connector has hundreds."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-# Named tuples and not dataclasses: hundreds of thousands are made, and a frozen dataclass takes four times as long.
+# Named tuples and not dataclasses: hundreds of thousands are created, and a frozen dataclass takes four times as long.
 class Scalar(NamedTuple):
-    """A text as written, with quotes and escapes resolved. `plain` is True where no quotes stood around it."""
+    """A string as written, with quotes and escapes resolved. `plain` is True if it had no quotes."""
 
     text: str
     plain: bool

@@ -1,4 +1,4 @@
-"""`OffsetChange` documents and `spec.initialOffsets` that passed their schema -> what is to be done once."""
+"""Builds operations from `OffsetChange` documents and `spec.initialOffsets` that passed their schema."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _CHANGE: Pointer = ("spec",)
 
 
 def change(document: Document, files: ManifestFiles) -> DesiredOperation | Diagnostic:
-    """The operation of an `OffsetChange`, or why it has none."""
+    """The operation of an `OffsetChange`, or the error why it has none."""
     spec = document.value["spec"]
     name, connector = OperationName(document.value["metadata"]["name"]), ConnectorName(spec["connector"])
     return _Draft(document, _CHANGE, spec, connector).operation(name, OperationKind(spec["operation"]), files)
 
 
 def seed(document: Document, files: ManifestFiles) -> DesiredOperation | Diagnostic | None:
-    """The operation of a connector's `initialOffsets`, or why it has none; None where there is no such field."""
+    """The operation of a connector's `initialOffsets`, or the error why it has none; None without that field."""
     section = document.value["spec"].get("initialOffsets")
     if section is None:
         return None
@@ -38,7 +38,7 @@ def seed(document: Document, files: ManifestFiles) -> DesiredOperation | Diagnos
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """One declaration: `section` is what stands at the pointer."""
+    """One declaration: `section` is the value at the pointer."""
 
     document: Document
     pointer: Pointer
@@ -64,7 +64,7 @@ class _Draft:
         )
 
     def _content(self, manifest: ManifestFile | ManifestUri | Manifest | None) -> object:
-        """What says which offsets they are: the contents of files, wherever these lie, or the text of the document."""
+        """The content that defines the offsets: the digests of files or of a URI, or the list in the document."""
         match manifest:
             case ManifestFile(entries=(only,)):
                 return only.blob_id
@@ -105,7 +105,7 @@ class _Draft:
 
 
 def _digest(connector: ConnectorName, kind: OperationKind, source: object) -> Digest:
-    """`source` is the digest of a content, or the offsets as they stand; JSON may not be able to say the latter."""
+    """`source` is the digest of a content, or the list of offsets, which may not be representable as JSON."""
     try:
         return digest([connector, kind.value, source])
     except (TypeError, ValueError):
@@ -113,5 +113,5 @@ def _digest(connector: ConnectorName, kind: OperationKind, source: object) -> Di
 
 
 def _one_line(text: str) -> str:
-    """It is shown in plans and in tables: without line breaks, and without what would drive a terminal."""
+    """The text as plans and tables show it: without line breaks, and without control characters for a terminal."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -1,4 +1,4 @@
-"""Which Connect cluster a document is for: `metadata.cluster`, or its folder `clusters/NAME/`, or the only one."""
+"""The Connect cluster of a document: `metadata.cluster`, or its directory `clusters/NAME/`, or the only cluster."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from gitops_connect.model.suggestions import did_you_mean
 
 FOLDER = "clusters"
 UNNAMED = ClusterName("")
-"""The cluster of a document that names none, where it is not known which clusters there are."""
+"""The cluster of a document that names none, if the clusters are unknown."""
 
 _POINTER = ("metadata", "cluster")
 
 
 def place(document: Document, clusters: Collection[ClusterName] | None) -> ClusterName | Diagnostic:
-    """The document's cluster, or why it has none. `clusters` are those of the settings, None where there are none."""
+    """The document's cluster, or the error why it has none. `clusters` are those of the settings, None without
+    settings.
+    """
     folder = _folder_of(document)
     named = document.cluster
     if named and folder and named != folder:
@@ -38,7 +40,7 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
 
 
 def _folder_of(document: Document) -> ClusterName | None:
-    """NAME, where the path is `clusters/NAME/...` from the repository's folder; deeper ones may be anybody's."""
+    """NAME, if the path is `clusters/NAME/...` from the repository root; deeper directories may belong to others."""
     parts = document.location.file.split("/")
     return ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
 

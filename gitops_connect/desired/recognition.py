@@ -1,4 +1,4 @@
-"""Which files and documents are ours: everything else in a repository is left alone, and no slip makes ours vanish."""
+"""Recognises gitops-connect files and documents: all others are ignored, and a typo does not make a document vanish."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _KIND = re.compile(rb"(?<![\w.-])[\"']?kind[\"']?\s*:\s*[\"']?(?:Connector|Offse
 
 
 class Membership(Enum):
-    """Whether a document is one of ours."""
+    """Whether a document is a gitops-connect document."""
 
     OURS = "ours"
     MISTAKEN = "mistaken"
-    """Meant to be, and does not say so."""
+    """Meant to be a gitops-connect document, but with a wrong or missing `apiVersion`."""
     FOREIGN = "foreign"
 
 
 def is_visible(path: str) -> bool:
-    """True for YAML and JSON files, unless they or a folder above them are hidden (begin with a dot)."""
+    """True for YAML and JSON files, unless they or a directory above them are hidden (begin with a dot)."""
     return path.endswith(SUFFIXES) and not any(part.startswith(".") for part in path.split("/"))
 
 
 def says_ours(content: bytes) -> bool:
-    """True where a line names our API version: whatever is wrong in such a file is ours to report."""
+    """True if a line names the API version of gitops-connect: all errors of such a file are reported."""
     return _OURS.search(_narrow(content)) is not None
 
 
 def may_be_ours(content: bytes) -> bool:
-    """True where the file is worth parsing: it names our API version, or one of our kinds."""
+    """True if the file must be parsed: it names the API version or a kind of gitops-connect."""
     return says_ours(content) or _KIND.search(_narrow(content)) is not None
 
 
@@ -47,7 +47,7 @@ def _narrow(content: bytes) -> bytes:
 
 
 def classify(document: Document, *, among_ours: bool) -> Membership:
-    """What a document is, by its `apiVersion` and `kind`; `among_ours` where its file holds others that are ours."""
+    """What a document is, by `apiVersion` and `kind`; `among_ours` if its file contains gitops-connect documents."""
     version = document.value.get("apiVersion")
     if isinstance(version, str) and version.startswith(GROUP):
         return Membership.OURS
@@ -59,17 +59,17 @@ def classify(document: Document, *, among_ours: bool) -> Membership:
 
 
 def _is_manifest(document: Document) -> bool:
-    """True for a list of offsets, in whose values our API version may well be named."""
+    """True for a list of offsets, whose values may contain the API version of gitops-connect."""
     return document.value.keys() == {"offsets"}
 
 
 def _is_foreign(version: str) -> bool:
-    """True for the API groups of others, which are domains: `platform.confluent.io/v1beta1` has a Connector too."""
+    """True for API groups of others, which are domains: `platform.confluent.io/v1beta1` has a Connector too."""
     return "." in version.partition("/")[0] and closest(version, [API_VERSION]) is None
 
 
 def mistake(document: Document) -> Diagnostic:
-    """What to say of a document that is meant to be ours."""
+    """The error for a document that is meant to be a gitops-connect document."""
     version = document.value.get("apiVersion")
     found = f"apiVersion is {version!r}" if version is not None else "apiVersion is missing" + _misspelt(document)
     return Diagnostic(
@@ -88,7 +88,7 @@ def _misspelt(document: Document) -> str:
 
 
 def look_alike(document: Document) -> Diagnostic | None:
-    """The warning for somebody else's kind of the same name, which is left alone; None for everything else."""
+    """The warning for another project's kind of that name, which is ignored; None for everything else."""
     kind, version = document.value.get("kind"), document.value.get("apiVersion")
     if kind not in KINDS or not isinstance(version, str) or not _is_foreign(version):
         return None

@@ -1,4 +1,4 @@
-"""Why a document is not read any further; never leaves `desired.yaml`, which makes a diagnostic of it."""
+"""Why a document is not read any further; `desired.yaml` converts it to a diagnostic."""
 
 from __future__ import annotations
 

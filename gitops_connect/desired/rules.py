@@ -1,4 +1,4 @@
-"""What one `Connector` document must not contradict itself in; a JSON Schema cannot say these."""
+"""Contradictions inside one `Connector` document, which a JSON Schema cannot find."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RESERVED = (NAME, CLASS, TASKS)
 
 
 def check(fields: ConnectorFields) -> Iterator[Diagnostic]:
-    """Every such problem of a document."""
+    """Every contradiction and other problem of the document."""
     yield from _names(fields)
     yield from _class(fields)
     yield from _tasks(fields)
@@ -73,7 +73,7 @@ def _clear_passwords(fields: ConnectorFields) -> Iterator[Diagnostic]:
 
 
 def _annotations(fields: ConnectorFields) -> Iterator[Diagnostic]:
-    """An annotation of ours that is misspelt would have no effect."""
+    """Warn of a misspelt gitops-connect annotation, which would have no effect."""
     for name in sorted(fields.annotations):
         if name.startswith(OWN_ANNOTATIONS) and name != ALLOW_UNKNOWN_KEYS:
             yield Diagnostic(

@@ -1,6 +1,6 @@
-"""What a scalar without quotes means: the core schema of YAML 1.2 (section 10.3.2), and not YAML 1.1.
+"""The value of a scalar without quotes: the core schema of YAML 1.2 (section 10.3.2), and not YAML 1.1.
 
-In 1.1, `no` is false, `12:30:00` is 45000 and `0777` is 511. Here `no` and `12:30:00` are texts and `0777` is 777.
+In 1.1, `no` is false, `12:30:00` is 45000 and `0777` is 511. Here `no` and `12:30:00` are strings and `0777` is 777.
 Config values reach Connect in their source text anyway (`Document.texts`).
 """
 
@@ -27,7 +27,7 @@ _LONGEST_NUMBER = 200
 
 
 def resolve(text: str) -> Value:
-    """The value of a plain scalar. Raises ValueError for a number that JSON cannot hold: infinite, NaN or endless."""
+    """The value of a plain scalar. Raises ValueError for a number that JSON cannot hold: infinite, NaN or too long."""
     if len(text) <= _LONGEST_WORD and text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS:

@@ -1,4 +1,4 @@
-"""A YAML parser's complaint -> words for people who do not know how a scanner works."""
+"""Translates the errors of a YAML parser for readers who do not know how a scanner works."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PLAIN_WORDS = {
 
 
 def explain(error: yaml.YAMLError, text: str, first_line: int) -> Refused:
-    """The refusal with rule `yaml/syntax` that says the same; an unknown complaint is passed on as it is."""
+    """The refusal with rule `yaml/syntax` for a parser's error; the text of an unknown error is passed on unchanged."""
     if conflict := _CONFLICT.search(text):
         line = first_line + text.count("\n", 0, conflict.start())
         return Refused("yaml/syntax", "a merge conflict is not resolved", (line, 1))
@@ -66,7 +66,7 @@ def explain(error: yaml.YAMLError, text: str, first_line: int) -> Refused:
 
 
 def _mark(error: yaml.YAMLError) -> Any:
-    """The place that is wrong: of a quote that is never closed, where it is opened, and not the end of the file."""
+    """The place of the error: for a quote that is never closed, its opening and not the end of the file."""
     context, problem = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     if "quoted scalar" in str(getattr(error, "context", "")) and "unexpected" in str(getattr(error, "problem", "")):
         return context or problem
@@ -76,7 +76,8 @@ def _mark(error: yaml.YAMLError) -> Any:
 def _place(mark: Any, text: str) -> tuple[int, int]:
     """The line and column of a mark, counted from 0.
 
-    libyaml begins a new line at the end of a text whose last line has no line end. The place is in the last line then.
+    If the last line has no line end, libyaml reports the end of the text on a new line. The place is in the last line
+    then.
     """
     if mark.column or mark.index < len(text) or text.endswith(_LINE_ENDS):
         return mark.line, mark.column

@@ -1,4 +1,4 @@
-"""Nodes -> plain values, with the place of every field, and everything that is refused on the way."""
+"""Converts nodes to plain values, with the place of every field and all refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A document's value, the place of each field, the source text of each scalar that is no text, the refusals."""
+    """A document's value, the place of each field, the source text of each non-string scalar, and the refusals."""
 
     value: Any
     positions: dict[Pointer, Place] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Reading:
 
 
 def read(root: Node) -> Reading:
-    """Read a whole document. Raises Refused where reading on is pointless: too deep, or too many values."""
+    """Read a whole document. Raises Refused if it is too deep or has too many values."""
     reader = _Reader()
     value = reader.value(root, ())
     return Reading(value, reader.positions, reader.texts, reader.refusals)
@@ -44,7 +44,7 @@ class _Reader:
         self._count = 0
 
     def value(self, node: Node, pointer: Pointer) -> Any:
-        """The value of a node that stands there. Aliases are followed, and counted as often as they are used."""
+        """The value of a node at that pointer. Aliases are followed, and counted each time they are used."""
         self._visit(node, len(pointer))
         if isinstance(node, Scalar):
             return self._scalar(node, pointer)

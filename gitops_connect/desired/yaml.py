@@ -1,7 +1,7 @@
-"""Bytes of a file -> its documents with places, or what is wrong with them; pure, and never more than it must refuse.
+"""Parses the bytes of a file into documents with places and errors: pure, and rejects as little as possible.
 
-The file is cut at its `---` lines before it is parsed. YAML forbids such a line inside any document (section 9.1.2), so
-that a syntax error spoils the document that it stands in, and no other.
+The file is split at its `---` lines before it is parsed. YAML forbids such a line inside any document (section 9.1.2),
+so that a syntax error affects only its own document.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MAX_DOCUMENTS = 10_000
 """Documents in one file: each costs as much as a small file, and nobody reviews a file with so many."""
 
 _DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
-"""What begins or ends a document (YAML 1.2, section 9.1)."""
+"""The beginning or the end of a document (YAML 1.2, section 9.1)."""
 _BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|%.*\n)*[ \t]*(?:#.*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What one file holds. `broken` could be read only in part; `complete` is False where some of it not even so."""
+    """The documents of one file. `broken` ones could be read in part; `complete`: no part is unreadable."""
 
     documents: tuple[Document, ...] = ()
     broken: tuple[Document, ...] = ()
@@ -38,7 +38,7 @@ class ParsedFile:
 
 
 def parse(blob: Blob) -> ParsedFile:
-    """Every document of a YAML or JSON file whose root is a mapping; nothing in it is ever carried out or looked up."""
+    """Every document of a YAML or JSON file whose root is a mapping; its content is never executed or looked up."""
     try:
         text = decode(blob.content)
         refuse_control_characters(text)
@@ -55,7 +55,7 @@ def parse(blob: Blob) -> ParsedFile:
 
 
 def _refuse_too_many(text: str) -> None:
-    """Counted before anything is parsed: a file of 10 MiB has room for a million."""
+    """Count the documents before anything is parsed: a file of 10 MiB has room for a million."""
     for number, found in enumerate(_DOCUMENT.finditer(text), start=1):
         if number > MAX_DOCUMENTS:
             summary = f"the file has more than {MAX_DOCUMENTS:,} documents"

@@ -1,1 +1,1 @@
-"""What must be remembered from one cycle to the next, in a database: ownership, revisions and leases."""
+"""Stores what later reconciliations need in a database: ownership, operations, revisions and leases."""

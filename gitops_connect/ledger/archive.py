@@ -1,4 +1,4 @@
-"""A ledger as one JSON document, to be carried to another database: whole, checked field by field, without its key."""
+"""A ledger as one JSON document, to move it to another database: complete, checked field by field, without its key."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from gitops_connect.model.operations import Acknowledgement, OperationKind, Oper
 from gitops_connect.model.ownership import Origin
 
 FORMAT_VERSION = 2
-"""Version 1 had no large operations; it is read as well."""
+"""Version 1 had no large operations; it can be read too."""
 TABLES = (OWNERSHIP, OPERATIONS, PIECES, REVISIONS)
-"""All but the leases, which hold for processes of now, and the properties, which are each ledger's own."""
+"""All tables except the leases, which belong to current processes, and the properties, which each ledger has itself."""
 
 ArchiveRow = Mapping[str, Any]
-"""The columns of one row by name, as the database takes and gives them."""
+"""The columns of one row by name, as the database reads and returns them."""
 
 _LARGEST = 2**31 - 1
-"""Of an INTEGER in PostgreSQL."""
+"""The largest INTEGER of PostgreSQL."""
 _DIGITS = 10
-"""So that 10 comes after 9."""
+"""The width of a number in a sort key, so that 10 comes after 9."""
 
 
 class _Mark(Enum):
@@ -67,7 +67,7 @@ class Archive:
 
 
 def in_order(table: Table, rows: Sequence[ArchiveRow]) -> tuple[ArchiveRow, ...]:
-    """Sorted by the primary key, so that equal ledgers give equal archives."""
+    """The rows sorted by the primary key, so that equal ledgers give equal archives."""
     return tuple(sorted(rows, key=lambda row: _key(table, row)))
 
 
@@ -81,7 +81,7 @@ def write_archive(archive: Archive) -> str:
 
 
 def read_archive(text: str, place: str) -> Archive:
-    """The reverse; `place` is named in messages. Raises UsageError where this is not all of an archive."""
+    """The archive that `text` contains; `place` is named in messages. Raises UsageError if it is incomplete."""
     try:
         return _read(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -143,7 +143,7 @@ def _require_fields(where: str, found: Mapping[str, Any], expected: set[str]) ->
 
 
 def _require_finishable(row: ArchiveRow, where: str) -> None:
-    """What was begun is finished from what is saved."""
+    """Raise ValueError if fields are missing that are needed to finish a started operation."""
     small = ("digest", "declared", "snapshot")
     large = ("digest", "digest_before", "sent")
     needed = {"in_progress": small if row["entries"] is None else large, "intended": ("digest",)}
@@ -153,7 +153,7 @@ def _require_finishable(row: ArchiveRow, where: str) -> None:
 
 
 def _require_snapshot(row: ArchiveRow, where: str) -> None:
-    """It is the undo: what was not what stood must not pass for it."""
+    """Raise ValueError if the snapshot is not what was current before the change: the snapshot is the undo."""
     if row["snapshot"] is None:
         return
     stood = unpack(row["snapshot"])
@@ -200,7 +200,7 @@ def _reader(column: Column[Any]) -> Callable[[str, Any], Any]:
 def _text(where: str, found: Any) -> str:
     if not isinstance(found, str) or "\0" in found:
         raise ValueError(f"{where}: expected a string, found {_shown(found)}")
-    found.encode()  # half of a surrogate pair, which no database takes, is a ValueError
+    found.encode()  # half of a surrogate pair, which no database accepts, is a ValueError
     return found
 
 
@@ -246,7 +246,7 @@ def _acknowledgements(where: str, found: Any) -> str:
 
 
 def _offsets(where: str, found: Any) -> bytes:
-    """Packed anew: equal offsets are equal bytes, whichever zlib wrote the archive."""
+    """Unpack and pack again: equal offsets are equal bytes, no matter which zlib wrote the archive."""
     try:
         offsets = unpack(base64.b64decode(_text(where, found), validate=True))
         _require_offsets(offsets)
@@ -256,7 +256,7 @@ def _offsets(where: str, found: Any) -> bytes:
 
 
 def _lines(where: str, found: Any) -> bytes:
-    """Likewise, of a piece."""
+    """Unpack and pack the lines of a piece again, so that equal lines are equal bytes."""
     try:
         return archived_pieces.read_lines(base64.b64decode(_text(where, found), validate=True))
     except (ValueError, zlib.error, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The pieces of large operations in an archive: only those that an operation speaks of, and of these all."""
+"""The pieces of large operations in an archive: only those of known operations, and all pieces of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Rows = Sequence[Mapping[str, Any]]
 
 
 def read_lines(content: bytes) -> bytes:
-    """A piece, packed anew. Raises ValueError or zlib.error where it does not hold offsets, one a line."""
+    """A piece, unpacked and packed again. Raises ValueError or zlib.error if its lines are not offsets."""
     lines = zlib.decompress(content)
     if not lines.endswith(b"\n"):
         raise ValueError("its last line is incomplete")
@@ -27,7 +27,7 @@ def read_lines(content: bytes) -> bytes:
 
 
 def spoken_of(operations: Iterable[Mapping[str, Any]], pieces: _Rows) -> _Rows:
-    """The pieces without those that are left over from an attempt that was cut off."""
+    """The pieces without those that are left over from an interrupted attempt."""
     known = {(row["cluster"], row["name"]): row for row in operations}
     return [piece for piece in pieces if _is_spoken_of(known.get((piece["cluster"], piece["name"])), piece["part"])]
 
@@ -41,7 +41,7 @@ def _is_spoken_of(operation: Mapping[str, Any] | None, part: str) -> bool:
 
 
 def require_whole(operations: _Rows, pieces: _Rows) -> None:
-    """Raise ValueError where not all is there of what is declared (it is sent), or of what stood (it is the undo)."""
+    """Raise ValueError if declared offsets (which are sent) or earlier offsets (which are the undo) are incomplete."""
     found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for piece in pieces:
         found[piece["cluster"], piece["name"], piece["part"]].append(piece)

@@ -1,7 +1,6 @@
-"""Rows that this program never wrote: found when the ledger is opened, before anything is decided by them.
+"""Rows that gitops-connect never wrote: found when the ledger is opened, before anything is decided by them.
 
-The database itself guards its file. What it lets through is a value that somebody edited, or that another program
-wrote.
+The database protects its own file. It does not detect a value that somebody edited, or that another program wrote.
 """
 
 from __future__ import annotations
@@ -60,14 +59,14 @@ def _damaged(connection: Connection, table: Table) -> Iterator[str]:
 
 
 def _raw(column: Column[Any], connection: Connection) -> Any:
-    """What is stored, before any type of ours reads it; of a blob in SQLite only its type, as it may be large."""
+    """The stored value, before a column type of this project converts it; for an SQLite blob only its type (size)."""
     if isinstance(column.type, LargeBinary):
         return func.typeof(column) if connection.dialect.name == "sqlite" else func.length(column)
     return type_coerce(column, Integer if isinstance(column.type, Boolean) else String)
 
 
 def _expected(column: Column[Any]) -> tuple[str, Check]:
-    """What a column holds, in words and as a check."""
+    """The expected content of a column, in words and as a check."""
     known = _KNOWN.get(f"{column.table.name}.{column.name}")
     if known is not None:
         return known

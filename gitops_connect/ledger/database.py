@@ -1,8 +1,9 @@
-"""The door to the database: where it is, how a transaction begins, and one connection for each use.
+"""Access to the database: its place, how a transaction begins, and one connection for each use.
 
-SQLite keeps its rollback journal and is not switched to WAL: WAL needs memory that all processes share, which network
-disks have not; its readers must be able to write beside the database, which a plan with a read-only ledger cannot; and
-a backup would be three files. A ledger is written a few times a step, so readers and writers hardly ever meet.
+SQLite keeps its rollback journal and is not switched to WAL. WAL needs memory that all processes share, which network
+disks do not have. Its readers must be able to write files next to the database, which a plan with a read-only ledger
+cannot do. A backup would be three files. A ledger is written a few times per step, so readers and writers rarely
+conflict.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from gitops_connect.ledger.faults import translated
 CONNECT_TIMEOUT = 10
 """Seconds until a database server that does not answer is given up."""
 STATEMENT_TIMEOUT = 60
-"""Seconds that PostgreSQL may work on one statement, waiting for locks included."""
+"""Seconds that PostgreSQL may work on one statement, including the wait for locks."""
 SILENCE = 30
-"""Seconds after which a PostgreSQL whose machine or network does not answer any more is given up."""
+"""Seconds until a PostgreSQL whose machine or network no longer answers is given up."""
 _WRITES = "gitops_connect_writes"
 
 
@@ -33,7 +34,7 @@ class Database:
     """A database by its URL. `timeout` is how long (seconds) SQLite waits for the lock of another process."""
 
     def __init__(self, url: str, folder: Path, *, timeout: float = 10.0) -> None:
-        """Find it, without a connection. Raises UsageError for a URL that cannot be used."""
+        """Prepare the access, without a connection. Raises UsageError for a URL that cannot be used."""
         parsed = _parse(url)
         self.file = _file(parsed, folder) if parsed.get_backend_name() == "sqlite" else None
         self.place = str(self.file) if self.file else parsed.set(query={}).render_as_string(hide_password=True)
@@ -63,21 +64,23 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is durable when the block ends, and undone when it raises.
+        """A transaction that is durable when the block ends, and rolled back if the block raises.
 
-        On SQLite it holds the one write lock from its first moment, so that what is read in it still holds when it
-        writes. Raises LedgerBusy or LedgerUnusable.
+        On SQLite it holds the single write lock from the beginning, so that what it reads is still true when it writes.
+        Raises LedgerBusy or LedgerUnusable.
         """
         self._require_folder()
         with translated(self.place), self._writers.begin() as connection:
             yield connection
 
     def close(self) -> None:
-        """Let go of what the driver keeps."""
+        """Release the resources of the driver."""
         self._readers.dispose()
 
     def _require_folder(self) -> None:
-        """SQLite says the same ("unable to open") of a missing folder as of one without access."""
+        """Raise LedgerUnusable for a missing directory: SQLite reports it as it reports missing access ("unable to
+        open").
+        """
         if self.file and not self.file.parent.is_dir():
             raise LedgerUnusable(
                 f"the ledger {self.file} cannot be opened: the directory {self.file.parent} does not exist;"
@@ -89,15 +92,15 @@ def _parse(url: str) -> URL:
     try:
         return make_url(url)
     except (ArgumentError, ValueError) as error:
-        # The text is not quoted: a URL that is nearly right may hold a password.
+        # The URL is not quoted: a URL with a small mistake may contain a password.
         raise UsageError(
             "[state] url: expected a database URL such as sqlite:///state.db or postgresql+psycopg://user@host/name"
         ) from error
 
 
 def _limits(url: URL) -> dict[str, Any]:
-    """How long a server may take, by the names that its driver has for it (libpq's for psycopg: PostgreSQL's manual,
-    "Database Connection Control Functions"). A parameter of the URL wins."""
+    """How long a server may take, as parameters of its driver (libpq's for psycopg: PostgreSQL's manual, "Database
+    Connection Control Functions"). A parameter of the URL wins."""
     limits: dict[str, Any] = {"timeout": CONNECT_TIMEOUT}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
         limits = {
@@ -128,8 +131,8 @@ def _file(url: URL, folder: Path) -> Path:
 def _set_up(connection: Any, _record: object) -> None:
     # The driver would begin transactions by itself, and only before some statements; `_begin` does it before all.
     connection.isolation_level = None
-    # EXTRA is FULL, and the folder is synchronised too after the journal's removal, which is what commits: without
-    # it a power failure can bring the journal back and undo what was called durable.
+    # EXTRA is FULL, and the directory is also synchronised after the journal is removed. That removal is the commit:
+    # without EXTRA, a power failure can restore the journal and undo a durable transaction.
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA foreign_keys = ON")
 

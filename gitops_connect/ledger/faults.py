@@ -1,4 +1,4 @@
-"""Errors of the database and its driver -> ours: each with the ledger's place, the cause, and what to do."""
+"""Translates errors of the database and its driver into LedgerBusy or LedgerUnusable, with place, cause and fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, LedgerUnusable
 
 _PRIMARY_CODE = 0xFF
-"""SQLite's extended result codes keep the primary one in their lowest byte."""
+"""SQLite's extended result codes contain the primary code in their lowest byte."""
 
 _DAMAGED = (
     "is damaged, or is not a database; restore a backup, or move the file away to start a new ledger"
@@ -30,7 +30,7 @@ _SQLITE_FAULTS = {
 
 @contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Raise LedgerBusy or LedgerUnusable in place of what the database raises; `place` names it, without a password."""
+    """Raise LedgerBusy or LedgerUnusable instead of a database error; `place` names the ledger, without a password."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -38,7 +38,7 @@ def translated(place: str) -> Iterator[None]:
 
 
 def _explain(error: SQLAlchemyError, place: str) -> GitopsConnectError:
-    # The text of `error` itself quotes the statement and its values; that of the driver's error does not.
+    # The text of `error` quotes the statement and its values; the text of the driver's error does not.
     cause = getattr(error, "orig", None) or error
     if isinstance(error, IntegrityError):
         return LedgerBusy(f"the ledger {place}: another process wrote the same record at the same moment; run again")

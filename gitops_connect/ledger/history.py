@@ -1,4 +1,4 @@
-"""Reading what was applied from a ledger that may not be there: nothing is created, upgraded or locked."""
+"""Reads what was applied from a ledger that may not exist: nothing is created, upgraded or locked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gitops_connect.model.names import ClusterName
 
 
 def read_history(url: str, folder: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
-    """The offset changes that the ledger knows of each cluster. A relative path in an SQLite URL starts from `folder`.
+    """The offset changes of each cluster. A relative path in an SQLite URL starts from the given directory.
 
     The key of the ledger is not needed. Raises UsageError for a URL that cannot be used, LedgerUnusable if there is no
     ledger or it cannot be read, LedgerBusy if it is locked.
@@ -40,7 +40,7 @@ def _require_current(connection: Connection, database: Database) -> None:
 
 
 def _history(database: Database, cluster: ClusterName) -> OperationHistory:
-    """A ledger that has never worked on a cluster cannot tell what was applied before it was begun."""
+    """The history of a cluster. It is incomplete if the ledger has never worked on the cluster."""
     marks = select(REVISIONS.c.cluster).where(REVISIONS.c.cluster == cluster).limit(1)
     with database.read() as connection:
         has_worked = connection.execute(marks).first() is not None

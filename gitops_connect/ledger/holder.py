@@ -1,4 +1,4 @@
-"""Who holds a lease: a process, known so well that its death can be told from here."""
+"""The holder of a lease: a process, identified so precisely that other processes can detect its end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SAME_START = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process. `place` says whose process ids these are; `started` is in seconds since 1970.
+    """One process. `place` identifies the process namespace; `started` is in seconds since 1970.
 
-    Two containers may share a host name and each have a process 7, so the host's name is not enough: only where the
-    place is the same, too, does a missing process id mean that the process has ended.
+    Two containers may share a host name and each have a process 7, so the name of the host is not enough. A missing
+    process id means that the process has ended only if the place is also equal.
     """
 
     host: str
@@ -28,11 +28,11 @@ class Process:
 
     @staticmethod
     def current() -> Process:
-        """The process that asks."""
+        """The current process."""
         return Process(socket.gethostname(), _place(), os.getpid(), psutil.Process().create_time())
 
     def has_ended(self) -> bool:
-        """True where it certainly runs no more; False where it runs, or cannot be seen from here."""
+        """True if the process has certainly ended; False if it runs, or cannot be seen from here."""
         if (self.host, self.place) != (socket.gethostname(), _place()):
             return False
         try:
@@ -50,7 +50,7 @@ class Process:
 
 
 def _place() -> str:
-    """The boot and the namespace that process ids are counted in; empty where the system (not Linux) has neither."""
+    """The boot id and the namespace of the process ids; empty if the system (not Linux) has neither."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

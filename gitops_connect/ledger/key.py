@@ -1,7 +1,7 @@
-"""The key under every keyed digest, and the check that it is still the same one.
+"""The key of every keyed digest, and the check that the key has not changed.
 
-Digests made with another key compare as different: every secret would seem changed, and be sent again. So a ledger
-knows its key by a fingerprint, and refuses another.
+Digests made with another key differ: every secret would seem changed, and be sent again. So a ledger stores a
+fingerprint of its key, and rejects another key.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gitops_connect.model.canonical import keyed_digest
 _LENGTH = 32
 _SHORTEST = 16
 FINGERPRINT = "key_fingerprint"
-"""The property that holds it."""
+"""The property that stores the fingerprint."""
 
 
 def prepare(database: Database, given: bytes | None) -> bytes:
-    """Bring the schema up to date and return the key: the given one, else that of the file, made if need be.
+    """Bring the schema up to date and return the key: the given key, or the key in the file, created if missing.
 
-    A ledger that is as it should be is only read. Raises UsageError, LedgerUnusable or LedgerBusy.
+    A ledger that is up to date is only read. Raises UsageError, LedgerUnusable or LedgerBusy.
     """
     _require(database, given)
     with database.read() as connection:
@@ -36,7 +36,7 @@ def prepare(database: Database, given: bytes | None) -> bytes:
         if known is not None:
             check_rows(connection, database.place)
     if known is None:
-        # The database's write lock also keeps two processes from making two keys.
+        # The database's write lock also prevents two processes from creating two keys.
         with database.write() as connection:
             return _prepare_locked(connection, database, given)
     key = given or load_key(_key_file(database))
@@ -86,9 +86,9 @@ def _compare(key: bytes, known: str, database: Database) -> None:
 
 
 def load_key(file: Path) -> bytes:
-    """Read a key file. Raises LedgerUnusable where it is missing, damaged, or open to every user of the machine."""
+    """Read a key file. Raises LedgerUnusable if it is missing, damaged, or accessible to every user of the machine."""
     try:
-        # The group may read it: volumes of a Kubernetes pod with `fsGroup` add that on every start.
+        # The group may read the file: volumes of a Kubernetes pod with `fsGroup` add that permission on every start.
         if file.stat().st_mode & stat.S_IRWXO:
             raise LedgerUnusable(f"the key {file} can be read by every user of this machine; run chmod 600 on it")
         key = bytes.fromhex(file.read_text(encoding="ascii").strip())
@@ -111,7 +111,7 @@ def _damaged(file: Path) -> str:
 
 
 def _create_key(file: Path) -> None:
-    """Make a key that is there whole or not at all, and readable by its owner only."""
+    """Create a key file atomically, readable by its owner only."""
     aside = Path(f"{file}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

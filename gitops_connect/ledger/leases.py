@@ -1,4 +1,4 @@
-"""Leases: at most one process at a time changes a cluster, and it finds out when it no longer is the one."""
+"""Leases: at most one process at a time changes a cluster, and a process notices when it has lost its lease."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gitops_connect.model.names import ClusterName
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """What a lease is for, and for how long it holds without a renewal (seconds)."""
+    """The cluster of a lease, and how long the lease lasts without a renewal (`ttl` in seconds)."""
 
     cluster: ClusterName
     clock: Clock
@@ -32,7 +32,7 @@ class Lease:
     """The right to change one cluster. Safe for several threads."""
 
     def __init__(self, database: Database, terms: LeaseTerms) -> None:
-        """Not yet held; `held` does that."""
+        """Create a lease that is not yet acquired; `held` acquires it."""
         self._database = database
         self._terms = terms
         self._token = secrets.token_hex(16)
@@ -40,11 +40,11 @@ class Lease:
         self._renewing = Lock()
 
     def check(self) -> None:
-        """Raise LedgerBusy unless the lease is still ours; renew it when a third of its time is over.
+        """Raise LedgerBusy unless this process still holds the lease; renew it when a third of its time is over.
 
-        To be called before each effect, and more often than the lease lasts while waiting.
+        Call this before each effect, and more often than the lease lasts while waiting.
         """
-        with self._renewing:  # whoever comes second finds it renewed
+        with self._renewing:  # a second thread finds the lease renewed
             if self._is_due():
                 self.renew()
                 return
@@ -52,21 +52,22 @@ class Lease:
             self._require_ours(connection)
 
     def require(self, connection: Connection) -> None:
-        """Raise LedgerBusy, and so undo the transaction of `connection`, unless the lease is ours until it has ended.
+        """Raise LedgerBusy unless this process holds the lease until the transaction of `connection` has ended.
 
-        Takes no lock of this process: whoever renews holds that one while waiting for the database's.
+        The exception rolls the transaction back. This takes no lock of this process: the thread that renews holds that
+        lock while it waits for the lock of the database.
         """
         self._require_ours(connection, locked=True)
 
     def renew(self) -> None:
-        """Extend the lease by its whole time. Raises LedgerBusy where somebody took it after it had expired."""
+        """Extend the lease by its whole time. Raises LedgerBusy if another process took it after it had expired."""
         with self._database.write() as connection:
             self._require_ours(connection)
             connection.execute(update(LEASES).where(self._ours()).values(expires=self._expiry()))
         self._renewed = self._terms.clock.monotonic()
 
     def acquire(self) -> None:
-        """Take the lease where it is free. Raises LedgerBusy, which names the holder."""
+        """Acquire the lease if it is free. Raises LedgerBusy, which names the holder."""
         cluster = self._terms.cluster
         process = Process.current()
         now = self._terms.clock.now()
@@ -90,7 +91,7 @@ class Lease:
         self._renewed = self._terms.clock.monotonic()
 
     def release(self) -> None:
-        """Give it back; nothing happens where it is not ours any more."""
+        """Give the lease back. Does nothing if this process no longer holds it."""
         with self._database.write() as connection:
             connection.execute(delete(LEASES).where(self._ours()))
 
@@ -105,7 +106,7 @@ class Lease:
 
     def _require_ours(self, connection: Connection, *, locked: bool = False) -> None:
         query = select(LEASES).where(LEASES.c.cluster == self._terms.cluster)
-        # SQLite has one lock for all writers, and knows no other; elsewhere nobody takes a row that is locked so.
+        # SQLite has one lock for all writers, and no other. In other databases nobody takes a row with this lock.
         row = connection.execute(query.with_for_update(read=True) if locked else query).one_or_none()
         if row is None or row.token != self._token:
             taken = f"taken over by {_holder(row)}" if row else "removed from the ledger"
@@ -117,13 +118,13 @@ class Lease:
 
 @contextmanager
 def held(database: Database, terms: LeaseTerms) -> Iterator[Lease]:
-    """Hold the lease of a cluster for as long as the block runs. Raises LedgerBusy where another process has it."""
+    """Hold the lease of a cluster while the block runs. Raises LedgerBusy if another process holds it."""
     lease = Lease(database, terms)
     lease.acquire()
     try:
         yield lease
     except BaseException:
-        # What ended the block matters more than a lease that could not be given back: that one expires by itself.
+        # The error that ended the block matters more than a lease that was not given back: the lease expires by itself.
         with suppress(GitopsConnectError):
             lease.release()
         raise
@@ -131,14 +132,14 @@ def held(database: Database, terms: LeaseTerms) -> Iterator[Lease]:
 
 
 def require_idle(connection: Connection, now: datetime) -> None:
-    """Raise LedgerBusy where somebody works on any cluster: for what concerns the whole ledger."""
+    """Raise LedgerBusy if a process works on any cluster: for operations on the whole ledger."""
     for row in connection.execute(select(LEASES).order_by(LEASES.c.cluster)):
         if not _is_free(row, now):
             raise LedgerBusy(f"cluster {row.cluster} is in use by {_holder(row)}; wait until it ends, or stop it")
 
 
 def _is_free(row: Row[tuple[object, ...]], now: datetime) -> bool:
-    """Expired, or of a process on this machine that ended without giving it back."""
+    """Whether the lease has expired, or its process on this machine ended without giving it back."""
     expires: datetime = row.expires
     return expires <= now or Process(row.host, row.place, row.pid, row.process_started).has_ended()
 

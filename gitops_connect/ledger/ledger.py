@@ -1,4 +1,4 @@
-"""The ledger as the rest of the program sees it: open it, ask it, tell it; every call is one transaction."""
+"""The interface of the ledger: open, read and write; every call is one transaction."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
 LEASE_SECONDS = 180.0
-"""Longer than Connect takes over a request (90 s) and than our own wait for its answer."""
+"""Longer than Connect takes over a request (90 s) and than gitops-connect waits for the answer."""
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
 
 
 class Ledger:
-    """What is ours and what was done. Safe for several threads and processes; `Ledger.open` makes one.
+    """The managed connectors and the applied changes. Safe for several threads and processes; use `Ledger.open`.
 
-    Every method raises LedgerBusy where another process holds the database's lock for too long, and LedgerUnusable
-    where the database cannot be read or written.
+    Every method raises LedgerBusy if another process holds the database's lock for too long, and LedgerUnusable if the
+    database cannot be read or written.
     """
 
     def __init__(self, database: Database, key: bytes) -> None:
-        """For `open`, which has the schema and the key ready."""
+        """For `open`, which prepares the schema and the key."""
         self._database = database
         self.key = key
         self.operations = Operations(database)
 
     @property
     def place(self) -> str:
-        """Its file or its URL, without credentials."""
+        """The file or the URL of the ledger, without credentials."""
         return self._database.place
 
     def __repr__(self) -> str:
@@ -54,24 +54,24 @@ class Ledger:
 
     @staticmethod
     def open(url: str, folder: Path, key: bytes | None) -> Ledger:
-        """Open the ledger, or create it. A relative path in an SQLite URL starts from `folder`.
+        """Open the ledger, or create it. A relative path in an SQLite URL starts from the given directory.
 
-        `key` is the key of all keyed digests; without it, one is made once and kept in `<database>.key` beside an
-        SQLite database. Raises UsageError for a URL or a key that cannot be used, else LedgerUnusable or LedgerBusy.
+        `key` is the key of all keyed digests. Without it, a key is created once and stored in `<database>.key` next to
+        an SQLite database. Raises UsageError for a URL or a key that cannot be used, else LedgerUnusable or LedgerBusy.
         """
         database = Database(url, folder)
         return Ledger(database, prepare(database, key))
 
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
-        """All connectors of that cluster that are ours, in the order of their names."""
+        """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
         with self._database.read() as connection:
             return {row.connector: _ownership(row) for row in connection.execute(query)}
 
     def record(self, *ownerships: Ownership) -> None:
-        """Remember that connectors are ours, or what was last applied to them: all of these, or none.
+        """Record that connectors are managed, or what was last applied to them: all of these, or none.
 
-        The first origin and time of each are kept.
+        The first origin and time of each connector are kept.
         """
         with self._database.write() as connection:
             for ownership in ownerships:
@@ -89,43 +89,43 @@ class Ledger:
                 )
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
-        """The connector is not ours any more, or not there; nothing happens where it never was."""
+        """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         ours = (OWNERSHIP.c.cluster == cluster) & (OWNERSHIP.c.connector == connector)
         with self._database.write() as connection:
             connection.execute(delete(OWNERSHIP).where(ours))
 
     def revisions(self, cluster: ClusterName) -> Revisions:
-        """The revision last attempted on that cluster, and the one last applied."""
+        """The revision last attempted on the cluster, and the revision last applied."""
         query = select(REVISIONS).where(REVISIONS.c.cluster == cluster)
         with self._database.read() as connection:
             marks = {row.kind: RevisionMark(row.revision, row.at, row.result) for row in connection.execute(query)}
         return Revisions(marks.get(_ATTEMPTED), marks.get(_APPLIED))
 
     def record_attempt(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
-        """This revision is being brought to that cluster; once more with a `result` when that has ended badly."""
+        """Record that this revision is being applied to the cluster; again with a `result` if that has failed."""
         self._mark(cluster, _ATTEMPTED, RevisionMark(revision, at, result))
 
     def record_applied(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
-        """That cluster is as this revision says."""
+        """Record that the cluster is in sync with this revision."""
         self._mark(cluster, _APPLIED, RevisionMark(revision, at, result))
 
     def lease(self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS) -> AbstractContextManager[Lease]:
-        """The right to change that cluster, for the length of a `with` block; see `leases.held`.
+        """The right to change the cluster, for the length of a `with` block; see `leases.held`.
 
-        `ttl` (seconds) is how long it outlives its holder where the holder's death cannot be seen; it should be longer
-        than one request to the cluster may take.
+        `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. It should be
+        longer than one request to the cluster may take.
         """
         return held(self._database, LeaseTerms(cluster, clock, ttl))
 
     def export(self) -> Archive:
-        """Everything that the ledger remembers, but for its leases and its key."""
+        """The whole content of the ledger, except its leases and its key."""
         with self._database.read() as connection:
             return take_out(connection)
 
     def restore(self, archive: Archive, now: datetime, *, replace: bool = False) -> Restored:
-        """Remember what the archive says, and nothing else: wholly or not at all.
+        """Replace the content of the ledger with the archive: completely or not at all.
 
-        Raises UsageError where something else is there and not to be replaced, LedgerBusy where somebody works on a
+        Raises UsageError if the ledger has other content and `replace` is False, LedgerBusy if a process works on a
         cluster.
         """
         with self._database.write() as connection:
@@ -133,7 +133,7 @@ class Ledger:
             return put_in(connection, archive, replace=replace)
 
     def close(self) -> None:
-        """Let go of the database. Nothing is held between two calls, so a ledger that is not closed harms nothing."""
+        """Release the database. Nothing is held between two calls, so a ledger that is not closed does no harm."""
         self._database.close()
 
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:

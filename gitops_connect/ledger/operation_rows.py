@@ -26,11 +26,11 @@ from gitops_connect.model.operations import (
 _BLOBS = {"declared", "snapshot"}
 _MAY_HAVE_HAPPENED = {OperationState.OPEN, OperationState.SETTLED, OperationState.UNKNOWN}
 RECORD = [column for column in OPERATIONS.c if column.name not in _BLOBS]
-"""What `read` needs: offsets are large, and seldom asked for."""
+"""The columns that `read` needs: offsets are large and rarely needed."""
 
 
 def operation(row: Row[Any], offsets: OffsetPatch) -> Operation:
-    """What carrying it out needs, with the offsets that the row has packed; those of a large one are in pieces."""
+    """The operation of a row, with the given unpacked offsets; the offsets of a large operation are in pieces."""
     return Operation(
         row.name,
         row.connector,
@@ -44,32 +44,32 @@ def operation(row: Row[Any], offsets: OffsetPatch) -> Operation:
 
 
 def is_large(row: Row[Any]) -> bool:
-    """Whether its offsets are in pieces."""
+    """Whether the operation's offsets are in pieces."""
     return row.entries is not None
 
 
 def state(row: Row[Any]) -> OperationState:
-    """How far it is."""
+    """The state of the operation."""
     return OperationState(row.state)
 
 
 def is_open_with(row: Row[Any], operation: Operation) -> bool:
-    """Whether this very operation was begun already."""
+    """Whether exactly this operation was begun already."""
     return state(row) is OperationState.OPEN and row.digest == operation.digest
 
 
 def failures(row: Row[Any] | None, operation: Operation) -> int:
-    """In a row, with what the operation says now."""
+    """The number of consecutive failures of the operation with its current digest."""
     return int(row.failures) if row is not None and row.digest == operation.digest else 0
 
 
 def new_attempt(row: Row[Any] | None, operation: Operation) -> dict[str, Any]:
-    """A new attempt forgets what the last one said, and not how many there were."""
+    """A new attempt clears the last message and warning, and keeps the number of failures."""
     return {"failures": failures(row, operation), "final": False, "message": "", "warning": ""}
 
 
 def entered(operation: Operation, state: OperationState, at: datetime) -> dict[str, Any]:
-    """An operation comes into a state: what the repository says of it, and nothing of what stood."""
+    """The columns of an operation that enters a state: its declaration, and no earlier offsets."""
     return {
         **nothing_stood(),
         "state": state.value,
@@ -86,9 +86,9 @@ def entered(operation: Operation, state: OperationState, at: datetime) -> dict[s
 
 
 def recorded(operation: Operation, seen: Offsets | None, at: datetime) -> dict[str, Any]:
-    """An operation that is settled though nothing was sent: each partition was seen at the declared offset.
+    """An operation that is recorded as applied without a request: each partition was at the declared offset.
 
-    `seen` are the connector's offsets, kept for an undo; None if they are too many to be held.
+    `seen` are the connector's offsets, kept for an undo; None if they are too many for memory.
     """
     values = {**entered(operation, OperationState.SETTLED, at), "failures": 0, "final": False}
     values["message"] = NOTHING_SENT
@@ -99,28 +99,28 @@ def recorded(operation: Operation, seen: Offsets | None, at: datetime) -> dict[s
 
 
 def has_pieces(row: Row[Any], part: OffsetsPart) -> bool:
-    """Whether that part of its offsets was saved in pieces, be it none of them."""
+    """Whether that part of its offsets was saved in pieces, even if there are no pieces."""
     return is_large(row) if part is OffsetsPart.DECLARED else row.digest_before is not None and row.snapshot is None
 
 
 def nothing_large() -> dict[str, Any]:
-    """Of a large one whose pieces are removed."""
+    """The columns of a large operation whose pieces are removed."""
     return {**nothing_stood(), "declared": None, "entries": None, "sent": None}
 
 
 def parts_lost(blobs: dict[str, Any]) -> tuple[OffsetsPart, ...]:
-    """The parts that are no more, as `blobs_kept` says."""
+    """The parts whose offsets are removed according to `blobs_kept`."""
     parts = {"declared": OffsetsPart.DECLARED, "snapshot": OffsetsPart.BEFORE}
     return tuple(part for column, part in parts.items() if column in blobs)
 
 
 def nothing_stood() -> dict[str, Any]:
-    """Without any effect there is nothing to undo, and no warning."""
+    """The columns of an operation without earlier offsets: without an effect there is no undo, and no warning."""
     return {"digest_before": None, "digest_after": None, "snapshot": None, "warning": ""}
 
 
 def columns(record: OperationRecord) -> dict[str, Any]:
-    """A whole record; its key is left to whoever writes it."""
+    """The columns of a whole record, except its key."""
     return {
         "connector": record.connector,
         "kind": record.kind.value,
@@ -138,7 +138,7 @@ def columns(record: OperationRecord) -> dict[str, Any]:
 
 
 def blobs_kept(row: Row[Any] | None, record: OperationRecord) -> dict[str, Any]:
-    """A snapshot is the undo, and is kept with a record that only says more; never under a record of something else."""
+    """The columns to clear: a snapshot is the undo, and is kept only if the new record is of the same operation."""
     if row is None or row.digest is None or row.digest != record.digest:
         blobs: dict[str, Any] = {"declared": None, "acknowledged": "[]", "entries": None, "sent": None}
     else:
@@ -149,7 +149,7 @@ def blobs_kept(row: Row[Any] | None, record: OperationRecord) -> dict[str, Any]:
 
 
 def read(row: Row[Any]) -> OperationRecord:
-    """The row as the rest of the program sees it."""
+    """The record of a row, for the rest of the program."""
     return OperationRecord(
         row.name,
         row.connector,
@@ -170,28 +170,28 @@ def read(row: Row[Any]) -> OperationRecord:
 
 
 def storable(text: str) -> str:
-    """What a worker says may hold what no database takes: half of a surrogate pair, a NUL."""
+    """The text without characters that no database accepts: half of a surrogate pair, a NUL. Workers may send them."""
     return text.encode(errors="replace").decode().replace("\0", "?")
 
 
 def this(cluster: ClusterName, name: OperationName) -> ColumnElement[bool]:
-    """The condition for its row."""
+    """The condition for the row of the operation."""
     return (OPERATIONS.c.cluster == cluster) & (OPERATIONS.c.name == name)
 
 
 def find(connection: Connection, cluster: ClusterName, name: OperationName, *, locked: bool = False) -> Row[Any] | None:
-    """What stands there now; `locked`: nobody else writes it before the transaction ends."""
+    """The current row of the operation; `locked`: nobody else writes it before the transaction ends."""
     query = select(OPERATIONS).where(this(cluster, name))
     return connection.execute(query.with_for_update() if locked else query).one_or_none()
 
 
 def put(connection: Connection, cluster: ClusterName, name: OperationName, values: Mapping[str, Any]) -> None:
-    """Write these columns, and leave the others as they are."""
+    """Write these columns, and leave the others unchanged."""
     upsert(connection, OPERATIONS, {"cluster": cluster, "name": name}, values)
 
 
 def require_free(cluster: ClusterName, row: Row[Any] | None) -> None:
-    """Raise OperationSettled unless it certainly had no effect."""
+    """Raise OperationSettled unless the recorded operation certainly had no effect."""
     if row is not None and state(row) in _MAY_HAVE_HAPPENED:
         _refuse(cluster, row)
 

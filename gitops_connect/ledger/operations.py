@@ -1,8 +1,8 @@
-"""Operations in the ledger: which changes of offsets were begun, what stood before each, and which of them are done.
+"""Operations in the ledger: which offset changes were begun, the offsets before each, and which are applied.
 
-Every method is one transaction, durable when it returns, but for those that write or read the pieces of a large one.
-What stands here decides whether offsets are ever sent again,
-so a step from one state to another that is not one of `model.operations` is refused and changes nothing.
+Every method is one transaction, durable when it returns, except methods that write or read the pieces of a large
+operation. The ledger decides whether offsets are ever sent again. So a transition between states that
+`model.operations` does not allow is rejected and changes nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from gitops_connect.model.operations import Operation, OperationRecord, Operatio
 
 
 class Operations:
-    """What was done once. Safe for several threads and processes.
+    """Operations of the ledger. Safe for several threads and processes.
 
-    Besides what is said below, every method raises LedgerBusy or LedgerUnusable as the ledger's do.
+    Every method also raises LedgerBusy or LedgerUnusable as the methods of the ledger do.
     """
 
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
@@ -39,19 +39,19 @@ class Operations:
         self._lease = lease
 
     def under(self, lease: Lease) -> Operations:
-        """The same operations; but a write raises LedgerBusy, and changes nothing, once the lease is lost."""
+        """The operations under a lease: a write raises LedgerBusy, and changes nothing, once the lease is lost."""
         return Operations(self._database, lease)
 
     def records(self, cluster: ClusterName) -> Mapping[OperationName, OperationRecord]:
-        """All operations of that cluster, in the order of their names."""
+        """All operations of the cluster, in the order of their names."""
         with self._database.read() as connection:
             found = connection.execute(select(*rows.RECORD).where(OPERATIONS.c.cluster == cluster)).all()
         return {row.name: rows.read(row) for row in sorted(found, key=lambda row: str(row.name))}
 
     def saved(self, cluster: ClusterName, name: OperationName) -> Operation:
-        """The operation as it was when `begin` or `intend` saved it: for finishing it. Of a large one, see `pieces`.
+        """The operation as `begin` or `intend` saved it, to finish it. The offsets of a large one are in `pieces`.
 
-        Raises LedgerUnusable where nothing is saved: it is not known, failed, or was never begun here.
+        Raises LedgerUnusable if nothing is saved: the operation is not known, failed, or was never begun here.
         """
         with self._database.read() as connection:
             row = rows.find(connection, cluster, name)
@@ -62,13 +62,13 @@ class Operations:
         return rows.operation(row, self._unpack(row, row.declared))
 
     def declared(self, cluster: ClusterName, name: OperationName) -> OffsetPatch | None:
-        """The offsets that it was begun with; None where none are saved, or in pieces."""
+        """The offsets that the operation was begun with; None if none are saved, or if they are in pieces."""
         with self._database.read() as connection:
             row = rows.find(connection, cluster, name)
         return None if row is None or row.declared is None else self._unpack(row, row.declared)
 
     def snapshot(self, cluster: ClusterName, name: OperationName) -> Offsets | None:
-        """The offsets that stood before it; None where none were saved, or in pieces."""
+        """The offsets before the operation; None if none were saved, or if they are in pieces."""
         with self._database.read() as connection:
             row = rows.find(connection, cluster, name)
         if row is None or row.snapshot is None:
@@ -79,10 +79,9 @@ class Operations:
         return {partition: offset for partition, offset in stood.items() if offset is not None}
 
     def pieces(self, cluster: ClusterName, name: OperationName, part: OffsetsPart) -> Iterator[bytes]:
-        """The offsets of a large one, as whole lines, an entry each; a few MiB at a time, each read by itself.
+        """The offsets of a large operation as whole lines, one entry each: a few MiB at a time, each read separately.
 
-        Raises LedgerUnusable where there are none, and, at the latest after the last, where they are not what was
-        saved.
+        Raises LedgerUnusable if there are none, or (at the latest after the last piece) if they are damaged.
         """
         key = PartKey(cluster, name, part)
         with self._database.read() as connection:
@@ -105,17 +104,17 @@ class Operations:
     def intend(self, cluster: ClusterName, operation: Operation, at: datetime) -> None:
         """Save a seed before its connector is created.
 
-        Raises OperationSettled where it took effect, or may have.
+        Raises OperationSettled if it took effect, or may have.
         """
         values = rows.entered(operation, OperationState.INTENDED, at)
         with self._writing(cluster, operation.name) as (connection, row):
             self._enter(connection, cluster, operation, row, {**values, **rows.new_attempt(row, operation)})
 
     def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
-        """Save what is about to be done, and the offsets that stand before it: after this it may have happened.
+        """Save the operation and the offsets before it, directly before it is sent: after this it may have happened.
 
-        Nothing changes where the same operation is open already: what stands now is not what stood before it then.
-        Raises OperationSettled where it took effect, or may have.
+        Changes nothing if the same operation is in progress already: the offsets may have changed since it was begun.
+        Raises OperationSettled if it took effect, or may have.
         """
         opened = rows.entered(operation, OperationState.OPEN, at)
         values = {**opened, "digest_before": offsets_digest(before), "snapshot": pack(before)}
@@ -132,9 +131,10 @@ class Operations:
         declared: Iterable[bytes],
         at: datetime,
     ) -> None:
-        """As `begin`, with what stands and what is sent as lines, an entry each, in blocks of any size.
+        """Save a large operation as `begin` does. `before` and `declared` are blocks of any size, one entry per line.
 
-        Each piece of them is written by itself, and only then is it open; where this is cut off, nothing was begun.
+        Each piece is written separately, and the operation is in progress only after all of them. If this is
+        interrupted, nothing was begun.
         """
         if not self._make_room(cluster, operation):
             return
@@ -161,7 +161,7 @@ class Operations:
                 pieces.put(connection, key, number, piece)
 
     def _make_room(self, cluster: ClusterName, operation: Operation) -> bool:
-        """Remove what an attempt has left that was cut off. False where the operation is open already."""
+        """Remove the remains of an interrupted attempt. False if the operation is in progress already."""
         with self._writing(cluster, operation.name) as (connection, row):
             if row is not None and rows.is_open_with(row, operation):
                 return False
@@ -172,9 +172,9 @@ class Operations:
         return True
 
     def sent(self, cluster: ClusterName, name: OperationName, entries: int) -> None:
-        """So many entries of an open large one, the first ones, were accepted; a smaller number than before is ignored.
+        """Record that the first `entries` entries of a large operation were accepted; a smaller number changes nothing.
 
-        Raises LedgerUnusable where it is not open, or has not so many.
+        Raises LedgerUnusable if the operation is not in progress, or has fewer entries.
         """
         with self._writing(cluster, name) as (connection, row):
             if row is None or rows.state(row) is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
@@ -187,9 +187,9 @@ class Operations:
     def settle(
         self, cluster: ClusterName, name: OperationName, after: Offsets | Digest, warning: str, at: datetime
     ) -> None:
-        """It took effect, and these offsets, or some of that digest, were seen. `warning` is what Connect said then.
+        """Record that the operation took effect, the offsets (or their digest) after it, and Connect's `warning`.
 
-        Nothing changes where it was settled before. Raises LedgerUnusable where it was not begun.
+        Changes nothing if it is recorded as applied already. Raises LedgerUnusable if it was not begun.
         """
         values = {
             "state": OperationState.SETTLED.value,
@@ -212,14 +212,14 @@ class Operations:
             rows.put(connection, cluster, name, values)
 
     def record(self, cluster: ClusterName, operation: Operation, seen: Offsets | None, at: datetime) -> None:
-        """Settle it without having begun it, as `rows.recorded` says. Raises OperationSettled as `intend` does."""
+        """Record it as applied without a begin (`rows.recorded`). Raises OperationSettled as `intend` does."""
         with self._writing(cluster, operation.name) as (connection, row):
             self._enter(connection, cluster, operation, row, rows.recorded(operation, seen, at))
 
     def fail(self, cluster: ClusterName, operation: Operation, message: str, *, final: bool, at: datetime) -> None:
-        """It certainly had no effect. `final` is True where trying again is of no use.
+        """Record that the operation certainly had no effect. `final` is True if a retry does not help.
 
-        Raises OperationSettled where it took effect, or where another one of that name may have.
+        Raises OperationSettled if the operation took effect, or if another one of that name may have.
         """
         values = {
             **rows.entered(operation, OperationState.FAILED, at),
@@ -234,15 +234,15 @@ class Operations:
             pieces.remove_all(connection, cluster, operation.name)
 
     def note(self, cluster: ClusterName, name: OperationName, message: str) -> None:
-        """Say why it stays as it is; nothing happens where it is not known."""
+        """Record why the operation keeps its state. Does nothing if it is not known."""
         with self._writing(cluster, name) as (connection, row):
             if row is not None:
                 rows.put(connection, cluster, name, {"message": rows.storable(message)})
 
     def mark(self, cluster: ClusterName, *records: OperationRecord) -> None:
-        """Write these records over what is there, whatever it is: all of them, or none.
+        """Overwrite existing records with these, in any state: all of them, or none.
 
-        Offsets that are saved stay as long as they are those of the record.
+        Saved offsets are kept if they are those of the record.
         """
         with self._database.write() as connection:
             self._require_lease(connection)
@@ -254,9 +254,9 @@ class Operations:
                     pieces.remove(connection, PartKey(cluster, record.name, part))
 
     def release(self, cluster: ClusterName, name: OperationName) -> None:
-        """A settled seed counts as never done: its connector was deleted with its offsets.
+        """Record a seed as never applied: its connector was deleted with its offsets.
 
-        It keeps the time at which it was settled. Nothing happens where it is in another state.
+        It keeps the time at which it was applied. Does nothing if it has another state.
         """
         this = rows.this(cluster, name) & (OPERATIONS.c.state == OperationState.SETTLED.value)
         with self._database.write() as connection:
@@ -264,7 +264,7 @@ class Operations:
             connection.execute(update(OPERATIONS).where(this).values(state=OperationState.RELEASED.value))
 
     def drop(self, cluster: ClusterName, name: OperationName) -> None:
-        """Forget it; nothing happens where it is not known."""
+        """Delete the record of the operation. Does nothing if it is not known."""
         with self._database.write() as connection:
             self._require_lease(connection)
             connection.execute(delete(OPERATIONS).where(rows.this(cluster, name)))
@@ -272,7 +272,7 @@ class Operations:
 
     @contextmanager
     def _writing(self, cluster: ClusterName, name: OperationName) -> Iterator[tuple[Connection, Row[Any] | None]]:
-        """A transaction in which nobody else writes this operation, and what stands there now."""
+        """A transaction in which nobody else writes this operation, and the current row."""
         with self._database.write() as connection:
             self._require_lease(connection)
             yield connection, rows.find(connection, cluster, name, locked=True)

@@ -1,7 +1,7 @@
-"""The offsets of large operations: lines in pieces, so that nobody ever holds all of them.
+"""The offsets of large operations: lines in pieces, so that all of them are never in memory at once.
 
-Each piece is written and read in a transaction of its own: on SQLite one transaction over all of them would keep out
-everybody else, among them who has to renew the lease meanwhile.
+Each piece is written and read in its own transaction. On SQLite, one transaction over all pieces would block every
+other user of the database, including the thread that renews the lease.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gitops_connect.ledger.schema import PIECES
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 
 PIECE = 2 << 20
-"""Bytes of lines in a piece, before they are compressed; a longer line is a piece by itself."""
+"""Bytes of lines in a piece, before compression; a longer line is a piece by itself."""
 
 
 class OffsetsPart(Enum):
-    """Which offsets of an operation."""
+    """A set of offsets of an operation."""
 
     DECLARED = "declared"
-    """What is sent."""
+    """The offsets that are sent."""
     BEFORE = "before"
-    """What stood."""
+    """The current offsets before the operation."""
 
 
 class Damaged(Exception):
@@ -36,7 +36,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredBlock:
-    """Whole lines, compressed, and how many they are."""
+    """Whole lines, compressed, and their number."""
 
     entries: int
     content: bytes
@@ -51,17 +51,17 @@ class PartKey:
     part: OffsetsPart
 
     def matches(self) -> ColumnElement[bool]:
-        """The condition for its rows."""
+        """The condition for the rows of the part."""
         return _of(self.cluster, self.name) & (PIECES.c.part == self.part.value)
 
 
 def piece_of(lines: bytes) -> StoredBlock:
-    """Whole lines as one piece; equal ones give equal bytes on the same zlib."""
+    """Whole lines as one piece; equal lines give equal bytes with the same zlib."""
     return StoredBlock(lines.count(b"\n"), zlib.compress(lines))
 
 
 class BlockCounts:
-    """Cuts lines into pieces, or makes lines of pieces, and says how many they were, and their SHA-256."""
+    """Cuts lines into pieces, or joins pieces to lines, and counts the lines and their SHA-256."""
 
     def __init__(self) -> None:
         self.entries = 0
@@ -69,11 +69,11 @@ class BlockCounts:
 
     @property
     def digest(self) -> Digest:
-        """Of all lines so far."""
+        """The SHA-256 of all lines so far."""
         return Digest(self._digest.hexdigest())
 
     def cut(self, blocks: Iterable[bytes], size: int = PIECE) -> Iterator[StoredBlock]:
-        """Pieces of about so many bytes of whole lines; `blocks` may be of any size, and end anywhere."""
+        """Pieces of about `size` bytes of whole lines; `blocks` may be of any size, and end anywhere."""
         rest = bytearray()
         for block in blocks:
             rest += block
@@ -87,7 +87,7 @@ class BlockCounts:
             yield self._piece(bytes(rest) if rest.endswith(b"\n") else bytes(rest) + b"\n")
 
     def lines(self, piece: StoredBlock | None) -> bytes:
-        """The reverse, a piece at a time. Raises Damaged."""
+        """The lines of one piece. Raises Damaged."""
         if piece is None:
             raise Damaged("a piece is missing")
         try:
@@ -124,26 +124,26 @@ def put(connection: Connection, key: PartKey, number: int, piece: StoredBlock) -
 
 
 def get(connection: Connection, key: PartKey, number: int) -> StoredBlock | None:
-    """Read one piece; None where there are no more."""
+    """Read one piece; None after the last one."""
     query = select(PIECES.c.entries, PIECES.c.content).where(key.matches() & (PIECES.c.number == number))
     row = connection.execute(query).one_or_none()
     return None if row is None else StoredBlock(row.entries, row.content)
 
 
 def count(connection: Connection, key: PartKey) -> tuple[int, int]:
-    """How many pieces there are, and how many entries in them."""
+    """The number of pieces, and the number of entries in them."""
     query = select(func.count(), func.coalesce(func.sum(PIECES.c.entries), 0)).where(key.matches())
     pieces, entries = connection.execute(query).one()
     return int(pieces), int(entries)
 
 
 def remove(connection: Connection, key: PartKey) -> None:
-    """Forget one part."""
+    """Delete the pieces of one part."""
     connection.execute(delete(PIECES).where(key.matches()))
 
 
 def remove_all(connection: Connection, cluster: ClusterName, name: OperationName) -> None:
-    """Forget all of an operation."""
+    """Delete all pieces of an operation."""
     connection.execute(delete(PIECES).where(_of(cluster, name)))
 
 

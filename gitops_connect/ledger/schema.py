@@ -1,4 +1,4 @@
-"""The tables of the ledger, their version, and the way from an older version to this one."""
+"""The tables of the ledger, their version, and the upgrades from older versions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from gitops_connect.errors import LedgerUnusable
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware time of day, kept as `2026-11-21T10:00:00.000000Z`: text that sorts, and that every database can hold.
+    """A time with its offset, stored as `2026-11-21T10:00:00.000000Z`: a string that sorts and that every database
+    holds.
 
-    SQLite has no type for times, and drivers differ in what they do with an offset.
+    SQLite has no type for times, and drivers treat the offset differently.
     """
 
     impl = String(27)
@@ -40,7 +41,7 @@ class UtcTime(TypeDecorator[datetime]):
     _FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
-        """Raises ValueError for a time without an offset: it would mean another moment on another machine."""
+        """Raise ValueError for a time without an offset: it would mean another moment on another machine."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -48,7 +49,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value.astimezone(UTC).strftime(self._FORMAT)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
-        """In UTC, to the microsecond."""
+        """The stored time in UTC, to the microsecond."""
         return None if value is None else datetime.fromisoformat(value)
 
 
@@ -57,7 +58,7 @@ METADATA = MetaData()
 PROPERTIES = Table(
     "ledger_properties", METADATA, Column("name", String, primary_key=True), Column("value", Text, nullable=False)
 )
-"""`schema_version`, and `key_fingerprint`: a keyed digest that tells whether a key is the one used so far."""
+"""`schema_version`, and `key_fingerprint`: a keyed digest that shows whether a key is the one used so far."""
 
 OWNERSHIP = Table(
     "ownership",
@@ -71,7 +72,7 @@ OWNERSHIP = Table(
     Column("applied", Text, nullable=False),
     Column("on_delete", String, nullable=False, server_default="keep"),
 )
-"""`applied` is a JSON object: config key -> keyed digest. `on_delete` is since version 2."""
+"""`applied` is a JSON object: config key -> keyed digest. `on_delete` exists since version 2."""
 
 OPERATIONS = Table(
     "operations",
@@ -96,9 +97,9 @@ OPERATIONS = Table(
     Column("entries", Integer),
     Column("sent", Integer),
 )
-"""Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` makes.
+"""Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
 
-`entries` and `sent` are since version 3: of a large operation, whose offsets are in pieces and not in its row.
+`entries` and `sent` exist since version 3, for large operations: their offsets are in pieces and not in the row.
 """
 
 PIECES = Table(
@@ -111,9 +112,9 @@ PIECES = Table(
     Column("entries", Integer, nullable=False),
     Column("content", LargeBinary, nullable=False),
 )
-"""Since version 3. `part` is `declared` or `before`; `number` counts from 0; `content` is lines by zlib.
+"""Since version 3. `part` is `declared` or `before`; `number` counts from 0; `content` is lines compressed by zlib.
 
-Pieces that no row of `operations` speaks of are left over from an attempt that was killed.
+Pieces without a row in `operations` are left over from an attempt that was killed.
 """
 
 REVISIONS = Table(
@@ -125,7 +126,7 @@ REVISIONS = Table(
     Column("at", UtcTime, nullable=False),
     Column("result", Text, nullable=False),
 )
-"""At most two rows a cluster: `kind` is `attempted` or `applied`."""
+"""At most two rows per cluster: `kind` is `attempted` or `applied`."""
 
 LEASES = Table(
     "leases",
@@ -139,7 +140,7 @@ LEASES = Table(
     Column("since", UtcTime, nullable=False),
     Column("expires", UtcTime, nullable=False),
 )
-"""At most one row a cluster, while somebody works on it."""
+"""At most one row per cluster, while a process works on it."""
 
 Upgrade = Callable[[Connection], None]
 
@@ -148,7 +149,9 @@ _SINCE_3 = {"entries", "sent"}
 
 
 def _add_operations(connection: Connection) -> None:
-    """Version 2. A version that changes this table has to keep here what it was, as the steps after this expect it."""
+    """Upgrade to version 2. A later version that changes this table must keep its old form here for the steps that
+    follow.
+    """
     connection.exec_driver_sql("ALTER TABLE ownership ADD COLUMN on_delete VARCHAR DEFAULT 'keep' NOT NULL")
     then = [column for column in OPERATIONS.c if column.name not in _SINCE_3]
     columns = (Column(one.name, one.type, primary_key=one.primary_key, nullable=one.nullable) for one in then)
@@ -156,7 +159,7 @@ def _add_operations(connection: Connection) -> None:
 
 
 def _add_pieces(connection: Connection) -> None:
-    """Version 3."""
+    """Upgrade to version 3."""
     for column in sorted(_SINCE_3):
         connection.exec_driver_sql(f"ALTER TABLE operations ADD COLUMN {column} INTEGER")
     PIECES.create(connection)
@@ -169,9 +172,9 @@ _VERSION = "schema_version"
 
 
 def find_version(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) -> int:
-    """The schema's version; 0 for an empty database.
+    """The version of the schema; 0 for an empty database.
 
-    Raises LedgerUnusable where the database is somebody else's, or newer than this program.
+    Raises LedgerUnusable if the database belongs to another program, or is newer than this gitops-connect.
     """
     tables = inspect(connection).get_table_names()
     if PROPERTIES.name not in tables:
@@ -202,7 +205,7 @@ def _place(connection: Connection) -> str:
 
 
 def upgrade(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) -> None:
-    """Bring the schema to the newest version, in the transaction of `connection`: wholly or not at all."""
+    """Bring the schema to the newest version, in the transaction of `connection`: completely or not at all."""
     version = find_version(connection, upgrades)
     if version == 0:
         METADATA.create_all(connection)
@@ -213,17 +216,17 @@ def upgrade(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) ->
 
 
 def is_current(connection: Connection) -> bool:
-    """True where there is nothing to upgrade."""
+    """True if there is nothing to upgrade."""
     return find_version(connection) == 1 + len(UPGRADES)
 
 
 def get_property(connection: Connection, name: str) -> str | None:
-    """One of the ledger's few properties of its own."""
+    """The value of a property of the ledger; None if it is not set."""
     return connection.scalar(select(PROPERTIES.c.value).where(PROPERTIES.c.name == name))
 
 
 def set_property(connection: Connection, name: str, value: str) -> None:
-    """Keep it, in place of an earlier value."""
+    """Store the property instead of an earlier value."""
     connection.execute(delete(PROPERTIES).where(PROPERTIES.c.name == name))
     connection.execute(insert(PROPERTIES).values(name=name, value=value))
 
@@ -237,7 +240,7 @@ def upsert(
 ) -> None:
     """Update the row of `key`, or insert it, then with the values of `first` too.
 
-    Two statements, because each database has its own words for doing it in one.
+    Two statements, because each database has a different syntax for a single one.
     """
     this = update(table).values(**values)
     for column, value in key.items():

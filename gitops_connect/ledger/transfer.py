@@ -1,4 +1,4 @@
-"""Taking everything out of a ledger, and putting it into another one: each in one transaction."""
+"""Exports the whole content of a ledger, and imports it into another ledger: each in one transaction."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, get_prop
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What an import did: how many rows of each table there are now, and for how many connectors digests were left out.
+    """The result of an import: the rows of each table now, and for how many connectors digests were left out.
 
-    `unchanged` is True where everything stood there before.
+    `unchanged` is True if the ledger already had exactly this content.
     """
 
     rows: Mapping[str, int]
@@ -28,7 +28,7 @@ class Restored:
 
 
 def take_out(connection: Connection) -> Archive:
-    """Everything but the leases and the key."""
+    """The whole content of the ledger, except its leases and its key."""
     fingerprint = get_property(connection, FINGERPRINT)
     if fingerprint is None:
         raise LedgerUnusable("the fingerprint of the key was removed from the ledger during this command; run it again")
@@ -40,10 +40,10 @@ def take_out(connection: Connection) -> Archive:
 
 
 def put_in(connection: Connection, archive: Archive, *, replace: bool) -> Restored:
-    """Everything that is in the archive, and nothing else.
+    """Replace the content of the ledger with the content of the archive.
 
-    Digests that were made with another key are left out: they would call everything changed. Raises UsageError where
-    the ledger holds something else already, unless that is to be replaced.
+    Digests that were made with another key are left out: they would mark everything as changed. Raises UsageError if
+    the ledger already has other content, unless `replace` is True.
     """
     there = take_out(connection)
     rows = dict(archive.rows)
@@ -75,7 +75,7 @@ def _without_digests(row: ArchiveRow) -> dict[str, Any]:
 
 
 def _counts(rows: Mapping[str, Sequence[ArchiveRow]]) -> dict[str, int]:
-    """Pieces say nothing to anybody: they belong to their operations."""
+    """The rows of each table, without pieces: those belong to their operations."""
     return {name: len(found) for name, found in rows.items() if name != PIECES.name}
 
 

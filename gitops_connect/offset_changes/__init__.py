@@ -1,1 +1,1 @@
-"""What a reconciliation knows, checks and records of offset changes."""
+"""Knows, checks and records the offset changes of a reconciliation."""

@@ -1,7 +1,7 @@
-"""What a cycle leaves in the ledger: which connectors are ours now, written as each of them becomes as desired.
+"""Records a reconciliation in the ledger: each connector that is managed, as soon as it is in sync.
 
-Written a connector at a time, so that what a killed process had done is known to the next one; a create that was never
-recorded is found again by the next cycle, as a declared connector that is already there.
+Each connector is written separately, so that the next process knows what a killed process had done. If a create was
+never recorded, the next reconciliation finds it as a declared connector that already exists.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gitops_connect.plan.situation import Situation
 
 
 class LedgerRecords:
-    """Follows one plan as it is carried out."""
+    """Records one plan while it is carried out."""
 
     def __init__(self, ledger: Ledger, operations: Operations, situation: Situation, plan: Plan) -> None:
-        """`operations` are the ledger's, under the lease of the cluster."""
+        """Create the records of a plan. `operations` are the ledger's, under the lease of the cluster."""
         self._ledger = ledger
         self._operations = operations
         self._situation = situation
@@ -37,7 +37,7 @@ class LedgerRecords:
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
 
     def before(self, now: datetime) -> None:
-        """Record what needs no step: adoptions, documents that changed into what is there, what is gone."""
+        """Record changes without a step: adoptions, documents that match their connector, and deleted connectors."""
         cluster, revision = self._situation.desired.cluster, self._situation.revision
         self._of_operations(now)
         attempted = self._ledger.revisions(cluster).attempted
@@ -48,7 +48,7 @@ class LedgerRecords:
         self._record(self._in_place(), Origin.ADOPTED, now)
 
     def _of_operations(self, now: datetime) -> None:
-        """Record what needs no step, and before the revision: a ledger that has one is not new any more."""
+        """Record operations without a step, before the revision: a ledger with a revision is no longer new."""
         cluster, offsets = self._situation.desired.cluster, self._situation.offsets
         unknown = [one for one in self._plan.operations if one.status is OperationStatus.UNKNOWN]
         if unknown:
@@ -62,7 +62,7 @@ class LedgerRecords:
                 self._operations.release(cluster, name)
 
     def _unknown(self, one: PlannedOperation, now: datetime) -> OperationRecord:
-        """What was begun keeps what the ledger has of it, for whoever has to find out."""
+        """The record of an operation in state UNKNOWN. If it was begun, the fields of its earlier record are kept."""
         state, revision = OperationState.UNKNOWN, self._situation.revision
         begun = self._situation.offsets.records.get(one.name)
         if begun is not None:
@@ -70,9 +70,9 @@ class LedgerRecords:
         return OperationRecord(one.name, one.connector, one.kind, state, one.digest, revision, now)
 
     def _cleared(self, connector: ConnectorName, now: datetime) -> None:
-        """It was deleted with its offsets: a connector of that name would be a new one, to be seeded again.
+        """Record that the connector was deleted with its offsets: a new connector of that name is seeded again.
 
-        The deletion itself is released last: as long as it is not, the next cycle does the rest of this.
+        The deletion itself is released last: if it is not released, the next reconciliation does the rest.
         """
         operations, cluster = self._operations, self._situation.desired.cluster
         seed = self._situation.offsets.records.get(seed_name(connector))
@@ -84,7 +84,7 @@ class LedgerRecords:
     def after(self, outcome: StepOutcome, now: datetime) -> None:
         """Record a connector when its last step took effect, whether or not the connector works with it.
 
-        A config that is in place and not recorded would be sent again and again if the server masks a changed value.
+        If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         """
         if outcome.result is not Result.APPLIED and not outcome.took_effect:
             return
@@ -100,7 +100,7 @@ class LedgerRecords:
             self._made_progress(self._desired[name], outcome.step.action, now)
 
     def _made_progress(self, connector: DesiredConnector, action: Action, now: datetime) -> None:
-        """What was created is ours from then on; that it is as desired is only said after its last step."""
+        """A created connector is managed from then on; it is recorded as in sync only after its last step."""
         origin = Origin.ADOPTED if connector.name in self._situation.observed.connectors else Origin.CREATED
         if not self._left[connector.name]:
             self._record([connector], origin, now)
@@ -108,7 +108,7 @@ class LedgerRecords:
             self._ledger.record(replace(remember(self._situation, connector, origin, now), desired=None))
 
     def end(self, outcomes: Sequence[StepOutcome], now: datetime) -> None:
-        """Record how the attempt ended; the revision is applied where nothing is left to do or held out of the plan."""
+        """Record how the attempt ended; the revision is applied if no step failed and the plan was complete."""
         cluster, revision = self._situation.desired.cluster, self._situation.revision
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
         if undone:
@@ -139,7 +139,7 @@ class LedgerRecords:
         return ours and connector.state is not TargetState.ABSENT
 
     def _record(self, connectors: Sequence[DesiredConnector], origin: Origin, now: datetime) -> None:
-        """Write only what differs: a cycle in which nothing changed writes nothing."""
+        """Write only differences: a reconciliation in which nothing changed writes nothing."""
         known = self._situation.ownership
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
         fresh = [record for record in records if _says_more(record, known.get(record.connector))]
@@ -154,7 +154,7 @@ def _says_more(record: Ownership, known: Ownership | None) -> bool:
 
 
 def _withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
-    """Seeds that were to be done once their connector is there, and that no document asks for any more."""
+    """Seeds that were waiting for their connector, and that no document declares any more."""
     declared = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
     for name, record in situation.offsets.records.items():
         undone = record.state in (OperationState.INTENDED, OperationState.FAILED)

@@ -1,4 +1,4 @@
-"""What a manifest is held against: its connector's config, and what the repository says of the connector's class."""
+"""The context in which a manifest is checked: its connector's config, and the repository's schema for its class."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gitops_connect.model.shapes import schema_of
 from gitops_connect.source.checkout import Checkout
 
 Schemas = Mapping[str, OffsetSchema]
-"""By full class name."""
+"""Schemas by full class name."""
 
 
 def read_own_schemas(checkout: Checkout) -> OwnSchemas:
-    """What the repository says of the offsets of its own connector classes."""
+    """The repository's schemas for the offsets of its own connector classes."""
     entries = [entry for entry in checkout.entries if own_schemas.is_offset_schema(entry.path)]
     return own_schemas.load((blob.path, blob.content) for blob in checkout.blobs(entries, MAX_BYTES + 1))
 
@@ -30,6 +30,6 @@ def context_of(
     schemas: Schemas,
     acknowledged: frozenset[Acknowledgement] = frozenset(),
 ) -> ManifestContext:
-    """What a manifest of that connector is held against. `schemas` are those of the repository."""
+    """The context in which a manifest of that connector is checked. `schemas` are those of the repository."""
     schema = schema_of(connector.config, schemas)
     return ManifestContext(connector.name, connector.config, live, schema, acknowledged)

@@ -1,7 +1,7 @@
-"""What a cycle knows of offset changes before it plans them.
+"""Collects the inputs for planning offset changes.
 
-Only what is due is looked at: a change that was applied costs its one row in the ledger, and neither its manifest nor
-the offsets of its connector are read again.
+Only changes that are due are read: an applied change costs its one row in the ledger, and neither its manifest nor the
+offsets of its connector are read again.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from gitops_connect.source.checkout import Checkout
 
 @dataclass(frozen=True, slots=True)
 class ManifestsChecked:
-    """What is wrong with the manifests of one cluster; `skipped` is how many changes were applied before, and are not
-    checked again."""
+    """The violations in the manifests of one cluster; `skipped` is the number of applied changes, which are not checked
+    again."""
 
     diagnostics: Diagnostics
     skipped: int = 0
 
 
 def gather(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
-    """Everything that the plan of offset changes is made from, and what is wrong with the manifests that are due.
+    """Collect all inputs for the plan of offset changes, and the violations in the manifests that are due.
 
     Raises what Connect, the ledger, the source and Spark raise.
     """
@@ -93,7 +93,7 @@ def _known_look(runtime: Runtime, situation: Situation, operation: DesiredOperat
 
 
 def _look_key(situation: Situation, operation: DesiredOperation) -> Hashable:
-    """Everything that a verdict depends on, but for the offsets that stand."""
+    """Everything that a verdict depends on, except the current offsets."""
     name = operation.connector
     config = next((one.config for one in situation.desired.connectors if one.name == name), {})
     records = [one for one in situation.offsets.records.values() if one.connector == name]
@@ -104,7 +104,7 @@ def _look_key(situation: Situation, operation: DesiredOperation) -> Hashable:
 
 
 def _current(situation: Situation, name: ConnectorName) -> SavedOffsets:
-    """How much stands; the file of it is only for those who look now."""
+    """The number and size of the current offsets. The file of them is only for the reconciliation that reads them."""
     large, live = situation.offsets.large_live.get(name), situation.offsets.live.get(name, {})
     if large is not None:
         return large
@@ -117,7 +117,7 @@ def _with_known(
     known: Mapping[OperationName, CachedVerdict],
     seen: Set[str],
 ) -> OffsetSituation:
-    """What was looked at a moment ago, for connectors that nobody looks at now."""
+    """Add the verdicts of recent reads, for connectors that are not read now."""
     current = {
         one.connector: known[one.name].current for one in wanted if one.name in known and one.connector not in seen
     }
@@ -134,7 +134,7 @@ def _with_known(
 
 
 def _copies(runtime: Runtime, situation: Situation, large: Sequence[DesiredOperation]) -> Mapping[ConnectorName, int]:
-    """How often a worker would hold all offsets while these are changed."""
+    """How often a worker holds all offsets of its cluster while these are changed."""
     names, client = {one.connector for one in large}, runtime.clients[situation.desired.cluster]
     found = {}
     for connector in situation.desired.connectors:
@@ -148,7 +148,7 @@ def _copies(runtime: Runtime, situation: Situation, large: Sequence[DesiredOpera
 def _look(
     runtime: Runtime, situation: Situation, concerned: Set[ConnectorName], schemas: Schemas, folder: Path
 ) -> Situation:
-    """The offsets that stand."""
+    """Add the current offsets of the connectors."""
     can = situation.observed.version >= OFFSETS_SINCE
     there = sorted(concerned & situation.observed.connectors.keys()) if can else []
     seen = observe_offsets(runtime.clients[situation.desired.cluster], there, folder)
@@ -169,7 +169,7 @@ def _add(verdicts: ManifestVerdicts, situation: Situation, operation: DesiredOpe
 
 
 def _review_begun(runtime: Runtime, situation: Situation, folder: Path) -> Mapping[OperationName, Unfinished]:
-    """How those large ones stand that an earlier cycle has begun, while their connectors stand still."""
+    """Review large changes that an earlier reconciliation has begun, if their connectors are STOPPED."""
     found = dict(situation.offsets.unfinished)
     for number, (name, one) in enumerate(found.items()):
         observed = situation.observed.connectors.get(one.operation.connector)
@@ -195,10 +195,10 @@ def _shapes(situation: Situation, concerned: Set[ConnectorName], schemas: Schema
 def check_manifests(
     spark: SparkChecks, checkout: Checkout, desired: DesiredState, history: OperationHistory
 ) -> ManifestsChecked:
-    """What is wrong with the manifests of one cluster, as far as the repository and the ledger can tell.
+    """Check the manifests of one cluster, as far as the repository and the ledger allow.
 
-    A change that was applied is not checked again. One that may have been applied is held to the rules that depend on
-    its connector too, but what breaks them is only noted: the connector may have changed since.
+    A change that was applied is not checked again. A change that may have been applied is also checked with the rules
+    that depend on its connector, but violations are only notes: the connector may have changed since.
     """
     own = read_own_schemas(checkout)
     supply, connectors = ManifestSource(checkout, spark), {one.name: one for one in desired.connectors}
@@ -220,7 +220,7 @@ def check_manifests(
 
 
 def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
-    """What the ledger says of that cluster's operations."""
+    """The ledger's records of that cluster's operations."""
     records = ledger.records(cluster)
     begun = [name for name, record in records.items() if record.state is OperationState.OPEN]
     unfinished = {name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {}) for name in begun}

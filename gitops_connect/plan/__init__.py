@@ -1,1 +1,1 @@
-"""desired and observed -> a plan, as a pure function."""
+"""Computes a plan from the desired and the observed state, as a pure function."""

@@ -1,7 +1,7 @@
 """The steps of one connector, in the order in which they run, each with its reason.
 
-State before config: a config that Connect rejects never keeps a connector running that should be stopped. What starts a
-connector (resume, or pause after a stop) comes after its config.
+The state changes before the config: if Connect rejects a config, a connector that should be stopped is stopped anyway.
+A step that starts a connector (resume, or pause after a stop) comes after its config.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TRANSITIONS: dict[TargetState, dict[TargetState | None, tuple[tuple[Action, ...
     TargetState.PAUSED: {
         TargetState.RUNNING: ((Action.PAUSE,), ()),
         TargetState.STOPPED: ((), (Action.PAUSE,)),
-        # A worker accepts the pause of a failed connector (202) and then fails at it; a stopped one it can pause.
+        # A worker accepts the pause of a failed connector (202) and then fails to pause it; a stopped one it can pause.
         None: ((Action.STOP,), (Action.PAUSE,)),
     },
     TargetState.RUNNING: {
@@ -53,12 +53,12 @@ _TRANSITIONS: dict[TargetState, dict[TargetState | None, tuple[tuple[Action, ...
 
 
 def steady(state: WorkerState) -> TargetState | None:
-    """What a reported state says of Kafka's stored target state; FAILED says nothing of it."""
+    """What a reported state says about the target state that Kafka stores; FAILED says nothing about it."""
     return _STEADY.get(state)
 
 
 def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
-    """Every step that brings this connector to its document, and what a reader should know besides."""
+    """Every step that brings this connector in sync with its document, and notes for the reader."""
     steps, notes = _decide(situation, desired, operations)
     notes = (*notes, *operations.notes)
     held_back = _held_back(situation, desired)
@@ -75,7 +75,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
 
 
 def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether it exists and should not, or does not stop: it is unmanaged, or the worker is too old."""
+    """Whether it exists although declared absent, or runs although declared stopped: unmanaged, or an old worker."""
     if observed is None:
         return False
     is_not_stopped = desired.state is TargetState.STOPPED and observed.state is not WorkerState.STOPPED
@@ -116,7 +116,7 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
 
 
 def _create(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
-    """Stopped first, where offsets have to be set before it runs."""
+    """The steps that create the connector: STOPPED first if offsets must be set before it runs."""
     if desired.name in situation.invalid:
         return (), ("its config has errors: the connector is not created",)
     if operations.blocked:
@@ -146,13 +146,13 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
 
 
 def _start(desired: DesiredConnector) -> Steps:
-    """From stopped to the desired state."""
+    """The step from STOPPED to the desired state."""
     action = {TargetState.RUNNING: Action.RESUME, TargetState.PAUSED: Action.PAUSE}.get(desired.state)
     return (Step(desired.name, action, f"state: stopped -> {desired.state.value}"),) if action else ()
 
 
 def _around(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
-    """Offsets are changed while the connector is stopped: what leads there, and then to the desired state."""
+    """The steps before and after an offset change: a stop, because offsets need it, and then the desired state."""
     stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
     return () if observed.state is WorkerState.STOPPED else (stop,), _start(desired)
 
@@ -185,7 +185,7 @@ def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
-    """What leads from the reported to the desired state: the steps before, and those after the config."""
+    """The steps from the reported to the desired state: those before the config, and those after it."""
     reason = f"state: {observed.state.value.lower()} -> {desired.state.value}"
     before, after = _TRANSITIONS[desired.state].get(steady(observed.state), ((), ()))
     return (
@@ -207,11 +207,11 @@ def _notes(config: ConfigDiff) -> Notes:
 
 
 def _may_run_on(desired: DesiredConnector, operations: OperationsPlan) -> bool:
-    """Whether its offset changes need no stop: each finds every partition at the declared offset.
+    """Whether the connector's offset changes need no stop: each finds every partition at the declared offset.
 
-    A class that is not known here may keep a position elsewhere besides, and move it when Connect calls its
-    `alterOffsets` (KIP-875): it gets the request all the same. A running connector goes on from the declared offset,
-    which is what the change asks for; what it has read and not committed yet is not read again.
+    A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
+    `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
+    offset, as the change requires; records that it has read and not committed yet are not read again.
     """
     return operations.changes_nothing and shape_of(desired.config) is not None
 
@@ -222,7 +222,7 @@ def _recorded(step: Step) -> Step:
 
 
 def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
-    """What no step fixes; a connector that is FAILED is in `Plan.unhealthy`."""
+    """States that no step fixes. A connector that is FAILED is in `Plan.unhealthy`."""
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
         return ("it is UNASSIGNED: no worker runs it yet, so it is unknown whether it must be resumed",)
     return ()

@@ -1,4 +1,4 @@
-"""Taking a connector away that is to be absent or is declared no more; with its offsets, where that was asked for."""
+"""Deletes a connector that is declared absent or no longer declared, with its offsets if `onDelete` says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ON_DELETE = "onDelete: the offsets are reset first"
 def delete(
     situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The steps that delete a connector that is there, and what a reader should know besides."""
+    """The steps that delete an existing connector, and notes for the reader."""
     final = Step(name, Action.DELETE, reason)
     if on_delete is OnDelete.KEEP:
         return (final,), ()
@@ -33,13 +33,13 @@ def delete(
 
 
 def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
-    """Whether its offsets may be gone, and it is not: a deletion with its offsets was begun, and cut off."""
+    """Whether the connector exists and its offsets may be gone: a deletion with offsets was begun and interrupted."""
     record = situation.offsets.records.get(clear_name(name))
     return record is not None and record.state is OperationState.OPEN and name in situation.observed.connectors
 
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    """What was begun is done, whatever is declared by now: a connector without its offsets would do all again."""
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all."""
     steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
     note = (
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"

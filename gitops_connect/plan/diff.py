@@ -1,4 +1,4 @@
-"""One connector's desired config against the observed one: which keys change, and what has to be sent."""
+"""One connector's desired config compared with the observed config: the changed keys, and the config to send."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gitops_connect.model.sensitivity import is_mask
 from gitops_connect.plan.situation import Situation
 
 _DEFAULTS = {"tasks.max": "1"}
-"""A config without it means this (`ConnectorConfig.TASKS_MAX_DEFAULT`): adopting a connector does not restart it."""
+"""A config without the key means this value (`ConnectorConfig.TASKS_MAX_DEFAULT`): adopting does not restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigDiff:
-    """The changes in the order of their keys, the whole config that brings them about, and what was left alone.
+    """The changes in the order of their keys, the whole config to send, and the keys that were not changed.
 
-    `ignored` differ and are ignored by the document; `uncompared` are masked by the server, and what was last applied
-    is not known.
+    `ignored` keys differ and are ignored by the document. `uncompared` keys are masked by the server, and their last
+    applied value is unknown.
     """
 
     changes: tuple[Change, ...]
@@ -34,7 +34,7 @@ class ConfigDiff:
 
 
 def secret_digest(situation: Situation, connector: DesiredConnector, key: str) -> Digest:
-    """What is remembered of an applied secret. The names are under it, so that equal secrets do not look equal."""
+    """The digest that the ledger stores of an applied secret. It covers the names: equal secrets look different."""
     return keyed_digest(situation.key, [connector.name, key, connector.config[key]])
 
 

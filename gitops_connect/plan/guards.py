@@ -1,4 +1,4 @@
-"""Limits that refuse a whole plan: looked at after every plan is made, and before the first effect."""
+"""Limits that reject a whole plan: checked after every plan is made, and before the first effect."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gitops_connect.plan.situation import Situation
 
 
 def enforce(plan: Plan) -> None:
-    """Raise UnsafePlan with every refusal and the way out of each, or return."""
+    """Raise UnsafePlan with every refusal and its fix, or return."""
     if plan.refusals:
         lines = "\n".join(f"  {refusal}" for refusal in plan.refusals)
         raise UnsafePlan(f"cluster {plan.cluster}: the plan is rejected, and nothing was changed\n{lines}")
 
 
 def refusals(situation: Situation, connectors: Sequence[ConnectorPlan]) -> tuple[str, ...]:
-    """Why these steps may not be taken; empty where they may."""
+    """Why these steps are rejected; empty if they are allowed."""
     deleted = [
         step.connector
         for connector in connectors

@@ -1,4 +1,4 @@
-"""Which connectors of the cluster do not work; it changes no step, no digest and no fingerprint."""
+"""Connectors of the cluster that do not work. They change no step, no digest and no fingerprint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gitops_connect.plan.situation import Situation
 def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConnector]:
     """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order.
 
-    No secret that is known of any connector of the cluster is in a reason (`known_secrets`).
+    No reason contains a known secret of any connector of the cluster (`known_secrets`).
     """
     ill = [one for _, one in sorted(situation.observed.connectors.items()) if unhealthy(one) is not None]
     if not ill:
@@ -26,7 +26,7 @@ def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConn
 
 
 def unhealthy_in_plan(situation: Situation, planned: Collection[ConnectorPlan]) -> tuple[UnhealthyConnector, ...]:
-    """Those that are declared or managed, but for those that the plan deletes."""
+    """The unhealthy connectors that are declared or managed, except those that the plan deletes."""
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
     declared = {one.name for one in situation.desired.connectors} - absent
     deleted = {step.connector for one in planned for step in one.steps if step.action is Action.DELETE}

@@ -1,4 +1,4 @@
-"""Every secret of a cluster that this reconciliation knows: a trace of one connector may quote that of another."""
+"""Every secret of a cluster that this reconciliation knows: a connector's trace may quote another one's secret."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_SECRET = frozenset({"connector.class", "tasks.max"})
 
 @dataclass(frozen=True, slots=True)
 class KnownSecrets:
-    """`own` are the secrets of each connector; `shared` are masked in what is said of every connector."""
+    """`own` are the secrets of each connector; `shared` are masked in the text about every connector."""
 
     own: Mapping[ConnectorName, frozenset[str]] = field(repr=False)
     shared: frozenset[str] = field(repr=False)
@@ -30,8 +30,8 @@ class KnownSecrets:
 def known_secrets(situation: Situation) -> KnownSecrets:
     """The secrets in declared and observed configs, and those that were read for `spec.secrets`.
 
-    A short secret is masked only in the traces of its own connector (`masking.distinctive`). The same is true of all
-    values of a connector whose class no worker described: most of them are no secrets.
+    A short secret is masked only in the traces of its own connector (`masking.distinctive`). If no worker described a
+    connector's class, all values of the connector are masked in its own traces only: most of them are no secrets.
     """
     declared = {one.name: one for one in situation.desired.connectors}
     sure, own = set(situation.secrets), {}
@@ -50,9 +50,9 @@ def known_secrets(situation: Situation) -> KnownSecrets:
 def sensitive_keys(
     situation: Situation, name: ConnectorName, document: DesiredConnector | None, keys: frozenset[str]
 ) -> frozenset[str]:
-    """Those of a connector's config keys whose values are known to be secrets.
+    """The keys of a connector's config whose values are known to be secrets.
 
-    Its document, its plugin, the ledger or their own name says so. A document with errors counts too.
+    The document, the plugin, the ledger or the name of the key says so. A document with errors counts too.
     """
     owned = situation.ownership.get(name)
     known = {

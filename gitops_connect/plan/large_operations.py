@@ -1,4 +1,4 @@
-"""Operations whose offsets, or those that stand, are too many to be held: decided on by numbers alone."""
+"""Operations whose declared or current offsets are too many for memory: decided by counts alone."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _FRAME = len('{"partition":,"offset":}\n')
 
 
 def is_large(situation: Situation, operation: DesiredOperation) -> bool:
-    """Whether it, or what stands for its connector, is too large to be held."""
+    """Whether the operation's offsets, or the current offsets of its connector, are too many for memory."""
     offsets = situation.offsets
     return operation.name in offsets.large or operation.connector in offsets.large_live
 
 
 def review_large(situation: Situation, operation: Operation) -> tuple[Review | None, HeapEstimate | None]:
-    """What it would do to what stands, whether it may, and what memory it needs; None where what stands is not known.
+    """The effect on the current offsets, whether it is allowed, and its memory; None if the offsets are unknown.
 
-    The patch is not in it.
+    The review contains no patch.
     """
     difference = _difference(situation, operation)
     if difference is None:
@@ -41,7 +41,7 @@ def review_large(situation: Situation, operation: Operation) -> tuple[Review | N
 
 
 def _heap(situation: Situation, operation: Operation, difference: Difference) -> HeapEstimate | None:
-    """None where nothing comes to what the workers hold already: then they have room for it, as they live."""
+    """None if the operation adds nothing to the offsets that the workers hold already: they have room for those."""
     verdict, new = situation.offsets.large.get(operation.name), difference.counts.get(Direction.NEW, 0)
     observed = situation.observed.connectors.get(operation.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
@@ -53,9 +53,9 @@ def _heap(situation: Situation, operation: Operation, difference: Difference) ->
 
 
 def _current(situation: Situation) -> Iterator[tuple[int, int]]:
-    """How many offsets stand, as far as they were looked at, and about how many bytes they have as lines.
+    """The number of current offsets, as far as they were read, and about how many bytes they have as lines.
 
-    Of all connectors: each worker holds those of its whole cluster.
+    Of all connectors: each worker holds the offsets of its whole cluster.
     """
     for large in situation.offsets.large_live.values():
         yield large.entries, large.size
@@ -64,7 +64,7 @@ def _current(situation: Situation) -> Iterator[tuple[int, int]]:
 
 
 def _added(situation: Situation, operation: Operation) -> Iterator[tuple[int, int]]:
-    """What comes to them by this one, and by those that have their names before it: where not all fit, some do."""
+    """What this operation and those with earlier names add to them: if not all fit, some do."""
     for name, verdict in situation.offsets.large.items():
         new = 0 if verdict.difference is None else verdict.difference.counts.get(Direction.NEW, 0)
         if name <= operation.name:

@@ -1,7 +1,7 @@
 """What a changed config, a new name or a deletion means for the offsets of a connector: a warning under the step.
 
-Connect stores offsets under the connector's name, a sink's in a consumer group, and a connector reads those of the
-partitions that its config names. Other values of such keys leave the offsets where they are, unread.
+Connect stores offsets under the connector's name, and a sink's offsets in a consumer group. A connector reads the
+offsets of the partitions that its config names. Other values of such keys leave the offsets stored, but unread.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from gitops_connect.plan.ownership import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 
 _ALIKE = 2 / 3
-"""A connector that has this share of its config in common with one that is no longer declared is its new name."""
+"""A new connector is a renamed one if it shares this part of its config with a connector no longer declared."""
 _CLASS = "connector.class"
 _NOT_COMPARED = frozenset({"name", _CLASS, "tasks.max"})
 _SHOWN = 5
-"""Entries of a list that are named."""
+"""The number of entries of a list that are named."""
 _LONGEST = 100
-"""Characters of a value that are shown; the change itself shows more of it."""
+"""The number of characters of a value that are shown; the change itself shows more of it."""
 _SAVE_FIRST = (
     "to continue from the current offsets, run `gitops-connect offsets get {old} --save FILE` first, and set"
     " spec.initialOffsets.manifest.path of {new} to FILE"
@@ -55,7 +55,7 @@ class _Config:
         return key.value(self.name, self.config)
 
     def shown(self, key: ValueKey | ListKey, *values: str) -> str:
-        """Values of that key as JSON writes them, or stars."""
+        """Values of that key in JSON notation, or stars if the key is sensitive."""
         if self.sensitive & set(key.keys):
             return "***"
         more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
@@ -68,7 +68,7 @@ def _quoted(value: str) -> str:
 
 
 def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -> list[ConnectorPlan]:
-    """The same plans; steps that leave offsets unread, or use them for something else, say so."""
+    """The plans with warnings on the steps that leave offsets unread or use them for something else."""
     new = {one.name for one in planned if _creates(one) and not _changes_offsets(one)}
     renamed = {name: old for name, old in _renamed(situation) if name in new}
     return [
@@ -178,7 +178,7 @@ def _of_list(key: ListKey, before: _Config, after: _Config, start: str) -> Itera
 
 
 def _of_limit(key: ListKey, after: _Config, named: frozenset[str], start: str) -> OffsetEffect:
-    """A list of what is read appears, or goes: then `start` is set."""
+    """The effect of a list that limits what is read: the list is new if `start` is empty, else it is removed."""
     others = f"{key.noun} other than {after.shown(key, *sorted(named))}"
     if not start:
         return OffsetEffect(f"the offsets of {others} are no longer read")
@@ -190,7 +190,7 @@ def _items(value: str) -> frozenset[str]:
 
 
 def _renamed(situation: Situation) -> Iterator[tuple[ConnectorName, ConnectorName]]:
-    """From the new name to the old one: connectors to be created, much like one that is no longer declared."""
+    """From the new name to the old name: connectors to be created that resemble a connector no longer declared."""
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
     leaving = {*owned_and_undeclared(situation), *(absent & situation.ownership.keys())}
     old = [one for name, one in sorted(situation.observed.connectors.items()) if name in leaving]

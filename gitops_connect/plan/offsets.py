@@ -1,6 +1,6 @@
-"""One operation against the offsets that stand: what it sends, which way each partition moves, and whether it may.
+"""One operation compared with the current offsets: what it sends, how each partition moves, and whether it may.
 
-Done twice: for the plan, and again once the connector stands still, as its offsets move until then.
+Computed twice: for the plan, and again once the connector is STOPPED, because its offsets move until then.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gitops_connect.model.units import SkipLimits
 
 
 def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
-    """An operation that was not begun yet. `max_skip`: how far offsets may be moved forward unacknowledged."""
+    """The review of an operation that was not begun yet. `max_skip`: the unacknowledged distance forward."""
     effect = effect_of(operation, live)
     difference = find_difference(live, effect, shape)
     patch = patch_between(live, merged(live, effect)) if operation.kind is OperationKind.REPLACE else effect
@@ -28,10 +28,10 @@ def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: S
 
 
 def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shape: Shape | None) -> Review:
-    """An operation that was begun when `before` stood, and never settled: it may have taken effect in part.
+    """The review of an operation that was begun at the offsets `before` and never finished: it may be half done.
 
-    Where each partition is as it was before or as it must become, nobody has gone on from there, and sending it again
-    is harmless. Otherwise the connector ran in between, and would be thrown back a second time.
+    If each partition is as before or as declared, no connector has run from there, and sending the operation again is
+    harmless. Otherwise the connector ran in between, and would be rewound a second time.
     """
     patch = effect_of(operation, before)
     after = merged(before, patch)
@@ -44,7 +44,7 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
 
 
 def moved_since(operation: Operation, count: int) -> Refusal:
-    """Why what was begun is not finished: so many partitions are neither as before nor as they shall be."""
+    """Why an operation that was begun is not finished: `count` partitions are neither as before nor as declared."""
     return Refusal(
         f"the change was started but did not finish, and {count:,} of its offsets changed since then: it is unknown"
         f" whether the change was applied; run `gitops-connect ledger resolve {operation.name}` with --applied or"
@@ -53,11 +53,12 @@ def moved_since(operation: Operation, count: int) -> Refusal:
 
 
 def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
-    """Every partition that the operation speaks of, with what it must have; those that are taken away, too.
+    """Every partition that the operation lists, with its declared offset; None for those that are removed.
 
-    What an ALTER lists is sent even if it is there already, as a connector may keep it elsewhere besides; only if that
-    is all of it, and the class is known, nothing is sent (`Action.RECORD`). A REPLACE
-    sends only what differs: it speaks of the whole set, which may be large, and hold what Connect would not take again.
+    An ALTER sends every listed offset, even an offset that is already current, as a connector may also keep its
+    position elsewhere. If all listed offsets are current and the class is known, nothing is sent (`Action.RECORD`). A
+    REPLACE sends only the differences: it lists the whole set, which may be large and may contain offsets that Connect
+    would reject.
     """
     match operation.kind:
         case OperationKind.ALTER | OperationKind.SEED:
@@ -70,7 +71,7 @@ def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
 
 
 def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:
-    """Every partition of the patch as a move, the largest first: what is lost or comes again before all else."""
+    """Every partition of the patch as a move, the largest first: removals and rewinds before all others."""
     moves = [
         Move(partition, live.get(partition), offset, *_direction(live.get(partition), offset, shape))
         for partition, offset in patch.items()
@@ -85,7 +86,7 @@ def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, e
 
 
 def described(difference: Difference, shape: Shape | None) -> Difference:
-    """A difference with what the class of its connector makes of it: the scale of distances, and how it resumes."""
+    """A difference with the facts of its connector's class: the scale of distances, and how it resumes."""
     if shape is None:
         return difference
     directions = [one for one, count in difference.counts.items() if count]
@@ -111,7 +112,7 @@ def _direction(
 
 
 def refusals(operation: Operation, difference: Difference, max_skip: SkipLimits) -> Iterator[Refusal]:
-    """What the operation does, and its document does not acknowledge."""
+    """Effects of the operation that its document does not acknowledge."""
     if operation.kind is OperationKind.CLEAR:
         return
     for acknowledgement, message in _needed(operation, difference, max_skip):
@@ -148,7 +149,7 @@ def _needed(
 
 
 def _skips(difference: Difference, max_skip: SkipLimits) -> str:
-    """Why what is skipped must be acknowledged; empty if it is within the limit of its unit."""
+    """Why the skipped amount must be acknowledged; empty if it is within the limit of its unit."""
     scale, unit = difference.scale, difference.scale.unit
     forward = [move for move in difference.moves if move.direction is Direction.FORWARD]
     skipped = difference.distances.get(Direction.FORWARD, 0)

@@ -1,6 +1,7 @@
-"""How each declared operation stands, by what the ledger remembers of it and by its connector, before anything is read.
+"""The status of each declared operation by its ledger record and its connector, before any offsets are read.
 
-Only what is due costs anything: its manifest is read and checked, and the offsets of its connector are fetched.
+Only operations that are due cost time: their manifests are read and checked, and the offsets of their connectors are
+fetched.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from gitops_connect.plan.situation import Situation
 
 FIRST_BACK_OFF = timedelta(minutes=1)
 LONGEST_BACK_OFF = timedelta(hours=1)
-"""Each try stops the connector for a moment."""
+"""Each try stops the connector for a short time."""
 _EXISTED = "the connector existed before its initialOffsets, so they are not applied"
 _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """How an operation stands, why, and whether that is for a person to mend (`rule` is set then)."""
+    """The status of an operation, its reason, and the `rule` if a person must fix the problem."""
 
     status: OperationStatus
     message: str = ""
@@ -35,7 +36,7 @@ class Assessment:
 
 
 def declared_operations(situation: Situation, name: ConnectorName) -> Iterator[DesiredOperation]:
-    """All of one connector, in the order in which they are done: its initial offsets first, the rest by name."""
+    """All operations of one connector in the order of execution: initial offsets first, the others by name."""
     for connector in situation.desired.connectors:
         if connector.name == name and connector.initial_offsets is not None:
             yield connector.initial_offsets
@@ -43,7 +44,7 @@ def declared_operations(situation: Situation, name: ConnectorName) -> Iterator[D
 
 
 def due(situation: Situation) -> Iterator[DesiredOperation]:
-    """The declared operations that may be done in this cycle, as far as can be told without their manifests."""
+    """The declared operations that may be executed in this reconciliation, as far as known without their manifests."""
     for connector in situation.desired.connectors:
         for operation in declared_operations(situation, connector.name):
             if assess(situation, connector, operation).status is OperationStatus.PLANNED:
@@ -51,7 +52,7 @@ def due(situation: Situation) -> Iterator[DesiredOperation]:
 
 
 def assess(situation: Situation, connector: DesiredConnector, operation: DesiredOperation) -> Assessment:
-    """One operation of a declared connector."""
+    """The status of one operation of a declared connector."""
     known = status_by_record(situation, operation)
     if known is not None:
         return known
@@ -81,10 +82,10 @@ def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
 
 
 def history_unknown(situation: Situation, operation: DesiredOperation) -> Assessment | None:
-    """A change that a new ledger finds in the repository, of a connector that already has offsets.
+    """The status of a change that a new ledger finds in the repository, if its connector already has offsets.
 
-    It may have been applied before, by whatever kept the ledger that was lost. Where there are no offsets, or where a
-    connector is not there yet, nothing can be thrown back. What could not be read counts as offsets.
+    It may have been applied before, by a process whose ledger was lost. If there are no offsets, or if the connector
+    does not exist yet, nothing can be rewound, and the result is None. Offsets that could not be read count as offsets.
     """
     name, offsets = operation.connector, situation.offsets
     there = name in situation.observed.connectors or name in situation.observed.unknown
@@ -100,10 +101,10 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Assess
 
 
 def started_since(situation: Situation, operation: Operation) -> str:
-    """Why an operation that was begun and never settled is not finished; empty where it may be.
+    """Why an operation that was begun and never finished cannot be finished; empty if it can.
 
-    The connector was stopped when it was begun. If it is not any more, somebody has started it: it may have come back
-    to exactly where it was before, and sent again the operation would throw it back a second time.
+    The connector was stopped when the operation was begun. If the connector is not stopped now, somebody has started
+    it. It may have returned to exactly the earlier position, and the operation would rewind it a second time.
     """
     observed = situation.observed.connectors.get(operation.connector)
     if observed is None or observed.state not in _STARTED:
@@ -119,14 +120,14 @@ def _ask(name: OperationName) -> str:
 
 
 def is_cleared(situation: Situation, name: ConnectorName) -> bool:
-    """Whether it was deleted with its offsets, and the ledger was not told before the process died."""
+    """Whether the connector was deleted with its offsets, and the process died before the ledger recorded that."""
     record = situation.offsets.records.get(clear_name(name))
     begun = record is not None and record.state is OperationState.OPEN
     return begun and name not in situation.observed.connectors.keys() | situation.observed.unknown
 
 
 def status_by_record(situation: Situation, operation: DesiredOperation) -> Assessment | None:
-    """What the ledger alone tells; None where the operation is still to be done."""
+    """The status by the ledger record alone; None if the operation is still to be executed."""
     record = situation.offsets.records.get(operation.name)
     if record is None:
         return None
@@ -151,7 +152,7 @@ def status_by_record(situation: Situation, operation: DesiredOperation) -> Asses
 
 
 def _unknown(operation: DesiredOperation, record: OperationRecord) -> Assessment:
-    """The record has the reason, unless the reason is that the ledger was new."""
+    """The reason is in the record, unless the reason is that the ledger was new."""
     new = f"the change may be older than the ledger: {_ask(operation.name)}"
     return Assessment(OperationStatus.WAITING, record.message or new, "offsets/unknown")
 
@@ -190,7 +191,7 @@ def _failed(situation: Situation, record: OperationRecord) -> Assessment | None:
 
 
 def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> Assessment | None:
-    """A seed whose connector was deleted with its offsets is one that was never done, until somebody else made it."""
+    """A seed whose connector was deleted with its offsets is due again, unless somebody else created the connector."""
     there = operation.connector in situation.observed.connectors
     if record.state is OperationState.RELEASED and there:
         return Assessment(OperationStatus.IDLE, _EXISTED)

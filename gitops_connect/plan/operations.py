@@ -1,4 +1,4 @@
-"""The offset changes of one connector: which are done in this cycle, in which order, and what keeps the others."""
+"""The offset changes of one connector: those of this reconciliation in order, and what blocks the others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ACTIONS = {OperationKind.RESET: Action.RESET, OperationKind.CLEAR: Action.RESET
 
 @dataclass(frozen=True, slots=True)
 class OperationsPlan:
-    """What becomes of one connector's operations.
+    """The plan for one connector's operations.
 
-    `steps` are to be done while it is stopped. `seed` is the first of them where it has to be known to the ledger
-    before the connector is created. `blocked` says why nothing may start the connector, or is empty. `changes_nothing`:
-    there are steps, and each finds every partition at the declared offset.
+    `steps` run while the connector is stopped. `seed` is the first of them if the ledger must record it before the
+    connector is created. `blocked` says why nothing may start the connector, or is empty. `changes_nothing`: there are
+    steps, and each finds every partition at the declared offset.
     """
 
     steps: tuple[Step, ...] = ()
@@ -46,7 +46,7 @@ class OperationsPlan:
 
 
 def plan_operations(situation: Situation, connector: DesiredConnector) -> OperationsPlan:
-    """Every operation of a declared connector, those first that an earlier cycle left unfinished."""
+    """Plan every operation of a declared connector, unfinished ones of earlier reconciliations first."""
     draft = _Draft(situation, connector)
     for unfinished in _unfinished(situation, connector):
         draft.finish(unfinished)
@@ -56,7 +56,7 @@ def plan_operations(situation: Situation, connector: DesiredConnector) -> Operat
 
 
 def action_of(operation: Operation) -> Action:
-    """The step that carries it out."""
+    """The action of the step that carries out the operation."""
     return _ACTIONS.get(operation.kind, Action.ALTER)
 
 
@@ -68,7 +68,7 @@ def _unfinished(situation: Situation, connector: DesiredConnector) -> Iterator[U
 
 @dataclass(slots=True)
 class _Draft:
-    """The operations of one connector while they are put in order. `live` is what stands once those before are done."""
+    """The operations of one connector while they are ordered. `live`: the offsets after those planned so far."""
 
     situation: Situation
     connector: DesiredConnector
@@ -100,7 +100,7 @@ class _Draft:
         )
 
     def finish(self, unfinished: Unfinished) -> None:
-        """An operation that was begun: finished from what the ledger saved, whatever its document says by now."""
+        """Finish an operation that was begun, from the copy in the ledger, whatever its document says now."""
         operation = unfinished.operation
         declared = self._declared(operation.name)
         shown = PlannedOperation(
@@ -122,7 +122,7 @@ class _Draft:
             self._wait_because(shown, self._unread())
             self._block(f"offset change {operation.name} is in progress and must finish first")
             return
-        # Of a connector that somebody deleted meanwhile, offsets can be read only once it is there again.
+        # The offsets of a connector that somebody deleted meanwhile can be read only once it exists again.
         there = self.connector.name in self.situation.observed.connectors
         shape = self.situation.offsets.shapes.get(self.connector.name)
         live = self.live if there and self.live is not None else unfinished.before
@@ -130,7 +130,7 @@ class _Draft:
         self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
 
     def add(self, operation: DesiredOperation) -> None:
-        """A declared operation."""
+        """Add a declared operation."""
         history = history_unknown(self.situation, operation)
         assessed = history or assess(self.situation, self.connector, operation)
         shown = show(operation, assessed)
@@ -172,7 +172,7 @@ class _Draft:
         self._decide(complete, replace(shown, difference=difference), seen, "offsets/unacknowledged", operation)
 
     def _plan_large(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
-        """It was held against what stands now: what comes before or after it is of another cycle."""
+        """Plan a large operation alone, as it was compared with the current offsets: others wait until later."""
         if self.steps:
             self._wait_because(shown, f"{self.planned[-1].name} must be applied first")
             return
@@ -200,7 +200,7 @@ class _Draft:
         rule: str,
         declared: DesiredOperation | None,
     ) -> None:
-        """Plan it, unless what it does is refused."""
+        """Plan the operation, unless its effect is refused."""
         for refusal in seen.refusals:
             hint = f"if this is intended, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
             self._report(declared, rule, f"offset change {operation.name}: {refusal.message}", hint)
@@ -220,7 +220,7 @@ class _Draft:
             self.seed = operation
 
     def _holds_later(self, operation: DesiredOperation) -> bool:
-        """An operation that was done, or whose connector never was ours to seed, holds nothing up."""
+        """Whether the operation blocks later ones: not if it was applied, nor if it is a seed."""
         record = self.situation.offsets.records.get(operation.name)
         done = record is not None and record.state is OperationState.SETTLED
         return not done and operation.kind is not OperationKind.SEED
@@ -262,7 +262,7 @@ class _Draft:
 
 
 def complete_operation(situation: Situation, operation: DesiredOperation) -> Operation:
-    """A declared operation as it is carried out, without its offsets."""
+    """A declared operation as it is executed, without its offsets."""
     return Operation(
         operation.name,
         operation.connector,
@@ -274,7 +274,7 @@ def complete_operation(situation: Situation, operation: DesiredOperation) -> Ope
 
 
 def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
-    """A declared operation in a plan."""
+    """A declared operation as a plan shows it."""
     return PlannedOperation(
         operation.name,
         operation.connector,
@@ -288,13 +288,13 @@ def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
 
 
 def _is_settled_seed(situation: Situation, operation: DesiredOperation) -> bool:
-    """What once seeded a connector may be edited afterwards: it does nothing any more, and is no error."""
+    """A seed that was applied may be edited afterwards: it has no effect any more, and is no error."""
     record = situation.offsets.records.get(operation.name)
     settled = record is not None and record.state is OperationState.SETTLED
     return settled and operation.kind is OperationKind.SEED
 
 
 def _reason(shown: PlannedOperation) -> str:
-    """What is the same in every plan: offsets move, and a plan must not be stale because of that."""
+    """The part that is equal in every plan: offsets move, and that must not make a plan stale."""
     what = "initialOffsets" if shown.kind is OperationKind.SEED else f"offset change {shown.name}"
     return f"{what} (in progress)" if shown.status is OperationStatus.UNFINISHED else what

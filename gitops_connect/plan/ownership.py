@@ -1,4 +1,4 @@
-"""What is ours: what is remembered of a connector once it is as desired, and what that memory says later."""
+"""What is managed: what the ledger records of a connector that is in sync, and what the record means later."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gitops_connect.plan.situation import Situation
 
 
 def desired_digest(situation: Situation, connector: DesiredConnector) -> Digest:
-    """Keyed, as the config may hold secrets."""
+    """The digest of the desired config and state. It is keyed, as the config may contain secrets."""
     return keyed_digest(situation.key, [connector.name, connector.state.value, dict(connector.config)])
 
 
 def drifted(situation: Situation, connector: DesiredConnector) -> bool:
-    """True where the document is the one that was last applied: a difference then came from the cluster's side."""
+    """True if the document is the last applied document: a difference then originates from the cluster."""
     owned = situation.ownership.get(connector.name)
     return owned is not None and owned.desired == desired_digest(situation, connector)
 
 
 def remember(situation: Situation, connector: DesiredConnector, origin: Origin, now: datetime) -> Ownership:
-    """The record to keep when this connector has become as desired. What was ours before keeps its origin."""
+    """The record to keep once this connector is in sync. A connector that was managed before keeps its origin."""
     applied = {
         key: secret_digest(situation, connector, key)
         for key in connector.config
@@ -43,6 +43,6 @@ def remember(situation: Situation, connector: DesiredConnector, origin: Origin, 
 
 
 def owned_and_undeclared(situation: Situation) -> tuple[ConnectorName, ...]:
-    """Ours, and in no document any more, sorted. A held document still declares its connector."""
+    """Connectors that are managed and in no document any more, sorted. A held document still declares its connector."""
     declared = {connector.name for connector in situation.desired.connectors} | situation.desired.held
     return tuple(sorted(situation.ownership.keys() - declared))

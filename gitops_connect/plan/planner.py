@@ -1,4 +1,4 @@
-"""desired, observed and ownership -> the plan of a cycle: a pure, sorted value."""
+"""Computes the plan of a reconciliation from desired state, observed state and ownership: a pure, sorted value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gitops_connect.plan.strays import plan_strays
 
 
 def plan(situation: Situation) -> Plan:
-    """Plan every declared connector, and the deletion of ours that are declared no more, where that is asked for."""
+    """Plan every declared connector, and the deletion of managed connectors no longer declared if prune is on."""
     changes = {one.name: plan_operations(situation, one) for one in situation.desired.connectors}
     finished = [finish_deletion(situation, name) for name in _half_deleted(situation)]
     done = {one.name for one in finished}
@@ -72,10 +72,10 @@ def _half_deleted(situation: Situation) -> list[ConnectorName]:
 
 
 def fingerprint(situation: Situation) -> Digest:
-    """A keyed digest of what the cluster answered about the connectors that are declared or ours.
+    """A keyed digest of what the cluster answered about the connectors that are declared or managed.
 
-    What a plan does not read (task counts, worker ids, running against restarting or FAILED) is not under it: if a plan
-    has other steps for a connector because it is FAILED, its digest tells.
+    It does not cover what a plan does not read (task counts, worker ids, RUNNING as opposed to RESTARTING or FAILED).
+    If a plan has other steps for a connector because it is FAILED, the digest of the plan differs.
     """
     names = _declared_or_managed(situation)
     seen = [
@@ -111,7 +111,7 @@ def _value(connector: ConnectorPlan) -> list[Any]:
 
 
 def _operation(step: Step) -> list[str]:
-    """What it declares, and nothing of the offsets that stand: those move."""
+    """What the operation declares, without the current offsets: those move."""
     one = step.operation
     acknowledged = sorted(each.value for each in one.acknowledged) if one else []
     return [one.name, one.digest, *acknowledged] if one else []
@@ -126,7 +126,7 @@ def _changes(step: Step) -> list[list[str | None]]:
 
 
 def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
-    """Deletions of what is ours and declared no more, or a warning that says why there are none."""
+    """Deletions of managed connectors that are no longer declared, or a warning that says why there are none."""
     there = situation.observed.connectors.keys() - done
     undeclared = [name for name in owned_and_undeclared(situation) if name in there]
     if not undeclared:
@@ -163,7 +163,7 @@ def _adopted(situation: Situation, planned: list[ConnectorPlan]) -> tuple[Connec
 
 
 def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
-    """What is to be absent and is gone, too: whoever makes a connector of that name now has one that is not ours."""
+    """Managed connectors that are gone, also those declared absent: a new connector of that name is unmanaged."""
     there = situation.observed.connectors.keys() | situation.observed.unknown
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
     gone = {*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there

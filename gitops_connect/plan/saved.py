@@ -1,6 +1,6 @@
-"""A saved plan is a promise, not a recipe: it is planned anew, and applied only if the very same plan comes out.
+"""A saved plan: the plan is made again, and applied only if the result is exactly the saved plan.
 
-So the file needs no secret in it, and what was reviewed is what is applied.
+So the file needs to contain no secret, and exactly the reviewed plan is applied.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAJOR = "1"
 
 @dataclass(frozen=True, slots=True)
 class SavedCluster:
-    """What a saved plan promises of one cluster."""
+    """The digests of a saved plan for one cluster."""
 
     cluster: ClusterName
     digest: Digest
@@ -28,7 +28,7 @@ class SavedCluster:
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """A file written by `plan --out`. `path` is the folder that was planned, where it was not the repository."""
+    """A file written by `plan --out`. `path` is the planned directory if it was not the repository."""
 
     revision: Revision
     path: str | None
@@ -36,7 +36,7 @@ class SavedPlan:
 
 
 def load_saved(text: str, name: str) -> SavedPlan:
-    """Read what `plan --out` wrote to the file `name`. Raises UsageError where it is something else."""
+    """Read the file `name` that `plan --out` wrote. Raises UsageError if it has other content."""
     try:
         document = json.loads(text)
         version = str(document["format_version"])
@@ -56,10 +56,10 @@ def _read(document: dict[str, Any]) -> SavedPlan:
 
 
 def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
-    """Raise StalePlan, naming what moved, unless the fresh plans are the saved ones.
+    """Raise StalePlan, naming what changed, unless the fresh plans equal the saved plans.
 
-    A folder that was planned as it is has no commit to hold it to (the saved plan itself may lie in it): there, the
-    same steps on the same observed state are the same plan.
+    A directory that was planned directly has no commit to compare (the saved plan itself may be stored in it). For such
+    a directory, the plan is fresh if the steps and the observed state are equal.
     """
     fresh = {plan.cluster: plan for plan in plans}
     moved = []

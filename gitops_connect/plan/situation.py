@@ -1,4 +1,4 @@
-"""Everything that a plan is made from, as one value."""
+"""All inputs of a plan, as one value."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator allows on this cluster. `max_deletions` is a share of the connectors that are ours, 0 to 1.
+    """What the administrator allows on this cluster. `max_deletions`: a share of the managed connectors, 0 to 1.
 
     `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all, by unit.
-    `worker_heap` is the heap of each worker in bytes; 0: as much as it takes.
+    `worker_heap` is the heap of each worker in bytes; 0: no limit.
     """
 
     enforce: bool = True
@@ -37,9 +37,9 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """An operation that the ledger has as open: as it was begun, and the offsets that stood before it.
+    """An operation that the ledger records as in progress: as it was begun, and the offsets before it.
 
-    Of a large one `before` is empty, and `review` says how it stands; None where that could not be found out.
+    For a large operation `before` is empty, and `review` has its effect; None if that could not be determined.
     """
 
     operation: Operation
@@ -49,14 +49,14 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSituation:
-    """What the ledger remembers of operations, and what the cluster says of the offsets that they concern.
+    """What the ledger records of operations, and what the cluster reports of the offsets that they concern.
 
-    `manifests` holds the checked offsets of operations that are due, None where they have errors; `large` the verdicts
-    on those whose offsets are too many to be held, or stand against too many. `live` are the offsets of the connectors
-    that are concerned and on the cluster, `large_live` those that are too many, `unread` why those of some could not be
-    read. `copies` is how often a worker holds the offsets of its cluster while those of a connector are changed.
-    `is_new` is True for a ledger that has never worked on this cluster: what the repository holds already may have been
-    done before.
+    `manifests` contains the checked offsets of operations that are due, None if they have errors. `large` contains the
+    verdicts on operations whose declared or current offsets are too many for memory. `live` are the offsets of the
+    connectors that are concerned and exist, `large_live` those that are too many, `unread` the reasons why some could
+    not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets are
+    changed. `is_new` is True for a ledger that has never worked on this cluster: changes in the repository may already
+    have been applied.
     """
 
     now: datetime | None = None
@@ -74,11 +74,10 @@ class OffsetSituation:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is wanted, what is there, what is ours, and what is allowed.
+    """What is desired, observed, managed and allowed.
 
-    `invalid` are connectors whose config Connect rejects, or which lack a secret; `passwords` are, for those that
-    Connect was asked about, the config keys of type PASSWORD. `key` is the key of all digests that have a secret under
-    them.
+    `invalid` are connectors whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that
+    Connect validated, the config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
 
     The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
     type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
@@ -99,9 +98,10 @@ class Situation:
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
-        """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or called like one.
+        """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.
 
-        Connect is asked only about configs that would be sent, so what it once called a PASSWORD is remembered.
+        Connect validates only configs that would be sent, so the ledger records which keys it once reported as
+        PASSWORD.
         """
         owned = self.ownership.get(connector.name)
         return (

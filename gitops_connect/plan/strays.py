@@ -1,4 +1,4 @@
-"""Offset changes without a declared connector: none of them is begun, and what was begun is finished."""
+"""Offset changes without a declared connector: none of them is begun, and those in progress are finished."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gitops_connect.plan.situation import Situation, Unfinished
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """What becomes of them: the connectors that have one to be finished, and how all the others stand."""
+    """Connectors with an operation to finish, and the status of all other operations without a declared connector."""
 
     connectors: tuple[ConnectorPlan, ...] = ()
     planned: tuple[PlannedOperation, ...] = ()
@@ -29,7 +29,9 @@ class Strays:
 
 
 def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
-    """All of one cluster. On connectors that are `leaving` nothing is finished: what is deleted needs no offsets."""
+    """Plan all strays of one cluster. Nothing is finished on connectors that are `leaving`: a deletion needs no
+    offsets.
+    """
     declared = {connector.name for connector in situation.desired.connectors}
     assessed = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]
     shown = [show(one, how) for one, how in assessed]
@@ -71,7 +73,7 @@ def _diagnose(operation: DesiredOperation, assessed: Assessment) -> Diagnostic:
 
 
 def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | None:
-    """Finished where its connector stands still; nothing says what state that is to have, so it stays as it is."""
+    """Finish the operation if its connector is STOPPED. The connector stays STOPPED: no document declares a state."""
     operation = unfinished.operation
     observed = situation.observed.connectors.get(operation.connector)
     live = situation.offsets.live.get(operation.connector)

@@ -1,4 +1,4 @@
-"""Asks a broker and a worker whether they are ready: a port that is open proves nothing yet."""
+"""Checks whether a broker and a worker are ready: an open port is not enough."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def broker_answers(port: int) -> bool:
 
 
 def worker_answers(port: int) -> bool:
-    """Whether the herder answers for a connector that is not there, which it does when it has read the config topic.
+    """Whether the herder answers for a connector that does not exist: it does once it has read the config topic.
 
-    The list of connectors is there before that, and empty at first; before all, Jetty answers 404 to everything.
+    The list of connectors is available earlier, and empty at first. Before that, Jetty answers 404 to every request.
     """
     connection = http.client.HTTPConnection(HOST, port, timeout=_PATIENCE)
     try:

@@ -1,11 +1,11 @@
-"""A real Kafka broker and real Connect workers on this machine: up, looked at, hurt on purpose, down.
+"""A real Kafka broker and real Connect workers on this machine: start, inspect, break on purpose, stop.
 
     with Sandbox.up(SandboxOptions(workers=2)) as sandbox:
         sandbox.worker_urls          # ("http://127.0.0.1:8083", "http://127.0.0.1:8084")
         sandbox.kill_worker(2)       # kill -9
-        sandbox.start_worker()       # the dead one again, else a further one
+        sandbox.start_worker()       # the dead worker again, else an additional one
 
-All that a `Sandbox` knows is in its folder, so any process can take hold of it with `Sandbox.load`.
+The whole state of a `Sandbox` is in its directory, so any process can use it with `Sandbox.load`.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from gitops_connect.sandbox.state import (
 
 DEFAULT_FOLDER = Path(".sandbox")
 DEFAULT_HEAP = 2048
-"""MiB of heap for each worker: what Kafka's own scripts give it."""
+"""MiB of heap for each worker: the default of Kafka's own scripts."""
 
 _REST_PORTS = tuple(range(8083, 8100))
 
 
 def _silent(text: str, done: int | None, total: int | None) -> None:
-    """Progress for whoever does not want to see any."""
+    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxOptions:
-    """What to bring up. None means: as it was in this folder, else one worker of the default release and heap.
+    """What to start. None means: as before in this directory, else one worker of the default release and heap.
 
-    With 0 `workers`, there is a broker alone. `plugin_path` are folders that hold further connectors, a jar or a folder
-    each; `exactly_once` sources (KIP-618) are supported unless that is turned off. `usual_ports` tries Kafka's
-    customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is taken down when this process
-    ends, even by `kill -9`.
+    With 0 `workers`, there is only a broker. `plugin_path` are directories that contain additional connectors, each a
+    jar or a directory. `exactly_once` sources (KIP-618) are supported unless that is turned off. `usual_ports` tries
+    Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is stopped when this
+    process ends, even by `kill -9`.
     """
 
     folder: Path = DEFAULT_FOLDER
@@ -72,7 +72,7 @@ class SandboxOptions:
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One part as it is now. `answers` is False for a process that runs and is not ready, or hangs."""
+    """The current status of one part. `answers` is False for a process that runs and is not ready, or hangs."""
 
     name: str
     address: str
@@ -83,7 +83,7 @@ class PartStatus:
 
 
 class Sandbox:
-    """A handle on the sandbox in `folder`. Use `Sandbox.up` or `Sandbox.load`; as a context it ends with `down`."""
+    """A handle of the sandbox in `folder`. Use `Sandbox.up` or `Sandbox.load`; as a context it ends with `down`."""
 
     def __init__(self, folder: Path, leash: Leash | None = None) -> None:
         self.folder = folder
@@ -97,9 +97,9 @@ class Sandbox:
 
     @staticmethod
     def up(options: SandboxOptions, progress: Progress = _silent) -> Sandbox:
-        """Start what does not run yet, on the data and the ports of before, and wait until all of it answers.
+        """Start the parts that do not run, with their earlier data and ports, and wait until all of them answer.
 
-        Where that fails or is interrupted, what it started is ended again. Raises SandboxFailed.
+        If that fails or is interrupted, the processes that it started are ended. Raises SandboxFailed.
         """
         folder = options.folder.absolute()
         prepare_folder(folder)
@@ -114,13 +114,13 @@ class Sandbox:
 
     @staticmethod
     def load(folder: Path) -> Sandbox:
-        """Take hold of one that was brought up earlier. Raises SandboxFailed where there is none."""
+        """A handle of a sandbox that was started earlier. Raises SandboxFailed if there is none."""
         sandbox = Sandbox(folder.absolute())
         sandbox.state()
         return sandbox
 
     def state(self) -> State:
-        """What its folder says of it now. Raises SandboxFailed where there is none any more."""
+        """The state that is stored in the directory. Raises SandboxFailed if it no longer exists."""
         state = read_state(self.folder)
         if state is None:
             raise SandboxFailed(f"there is no sandbox in {self.folder}; run `gitops-connect sandbox up` to create one")
@@ -133,15 +133,15 @@ class Sandbox:
 
     @property
     def worker_urls(self) -> tuple[str, ...]:
-        """The REST URL of every worker, in order; one that was killed is still among them."""
+        """The REST URL of every worker, in order, including workers that were killed."""
         return tuple(worker.address for worker in self.state().workers)
 
     def status(self) -> tuple[PartStatus, ...]:
-        """Each part, asked now: the broker, then the workers."""
+        """The status of each part, checked now: the broker, then the workers."""
         return tuple(_look(self.folder, part) for part in self.state().parts)
 
     def start_worker(self, progress: Progress = _silent) -> str:
-        """Start the first worker that does not run, else a further one; its URL once it answers."""
+        """Start the first worker that does not run, else an additional one; returns its URL once it answers."""
         with self._locked(progress) as state:
             indices = [worker.index for worker in state.workers]
             dead = [worker.index for worker in state.workers if not worker.running]
@@ -152,18 +152,18 @@ class Sandbox:
             return next(worker.address for worker in launched.workers if worker.index == index)
 
     def kill_worker(self, index: int) -> None:
-        """`kill -9` the worker (they count from 1). It stays among the workers, and `start_worker` revives it."""
+        """`kill -9` the worker (they count from 1). It stays in the list of workers, and `start_worker` restarts it."""
         with self._locked(_silent) as state:
             processes.end(_processes([_worker(state, index)]), grace=0)
 
     def remove_worker(self, index: int) -> None:
-        """Let the worker leave its group in good order, and forget it."""
+        """Shut the worker down in an orderly way, so that it leaves its group, and remove it from the list."""
         with self._locked(_silent) as state:
             processes.end(_processes([_worker(state, index)]), STOP_TIMEOUT)
             write_state(self.folder, state.without_worker(index))
 
     def down(self, progress: Progress = _silent, *, purge: bool = False) -> None:
-        """End every process of it: workers first, then the broker. The data stays, unless `purge`."""
+        """End every process of the sandbox: workers first, then the broker. The data stays, unless `purge`."""
         with self._locked(progress) as state:
             progress("stopping the workers", None, None)
             processes.end(_processes(state.workers), STOP_TIMEOUT)
@@ -199,7 +199,7 @@ def _bring_up(folder: Path, options: SandboxOptions, progress: Progress) -> None
 
 
 def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> State:
-    """What stood there, with what the options change. Raises SandboxFailed where running workers have it otherwise."""
+    """The stored state, changed by the options. Raises SandboxFailed if running workers have other settings."""
     state = before or State(new_id(), DEFAULT_RELEASE, DEFAULT_HEAP)
     release, heap = options.release or state.release, options.heap or state.heap
     parse(release)
@@ -221,7 +221,7 @@ def _kind(state: State) -> str:
 
 
 def _indices(known: list[int], count: int | None) -> list[int]:
-    """Which workers there shall be: the first of those there were, then new ones; as many as before without a count."""
+    """The indices of the workers to run: existing ones first, then new ones; all existing ones if `count` is None."""
     wanted = (len(known) or 1) if count is None else count
     unused = (index for index in range(1, wanted + len(known) + 1) if index not in known)
     return [*known, *unused][:wanted]
@@ -238,7 +238,7 @@ def _tools(state: State, options: SandboxOptions, progress: Progress) -> Tools:
 
 
 def _end_strays(state: State) -> None:
-    """Processes of this sandbox that were started by somebody who was killed before it could write them down."""
+    """End processes of this sandbox whose starter was killed before it could record them."""
     known = {part.process.pid for part in state.parts if part.process}
     processes.end((stray for stray in processes.marked(marker(state)) if stray.pid not in known), grace=0)
 

@@ -1,7 +1,7 @@
 """The configuration files of the sandbox's broker, workers and loggers, as text.
 
-Settings that only exist for a cluster's sake (replication, many partitions, waiting for members to arrive) are set to
-what one machine needs; all others stay Kafka's own, so that what is seen here is what happens elsewhere.
+Settings that only matter for a larger cluster (replication, many partitions, waiting for members) are set for a single
+machine. All others keep Kafka's defaults, so that the sandbox behaves like other clusters.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gitops_connect.sandbox.releases import plugin_discovery
 HOST = "127.0.0.1"
 
 LOGGERS: Mapping[str, str] = {
-    # Log4j 2 for Kafka 4, and reload4j (Log4j 1) for what is older: each reads its own file and ignores the other.
+    # Log4j 2 for Kafka 4, and reload4j (Log4j 1) for older releases: each reads its own file and ignores the other.
     "log4j2.properties": """\
 status=error
 appender.out.type=Console
@@ -35,7 +35,7 @@ log4j.logger.org.reflections=ERROR
 
 
 def broker(data: Path, port: int, controller_port: int) -> str:
-    """A KRaft node that is broker and controller in one, reachable from this machine only."""
+    """A KRaft node that is both broker and controller, reachable from this machine only."""
     return _properties(
         {
             "process.roles": "broker,controller",
@@ -63,7 +63,7 @@ def broker(data: Path, port: int, controller_port: int) -> str:
 
 
 def worker(release: str, port: int, broker_port: int, plugins: Iterable[str], *, exactly_once: bool) -> str:
-    """A distributed Connect worker. Strings as converters: lines of a file stay lines, and any record can be read."""
+    """A distributed Connect worker with string converters: lines of a file stay lines, and any record can be read."""
     topics = {
         f"{kind}.storage.{key}": value
         for kind, topic in (("config", "connect-configs"), ("offset", "connect-offsets"), ("status", "connect-status"))
@@ -99,7 +99,7 @@ def _properties(values: Mapping[str, str]) -> str:
 
 
 def _escape(value: str) -> str:
-    """As `java.util.Properties` reads it: Latin-1 with escapes in UTF-16, and a backslash begins one."""
+    """The value as `java.util.Properties` reads it: Latin-1 with escapes in UTF-16, which begin with a backslash."""
     units = value.replace("\\", "\\\\").encode("utf-16-be")
     codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
     return "".join(chr(code) if 0x20 <= code < 0x7F else f"\\u{code:04x}" for code in codes)

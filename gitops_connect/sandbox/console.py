@@ -1,4 +1,4 @@
-"""Kafka's console producer and console consumer for the topics of a running sandbox: their command lines, and errors.
+"""Kafka's console producer and console consumer for the topics of a running sandbox: command lines and errors.
 
 Both tools end with 0 after most errors and only log them. So the log goes to stderr, and is read when a tool has ended.
 """
@@ -19,7 +19,7 @@ from gitops_connect.sandbox.releases import BROKER_RELEASE
 from gitops_connect.sandbox.state import State
 
 NULL = "<null>"
-"""Stands for a null key or value: printed by the consumer, read by the producer."""
+"""The marker for a null key or value: printed by the consumer, read by the producer."""
 
 _HEAP = 256
 _ERROR = "ERROR "

@@ -1,6 +1,6 @@
-"""Runs the Ivy that the pyspark wheel carries, to fetch jars from Maven Central without Maven.
+"""Runs the Ivy in the pyspark wheel, to fetch jars from Maven Central without Maven.
 
-pyspark is not imported for it (that would cost half a second): only its folder is looked up.
+pyspark is not imported for this (that would take 0.5 s): only its directory is looked up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.trust import write_trust_store
 
 Progress = Callable[[str, int | None, int | None], None]
-"""Called with what is being done, and how much of how much; `gitops_connect.cli.progress` has one that shows it."""
+"""Called with the current activity, and its progress as a number of a total; `gitops_connect.cli.progress` shows it."""
 
 MIRROR_VARIABLE = "GITOPS_CONNECT_MAVEN_URL"
 _NOT_TRUSTED = "PKIX"
@@ -38,9 +38,9 @@ _SETTINGS = """<ivysettings>
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What to fetch, where the jars go (`target`), where Ivy may keep its own files (`scratch`), and with what.
+    """The jars to fetch, their directory (`target`), the directory of Ivy's own files (`scratch`), and the tools.
 
-    `lock` is a file descriptor that Ivy inherits: a lock on it holds until Ivy itself has ended.
+    `lock` is a file descriptor that Ivy inherits: a lock on it is held until Ivy itself has ended.
     """
 
     dependencies: tuple[tuple[str, str, str], ...]
@@ -52,7 +52,7 @@ class Retrieval:
 
 
 def module_file(dependencies: Iterable[tuple[str, str, str]]) -> str:
-    """Ivy's request for these (group, artifact, version), with everything that they need at run time."""
+    """Ivy's request for these (group, artifact, version), with all their runtime dependencies."""
     lines = (
         f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default"/>'
         for group, artifact, version in dependencies
@@ -63,7 +63,7 @@ def module_file(dependencies: Iterable[tuple[str, str, str]]) -> str:
 def retrieve(retrieval: Retrieval, progress: Progress) -> None:
     """Fetch the jars into `target`. Raises SandboxFailed with Ivy's own reason.
 
-    Java's own trust is tried first, and the system's where that does not do.
+    Java's own trust store is tried first, and the system's certificates if that fails.
     """
     output = _run(retrieval, (), progress)
     if output is not None and _NOT_TRUSTED in output:
@@ -79,7 +79,7 @@ def retrieve(retrieval: Retrieval, progress: Progress) -> None:
 
 
 def _run(retrieval: Retrieval, trust: Iterable[str], progress: Progress) -> str | None:
-    """None where it succeeded, else everything that Ivy said."""
+    """None if it succeeded, else the whole output of Ivy."""
     command = _command(retrieval, trust)
     counted = _Count(progress)
     with subprocess.Popen(  # noqa: S603 - our own Java and arguments
@@ -109,7 +109,7 @@ def _command(retrieval: Retrieval, trust: Iterable[str]) -> list[str]:
     options = ["-XX:TieredStopAtLevel=1", *_proxy_options(), *trust, f"-Divy.default.ivy.user.dir={scratch}"]
     where = ["-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
     pattern = str(retrieval.target / "[artifact]-[revision].[ext]")
-    # Without `bundle` scala-logging, snappy and the JAX-RS jars are left out: that is how their poms call a jar.
+    # Without `bundle`, scala-logging, snappy and the JAX-RS jars would be missing: their poms name a jar so.
     what = ["-cache", str(scratch / "cache"), "-types", "jar", "bundle", "-retrieve", pattern]
     return [str(retrieval.java.path), *options, "-jar", str(ivy_jar()), *where, *what]
 
@@ -124,7 +124,7 @@ def ivy_jar() -> Path:
 
 
 def _proxy_options() -> list[str]:
-    """The system's proxies, as Java wants them. A password in them is left out: command lines can be read by all."""
+    """The system's proxies as Java options, without passwords: command lines can be read by all users."""
     options = []
     proxies = urllib.request.getproxies()
     for scheme in ("http", "https"):
@@ -138,7 +138,7 @@ def _proxy_options() -> list[str]:
 
 
 class _Count:
-    """Reads Ivy's output and tells the progress: first what was found, then what of it was downloaded."""
+    """Reads Ivy's output and reports the progress: first the jars that were found, then those that are downloaded."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -146,7 +146,7 @@ class _Count:
         self._downloaded = 0
 
     def read(self, line: str) -> bool:
-        """Count the line. Always true, so that it can stand in a comprehension."""
+        """Count the line. Always returns True, so that it can be used in a comprehension."""
         words = line.split()
         if words[:1] == ["found"]:
             self._found += 1

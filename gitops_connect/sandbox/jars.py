@@ -1,7 +1,7 @@
-"""Jars in the user's cache, those of a Kafka release above all: fetched once, then used offline.
+"""Jars in the user's cache, mainly those of a Kafka release: fetched once, then used offline.
 
-A folder is made aside and renamed when it is whole, so a download that is killed leaves nothing half; what Ivy had
-downloaded by then is kept, and the next try goes on from there.
+A directory is created under another name and renamed when it is complete, so a killed download leaves no partial
+directory. Jars that Ivy has downloaded are kept, and the next try continues with them.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ CACHE_VARIABLE = "GITOPS_CONNECT_CACHE"
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where the jars are kept: `GITOPS_CONNECT_CACHE`, else the user's cache folder."""
+    """The directory of the jars: `GITOPS_CONNECT_CACHE`, else the user's cache directory."""
     chosen = environment.get(CACHE_VARIABLE)
     return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("gitops-connect"))
 
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """Some modules, each as (group, artifact, version), with everything that they need; kept together under a name."""
+    """Modules, each as (group, artifact, version), with all their dependencies; stored together under a name."""
 
     name: str
     modules: tuple[tuple[str, str, str], ...]
 
 
 def jar_folder(cache: Path, wanted: JarSet) -> Path:
-    """Where these jars are, or would be. Its name holds what was asked for, so that it is never stale."""
+    """The directory of these jars, which may not exist yet. Its name has a hash of the modules: it is never stale."""
     request = hashlib.sha256(ivy.module_file(wanted.modules).encode()).hexdigest()
     return cache / f"{wanted.name}-{request[:8]}"
 
 
 def kafka(release: str) -> JarSet:
-    """Broker and Connect of that release. Raises SandboxFailed where it is not a release's number."""
+    """Broker and Connect of that release. Raises SandboxFailed if it is not the number of a release."""
     return JarSet(f"kafka-{release}", dependencies(release))
 
 
 def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progress: ivy.Progress) -> Path:
-    """The folder with all of these jars; from Maven Central where it is not there yet.
+    """The directory with all of these jars; fetched from Maven Central if it does not exist.
 
-    Raises SandboxFailed where they cannot be fetched, or the cache cannot be written.
+    Raises SandboxFailed if the jars cannot be fetched, or if the cache is not writable.
     """
     cache = cache_folder(environment)
     folder = jar_folder(cache, wanted)
@@ -64,7 +64,7 @@ def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progr
         return folder
     try:
         with _only_one(cache) as lock:
-            if not folder.is_dir():  # looked at again under the lock: another process may have fetched it
+            if not folder.is_dir():  # checked again under the lock: another process may have fetched it
                 retrieval = _prepare(cache, wanted, java, environment, lock)
                 ivy.retrieve(retrieval, progress)
                 retrieval.target.rename(folder)
@@ -86,7 +86,7 @@ def _prepare(cache: Path, wanted: JarSet, java: Java, environment: Mapping[str, 
 
 @contextmanager
 def _only_one(cache: Path) -> Iterator[int]:
-    """Hold the cache's lock, which the kernel lets go of when its last holder ends, however it ends."""
+    """Hold the cache's lock, which the kernel releases when its last holder ends for any reason."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

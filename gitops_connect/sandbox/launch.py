@@ -1,4 +1,4 @@
-"""Starts the parts of a sandbox, waits until each answers, and takes back what it started where that fails."""
+"""Starts the parts of a sandbox, waits until each answers, and ends what it started if that fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gitops_connect.sandbox.state import SandboxPart, State, write_state
 BROKER = 0
 """The index of the broker among the parts; workers count from 1."""
 READY_TIMEOUT = 120.0
-"""Seconds that a part may take to answer; on an idle machine it is two."""
+"""Seconds until a part must answer; on an idle machine a part takes 2 s."""
 STOP_TIMEOUT = 20.0
 """Seconds that a part may take to end by itself."""
 _POLL = 0.05
@@ -34,16 +34,16 @@ _FIRST_ERRORS = 5
 _ERROR = re.compile(r" (ERROR|FATAL) |^Caused by: |^Exception in thread ")
 _MOVES = 3
 _PORT_TAKEN = "Address already in use"
-# The C1 compiler, the small collector: measured in docs/contributing/sandbox.md. A worker without memory ends, and does
-# not stay up and answer nothing (connect-facts: every thread of it dies, the process does not).
+# The C1 compiler, the small collector: measured in docs/contributing/sandbox.md. A worker without memory ends, instead
+# of staying up without answers (connect-facts: all its threads die, but the process does not).
 JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
-# Nothing else of our environment reaches the workers, where `${env:…}` in a connector could read it.
+# No other variable of our environment reaches the workers, where `${env:…}` in a connector could read it.
 _VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What parts are started with: a Java, the jar folder of each release, our environment, the ports to try first."""
+    """The tools to start parts: a Java, the jars of each release, our environment, and the ports to try first."""
 
     java: Java
     jars: Mapping[str, Path]
@@ -54,7 +54,7 @@ class Tools:
 
 
 class Launch:
-    """One bringing-up of some parts; `state` is at every moment what stands in the folder."""
+    """One start of some parts; `state` always equals the state that is stored in the directory."""
 
     def __init__(self, folder: Path, state: State, tools: Tools, progress: Progress) -> None:
         self.folder = folder
@@ -77,7 +77,7 @@ class Launch:
         self._wait(wanted)
 
     def _revive(self, index: int) -> None:
-        """Start it where it was, or for the first time."""
+        """Start a part on its earlier port, or for the first time."""
         known = self._part(index)
         self._start(index, (known.port,) if known.port else self._usual_ports(index))
 
@@ -120,7 +120,7 @@ class Launch:
         self._save(dataclasses.replace(part, process=process))
 
     def _prepare_broker(self, part: SandboxPart, known: SandboxPart) -> None:
-        """Write its configuration and format its storage. Workers that look for it at another port are ended."""
+        """Write the broker's configuration and format its storage. Ends workers that use another port of the broker."""
         if part.port != known.port:
             processes.end((worker.process for worker in self.state.workers if worker.process), STOP_TIMEOUT)
         controller = self.state.controller_port
@@ -149,7 +149,7 @@ class Launch:
             )
 
     def _java(self, release: str, heap: int, main: str) -> tuple[str, ...]:
-        # Loggers look for their configuration on the class path, where no character of a path can mislead them.
+        # Loggers find their configuration on the class path, which accepts every character of a path.
         path = f"{self.folder / 'conf'}:{self._tools.jars[release]}/*"
         return (str(self._tools.java.path), f"-Xmx{heap}m", *JAVA_OPTIONS, marker(self.state), "-cp", path, main)
 
@@ -168,13 +168,13 @@ class Launch:
 
     def _ready(self, part: SandboxPart) -> bool:
         if not part.running and part.index not in self._begun:
-            self._revive(part.index)  # it ran when we looked first, and had been killed already
+            self._revive(part.index)  # it ran at the first check, and was already killed
             return False
         if not part.running:
             self._moves -= 1
             if self._moves < 0 or not self._lost_its_port(part):
                 raise self._failure(part, "ended while it started")
-            self._start(part.index, ())  # somebody took its port between our look and its own
+            self._start(part.index, ())  # another process took its port before it could
             return False
         return worker_answers(part.port) if part.index else broker_answers(part.port)
 
@@ -187,22 +187,22 @@ class Launch:
 
 
 def marker(state: State) -> str:
-    """The argument that every Java of this sandbox carries."""
+    """The argument of every Java process of this sandbox."""
     return f"-Dgitops.connect.sandbox={state.id}"
 
 
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a Java of the sandbox gets."""
+    """The environment variables of a Java process of the sandbox."""
     return {name: value for name, value in environment.items() if name in _VARIABLES}
 
 
 def log_file(folder: Path, part: SandboxPart) -> Path:
-    """Where that part writes what it has to say; the log of its life before is beside it, as `.previous.log`."""
+    """The log of the part; the log of its previous process is next to it, as `.previous.log`."""
     return folder / "logs" / f"{part.name}.log"
 
 
 def excerpt(log: Path) -> str:
-    """The first errors in the log's last part, and its last lines: a broker says much more after what ended it."""
+    """The first errors at the end of the log, and its last lines: a broker logs much more after the fatal error."""
     lines = recent(log)
     last = lines[-_LAST_LINES:]
     errors = [line for line in lines[:-_LAST_LINES] if _ERROR.search(line)][:_FIRST_ERRORS]
@@ -210,7 +210,7 @@ def excerpt(log: Path) -> str:
 
 
 def recent(log: Path) -> list[str]:
-    """The lines of the log's last part; none where there is no log."""
+    """The lines at the end of the log; none if there is no log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))

@@ -1,8 +1,8 @@
-"""Ties a sandbox to the life of this process: it is taken down when we end, however we end, `kill -9` included.
+"""Ties a sandbox to the life of this process: it is stopped when this process ends in any way, even by `kill -9`.
 
-A tiny process (`watch.py`) reads a pipe that only this process holds open. The kernel closes that pipe at any death, so
-nothing is polled, no pid can be mistaken, and it works wherever there are pipes; `PR_SET_PDEATHSIG` is Linux only, and
-is sent when the *thread* that started a child ends.
+A tiny process (`watch.py`) reads a pipe that only this process holds open. The kernel closes that pipe at any end, so
+nothing is polled, no pid can be confused, and it works on every system with pipes. `PR_SET_PDEATHSIG` is Linux only,
+and is sent when the *thread* that started a child ends.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from gitops_connect.sandbox import processes
 
 @dataclass(frozen=True, slots=True)
 class Leash:
-    """Our end of the pipe, and the process that listens at the other."""
+    """This process's end of the pipe, and the process that reads the other end."""
 
     descriptor: int
     watcher: processes.ProcessId
 
     def drop(self) -> None:
-        """End the watcher without its doing anything, and close the pipe."""
+        """End the watcher before it stops the sandbox, and close the pipe."""
         processes.kill(self.watcher)
         os.close(self.descriptor)
 
 
 def tie(folder: Path, environment: Mapping[str, str]) -> Leash:
-    """From now on, the sandbox in `folder` does not outlive this process."""
+    """Stop the sandbox in `folder` when this process ends, from now on."""
     reading, writing = os.pipe()
     try:
         command = (sys.executable, "-m", "gitops_connect.sandbox.watch", str(folder))

@@ -19,7 +19,7 @@ Fetch = Callable[[JarSet], Path]
 
 @dataclass(frozen=True, slots=True)
 class MavenArtifact:
-    """One artifact. It is fetched with everything that it needs at run time."""
+    """One artifact. It is fetched with all its runtime dependencies."""
 
     group: str
     artifact: str
@@ -27,7 +27,7 @@ class MavenArtifact:
 
     @property
     def jars(self) -> JarSet:
-        """What is fetched."""
+        """The jars to fetch."""
         return JarSet(self.artifact, ((self.group, self.artifact, self.version),))
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class MavenArtifact:
 def plugin_path(plugins: Sequence[str], folder: Path, fetch: Fetch) -> tuple[Path, ...]:
     """The directories for `plugin.path`. Each plugin is a directory of that kind, or `maven:GROUP:ARTIFACT:VERSION`.
 
-    The jars of an artifact stay in the cache; the directory `folder` gets a link to them. Raises SandboxFailed.
+    The jars of an artifact stay in the cache; the given directory gets a link to them. Raises SandboxFailed.
     """
     # All are read before the first one is fetched.
     parsed = [parse(plugin) for plugin in plugins]

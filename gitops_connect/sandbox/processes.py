@@ -1,8 +1,8 @@
-"""Starts and ends processes that outlive us, and never mistakes a stranger for one of them.
+"""Starts and ends processes that outlive this one, and never confuses them with other processes.
 
-The one door to psutil here. A process is known by its pid *and* the moment it was started, since pids are used again.
-Beside that, every Java of a sandbox carries the sandbox's id on its command line: one that was started and could not
-be recorded any more (we were killed in between) is still found, and ended.
+Only this module uses psutil. A process is identified by its pid *and* its start time, because pids are reused. In
+addition, every Java of a sandbox has the sandbox's id on its command line. So a process is found and ended even if its
+starter was killed before it could record the process.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pathlib import Path
 import psutil
 
 _SAME_START = 1.0
-"""Seconds: the kernel's boot time, from which a start is reckoned, moves a little when the clock is set."""
+"""Seconds. The kernel's boot time, from which a start is computed, moves a little when the clock is set."""
 _AFTER_KILL = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """One process for good: its pid, and when it was started (seconds since the epoch)."""
+    """One process, identified permanently: its pid, and when it was started (seconds since the epoch)."""
 
     pid: int
     started: float
 
 
 def start(command: Sequence[str], log: Path, environment: Mapping[str, str], stdin: int | None = None) -> ProcessId:
-    """Start it in a session of its own, out of reach of our terminal's Ctrl-C, writing to `log` (the last one is kept).
+    """Start a process in its own session, out of reach of Ctrl-C; it writes to `log` (the previous log is kept).
 
-    `posix_spawn` and not `subprocess`: a Popen wants to see its process end, and this one may outlive us.
+    `posix_spawn` and not `subprocess`: a Popen expects to see its process end, and this process may outlive its parent.
     """
     if log.exists():
         log.replace(log.with_suffix(".previous.log"))
@@ -53,7 +53,7 @@ def _started(pid: int) -> float:
 
 
 def is_running(process: ProcessId) -> bool:
-    """Whether that very process runs. One that ended, and that nobody has asked about yet, does not."""
+    """Whether exactly that process runs. A zombie does not run."""
     return _find(process) is not None
 
 
@@ -71,8 +71,8 @@ def _find(process: ProcessId) -> psutil.Process | None:
 
 
 def _reap(pid: int) -> None:
-    """Take note of the end of a child of ours, so that no zombie stays."""
-    with contextlib.suppress(ChildProcessError):  # somebody else's child is theirs to bury
+    """Reap an ended child of this process, so that it does not stay a zombie."""
+    with contextlib.suppress(ChildProcessError):  # other processes reap their own children
         os.waitpid(pid, os.WNOHANG)
 
 
@@ -82,7 +82,7 @@ def kill(process: ProcessId) -> None:
 
 
 def end(processes: Iterable[ProcessId], grace: float) -> None:
-    """Ask them to end, wait up to `grace` seconds for all, then kill what is left. Those that are gone are fine."""
+    """Request the processes to end, wait up to `grace` seconds, then kill the rest. Ended processes are no error."""
     found = [alive for alive in map(_find, processes) if alive is not None]
     if grace > 0:
         _each(found, psutil.Process.terminate)
@@ -96,11 +96,11 @@ def _each(found: Iterable[psutil.Process], signal: Callable[[psutil.Process], No
         try:
             signal(process)
         except psutil.NoSuchProcess:
-            continue  # it was quicker, which is what we wanted
+            continue  # it has already ended
 
 
 def marked(argument: str) -> tuple[ProcessId, ...]:
-    """Every process of ours with this very argument on its command line."""
+    """Every process with exactly this argument on its command line."""
     found = psutil.process_iter(["pid", "create_time", "cmdline"])
     return tuple(
         ProcessId(process.info["pid"], process.info["create_time"])

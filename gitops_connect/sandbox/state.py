@@ -1,4 +1,4 @@
-"""What a sandbox's folder remembers of it: `state.json`, written whole or not at all, and the lock around it."""
+"""The stored state of a sandbox: `state.json` in its directory, written atomically, and the lock of the directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOCK_POLL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SandboxPart:
-    """The broker (`index` 0) or a worker (from 1): where it listens, and its process where it was started."""
+    """The broker (`index` 0) or a worker (from 1): its port, and its process if it was started."""
 
     index: int
     port: int
@@ -49,10 +49,10 @@ class SandboxPart:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One sandbox. `id` is the Kafka cluster's id too; `heap` is each worker's, in MiB.
+    """One sandbox. `id` is also the id of the Kafka cluster; `heap` is each worker's, in MiB.
 
-    `plugin_path` are the folders, beside its own, in which workers look for connectors; `exactly_once` is whether
-    they support exactly-once sources.
+    `plugin_path` are the directories, in addition to its own, in which workers search for connectors. `exactly_once`:
+    whether workers support exactly-once sources.
     """
 
     id: str
@@ -71,28 +71,28 @@ class State:
 
     @property
     def ports(self) -> frozenset[int]:
-        """Every port that is given out."""
+        """Every port that is assigned."""
         return frozenset((self.controller_port, *(part.port for part in self.parts)))
 
     def with_part(self, part: SandboxPart) -> State:
-        """The same with this part in the place of the one with its index."""
+        """The state with this part instead of the part with its index."""
         if part.index == 0:
             return dataclasses.replace(self, broker=part)
         others = tuple(worker for worker in self.workers if worker.index != part.index)
         return dataclasses.replace(self, workers=tuple(sorted((*others, part), key=lambda worker: worker.index)))
 
     def without_processes(self) -> State:
-        """The same with nothing running."""
+        """The state without running processes."""
         broker, *workers = (dataclasses.replace(part, process=None) for part in self.parts)
         return dataclasses.replace(self, broker=broker, workers=tuple(workers))
 
     def without_worker(self, index: int) -> State:
-        """The same without that worker."""
+        """The state without that worker."""
         return dataclasses.replace(self, workers=tuple(worker for worker in self.workers if worker.index != index))
 
 
 def new_id() -> str:
-    """A Kafka cluster id: 16 random bytes, base64 for URLs. One that begins with a dash would look like an option."""
+    """A Kafka cluster id: 16 random bytes, URL-safe base64. It must not begin with a dash, like an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -100,7 +100,7 @@ def new_id() -> str:
 
 
 def read_state(folder: Path) -> State | None:
-    """None where there is no sandbox. Raises SandboxFailed where the file cannot be understood."""
+    """The stored state; None if there is no sandbox. Raises SandboxFailed if the file is invalid."""
     file = folder / "state.json"
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
@@ -125,7 +125,7 @@ def _part(raw: dict[str, object]) -> SandboxPart:
 
 
 def write_state(folder: Path, state: State) -> None:
-    """Beside, then renamed: whoever reads sees the old one or the new one."""
+    """Write a new file and rename it: a reader sees either the old state or the new one."""
     aside = folder / "state.json.new"
     aside.write_text(json.dumps({"format": _FORMAT, **dataclasses.asdict(state)}, indent=2) + "\n", encoding="utf-8")
     aside.replace(folder / "state.json")
@@ -133,7 +133,9 @@ def write_state(folder: Path, state: State) -> None:
 
 @contextmanager
 def locked(folder: Path, progress: Progress) -> Iterator[None]:
-    """Hold the folder for one command; wait while another has it. The kernel frees it when its holder ends."""
+    """Hold the directory for one command; wait while another command holds it. The kernel frees it when the holder
+    ends.
+    """
     with (folder / "lock").open("w") as file:
         while not _try_lock(file.fileno()):
             progress(f"waiting for another command that uses {folder}", None, None)
@@ -150,7 +152,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def plugin_folders(folders: Iterable[Path]) -> tuple[str, ...]:
-    """As a worker is told of them. Raises SandboxFailed for what is no folder, or cannot be told."""
+    """The directories as a worker's setting. Raises SandboxFailed for a missing directory, or a comma in a path."""
     paths = tuple(str(folder.absolute()) for folder in folders)
     for path in paths:
         if "," in path:
@@ -163,7 +165,7 @@ def plugin_folders(folders: Iterable[Path]) -> tuple[str, ...]:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder. Raises SandboxFailed where that cannot be, or Java could not be told of it."""
+    """Create the directory. Raises SandboxFailed if that fails, or if Java does not support its path."""
     if set(str(folder)) & set(",:"):
         raise SandboxFailed(
             f"the path {folder} contains a comma or a colon, which Kafka or Java does not support; choose another --dir"

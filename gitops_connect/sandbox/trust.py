@@ -1,8 +1,8 @@
-"""The certificates that Python trusts, as a Java trust store.
+"""Writes the certificates that Python trusts as a Java trust store.
 
-A Java that comes in a wheel knows nothing of a CA that an organisation added to its machines, so a download through
-its proxy fails where pip and git succeed. The store is a JKS file, whose layout (`sun.security.provider.JavaKeyStore`)
-is simple enough to write without keytool, which a runtime need not have.
+A Java in a wheel does not know a CA that an organisation added to its machines, so a download through its proxy fails
+although pip and git succeed. The store is a JKS file, whose layout (`sun.security.provider.JavaKeyStore`) is simple
+enough to write without keytool, which a runtime may lack.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import ssl
 import struct
 from pathlib import Path
 
-PASSWORD = "changeit"  # noqa: S105 - Java's own default; it guards nothing but the file's integrity
+PASSWORD = "changeit"  # noqa: S105 - Java's own default; it protects only the file's integrity
 
 _BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",  # Debian and those after it
-    "/etc/pki/tls/certs/ca-bundle.crt",  # Red Hat and those after it
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian and its derivatives
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Red Hat and its derivatives
     "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
 )
 _MAGIC, _VERSION, _TRUSTED = 0xFEEDFEED, 2, 2
 
 
 def write_trust_store(file: Path) -> tuple[str, ...]:
-    """Write the store and return Java's options for it; none where no certificate was found."""
+    """Write the store and return Java's options for it; none if no certificate was found."""
     certificates = _system_certificates()
     if not certificates:
         return ()
@@ -36,7 +36,7 @@ def write_trust_store(file: Path) -> tuple[str, ...]:
 
 
 def _system_certificates() -> list[bytes]:
-    """DER. OpenSSL's default honours SSL_CERT_FILE; where it names only a folder, it lists nothing until it is used."""
+    """The certificates in DER. OpenSSL's default honours SSL_CERT_FILE; it does not list those of a directory."""
     context = ssl.create_default_context()
     if not context.get_ca_certs():
         for bundle in filter(Path.exists, map(Path, _BUNDLES)):

@@ -1,4 +1,4 @@
-"""The process at the other end of a leash: when its standard input ends, it takes the sandbox down."""
+"""The process at the other end of a leash: when its standard input ends, it stops the sandbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gitops_connect.sandbox.state import read_state
 
 
 def main(folder: Path) -> None:
-    """Wait for the end of standard input; take down what there is then."""
+    """Wait for the end of standard input; then stop the sandbox if it exists."""
     sys.stdin.buffer.read()
     if read_state(folder) is not None:
         Sandbox.load(folder).down()

@@ -1,4 +1,4 @@
-"""Makes the archive of Spark's classes, in a process of its own: see `archive`."""
+"""Makes the archive of Spark's classes in a separate process: see `class_archive`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _UNFINISHED = "unfinished"
 
 
 def make(folder: Path) -> None:
-    """Make it, once: a small job of the same kind loads the classes, and the JVM writes them down when it ends."""
+    """Make the archive once: a small job of a similar kind loads the classes, and the JVM saves them when it ends."""
     archive = archive_in(folder, find_java(os.environ).path)
     with alone(archive) as is_alone:
         if not is_alone or archive.exists():
             return
         for left in folder.glob(f"{archive.stem}.{_UNFINISHED}-*"):
-            left.unlink(missing_ok=True)  # of one that was killed
+            left.unlink(missing_ok=True)  # left by a process that was killed
         made = archive.with_suffix(f".{_UNFINISHED}-{os.getpid()}")
         os.environ[VARIABLE] = str(made)
         try:

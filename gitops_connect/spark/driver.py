@@ -1,4 +1,4 @@
-"""A classic session: a Java process of ours is its driver, and executors are where the master has them."""
+"""A classic session: a Java process of gitops-connect is its driver, and executors run where the master starts them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN = {
 _HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The work is done in Python: the JVM's better compiler and collector would cost more than they give."""
+"""The work is done in Python: the JVM's better compiler and collector would cost more than they save."""
 _LOCAL = {"spark.python.daemon.module": "gitops_connect.spark.worker_daemon"}
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
@@ -34,7 +34,7 @@ _PYTHON = "spark.pyspark.python"
 def start_driver(
     master: Master, options: Mapping[str, str], java: Path, saved: Path | None
 ) -> tuple[SparkSession, Jvm]:
-    """Start it. `saved` is where an archive of classes is, or would be. Raises what PySpark raises."""
+    """Start the driver. `saved` is the path of the class archive, which may not exist. Raises what PySpark raises."""
     python = options.get(_PYTHON) or os.environ.get("PYSPARK_PYTHON", "python3")
     if master.kind is MasterKind.LOCAL:
         python = options.get(_PYTHON) or sys.executable
@@ -57,7 +57,7 @@ def _configuration(master: Master, options: Mapping[str, str], saved: Path | Non
 
 
 def local_tasks(master: str) -> int:
-    """How many tasks run at a time on `local`, `local[4]` or `local[*]`."""
+    """The number of parallel tasks on `local`, `local[4]` or `local[*]`."""
     count = master.removeprefix("local").strip("[]").partition(",")[0]
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return int(count) if count.isdigit() else processors if count == "*" else 1

@@ -1,4 +1,4 @@
-"""What Spark says when something fails -> one sentence, and whether waiting may mend it."""
+"""Translates an error of Spark into one sentence, and into an error class that says whether a retry may help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gitops_connect.errors import SparkFailed, SparkUnusable
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "zstandard")
-"""That executors import, beside the standard library and what is shipped to them."""
+"""The packages that executors import, in addition to the standard library and the modules that are sent to them."""
 
 _INSTALL = f"install {', '.join(PACKAGES[:-1])} and {PACKAGES[-1]} for their Python"
 _CHOOSE = 'choose it with "spark.pyspark.python" in [spark.options], or with PYSPARK_PYTHON of a Connect server'
@@ -37,7 +37,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 
 def failed(task: str, error: BaseException, because: str | None = None) -> SparkFailed | SparkUnusable:
-    """The error to raise: `task` is what could not be done, `because` why, where that is known better."""
+    """The error to raise: `task` is what failed, `because` is the reason if the caller knows a better one."""
     text = str(error)
     if because is None:
         for pattern, words in _LACKING:
@@ -47,8 +47,8 @@ def failed(task: str, error: BaseException, because: str | None = None) -> Spark
 
 
 def reason(error: BaseException) -> str:
-    """One line of what it says: of a Python traceback the last, which has the error; else the first."""
-    details = getattr(error, "details", None)  # of gRPC, whose errors are no texts
+    """One line of the error's text: the line with the error if it is a Python traceback, else the first."""
+    details = getattr(error, "details", None)  # of gRPC, whose errors have no text
     text = str(details()) if callable(details) else str(error)
     behind = text.partition(_TRACEBACK)[2]
     if behind:

@@ -1,6 +1,6 @@
-"""What executors on other machines need of this program: its modules are sent to them, and all else is looked at.
+"""Prepares executors on other machines: sends this program's modules to them, and checks everything else.
 
-Spark pickles the functions of a job by their names, so that whoever runs them has to be able to import them.
+Spark pickles the functions of a job by their names, so an executor must be able to import them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _PACKAGE: Final = __name__.partition(".")[0]
 
 
 def ship(spark: SparkSession, folder: Path) -> None:
-    """Send the modules to all executors of that session. As long as it lives they are fetched from `folder`."""
+    """Send the modules to all executors of the session. While it exists, executors fetch them from the directory."""
     spark.addArtifacts(str(packed(folder)), pyfile=True)
 
 
 def packed(folder: Path) -> Path:
-    """The modules in a zip file in that folder. The same modules make the same file."""
+    """Write the modules to a zip file in the directory. Equal modules give equal files."""
     root = Path(__file__).parents[2]
     file = folder / f"{_PACKAGE}.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -43,9 +43,9 @@ def packed(folder: Path) -> Path:
 
 
 def look(spark: SparkSession, tasks: int, folder: Path | None) -> None:
-    """Run a small job of the same kind there, which looks at what it finds.
+    """Run a small job on the executors that checks their packages and the shared directory.
 
-    Raises SparkUnusable where a package is missing, or `folder` is another than here; and what PySpark raises.
+    Raises SparkUnusable if a package is missing, or if executors see another directory; and what PySpark raises.
     """
     file, token = None, secrets.token_hex(8)
     if folder is not None:
@@ -86,8 +86,8 @@ def _judge(found: dict[str, Any], file: Path | None, token: str) -> None:
 
 
 def _looked(file: str | None, batches: Iterable[Any]) -> Iterator[Any]:
-    """Runs on an executor; it imports there nothing that could be missing, but what Spark itself needs."""
-    import pyarrow as pa  # noqa: PLC0415 - likewise
+    """Check the executor that runs this. It imports nothing that could be missing, except what Spark itself needs."""
+    import pyarrow as pa  # noqa: PLC0415 - Spark itself needs it
 
     for _ in batches:
         pass

@@ -1,8 +1,8 @@
-"""Files that Spark can read, copied byte for byte into a folder that this process shares with executors.
+"""Files that Spark can read, copied byte for byte into a directory that this process shares with executors.
 
-Spark reads them as lines, of which it takes the ends away, a byte order mark, and any compression that it knows by the
-name of the file. The first two are put back by the size of the file. The third is not done where Hadoop's
-`PassthroughCodec` claims the suffix; and what has a codec is not cut into parts, so that one task has it in its order.
+Spark reads them as lines. It removes line ends, a byte order mark, and any compression that it knows by the name of the
+file. The first two are restored from the size of the file. The third is prevented if Hadoop's `PassthroughCodec` claims
+the suffix. A file with a codec is not split, so that one task reads all of it in order.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _CODEC = "org.apache.hadoop.io.compress.PassthroughCodec"
 _EXTENSIONS = ("io.compress.passthrough.extension", "org.apache.hadoop.shaded.io.compress.passthrough.extension")
-"""Hadoop's option; the second is its name in the jar that Spark brings along, where a tool has renamed it."""
+"""Hadoop's option; the second is its name in the jar that Spark contains, where a tool has renamed it."""
 _BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(4 * 1024 * 1024),
 }
 _ALONE = Lock()
-"""Two at a time would each put back what the other has set."""
+"""Two copies in parallel would each restore the settings of the other."""
 _COPIED = "path string, file string, sha256 string"
 _GLOBBING = "\\*?[]{}"
 _MARK: Final = b"\xef\xbb\xbf"
@@ -41,10 +41,10 @@ _STEP = 1024 * 1024
 
 
 def copy(session: Session, uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
-    """All files at that URI whose paths are taken; none where nothing is there.
+    """Copy all files at that URI whose paths are taken; none if nothing exists there.
 
-    A folder stands for all that is in it and below, but for what begins with `_` or `.`. A `Copy`, once the session is
-    bound. Raises SparkFailed, or SparkUnusable.
+    A directory means all files in and below it, except names that begin with `_` or `.`. A `Copy`, once the
+    session is bound. Raises SparkFailed, or SparkUnusable.
     """
     with session.working(f"{uri} could not be copied because Spark failed"):
         spark = session.spark
@@ -58,7 +58,7 @@ def copy(session: Session, uri: str, takes: Callable[[str], bool], folder: str) 
 
 @contextmanager
 def _batched(spark: SparkSession) -> Iterator[None]:
-    """Many lines at a time. A new session would not do: what is shipped to executors belongs to the old one."""
+    """Read many lines at a time. A new session is no alternative: modules are sent to executors for the old session."""
     with _ALONE:
         before = {name: spark.conf.get(name, None) for name in _BATCHES}
         try:
@@ -97,7 +97,7 @@ def _copied(spark: SparkSession, suffix: str, wanted: dict[str, str], folder: st
 
 
 def _empty(paths: Iterable[str], folder: str) -> Iterator[CopiedFile]:
-    """What has no line: tasks have seen nothing of it."""
+    """Copy files without a line: tasks do not see them."""
     for path in paths:
         file = Path(folder, uuid4().hex)
         file.touch()
@@ -105,7 +105,7 @@ def _empty(paths: Iterable[str], folder: str) -> Iterator[CopiedFile]:
 
 
 def _path(found: str) -> str:
-    """Spark encodes the paths that it names, as in a URL."""
+    """The decoded path: Spark encodes the paths that it names, as in a URL."""
     return unquote(urlsplit(found).path)
 
 
@@ -119,9 +119,9 @@ def _escaped(path: str) -> str:
 
 
 def _write(folder: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """Runs on executors: the lines of whole files, one file behind the other."""
+    """Write the lines of whole files, one file after the other. Runs on executors."""
     import pyarrow as pa  # noqa: PLC0415 - nothing of Spark is imported before it is used
-    import pyarrow.compute as pc  # noqa: PLC0415 - likewise
+    import pyarrow.compute as pc  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     done: list[tuple[str, str, str]] = []
     current: _Copy | None = None
@@ -157,7 +157,7 @@ class _Copy:
     _has_lines = False
 
     def finished(self) -> tuple[str, str, str]:
-        """Path, file and SHA-256, once what is missing by the file's size is put back."""
+        """Path, file and SHA-256, after the bytes that are missing by the file's size are restored."""
         lacks = self._size - self._written
         if lacks in (1, len(_MARK) + 1):
             self._put(b"\n")
@@ -174,7 +174,7 @@ class _Copy:
         self._written += len(content)
 
     def _mark(self) -> None:
-        """The file once more, with a byte order mark before it."""
+        """Write the file again, with a byte order mark at its start."""
         before, self._file = self._file, self._file.with_name(uuid4().hex)
         self._digest = hashlib.sha256()
         with before.open("rb") as content, self._file.open("wb") as self._stream:

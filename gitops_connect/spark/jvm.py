@@ -1,4 +1,4 @@
-"""The Java process of a classic session: PySpark's launcher starts it, and here it is ended for sure."""
+"""The Java process of a classic session: PySpark's launcher starts it, and this module ends it reliably."""
 
 from __future__ import annotations
 
@@ -23,51 +23,52 @@ if TYPE_CHECKING:
 
 _PATIENCE = 20.0
 _LEFT: list[Any] = []
-"""Processes that end by themselves: Python would warn of one that it forgets while it runs."""
+"""Processes that end by themselves: Python would warn if one is garbage-collected while it runs."""
 _TAIL = 64 * 1024
 _CAUSE = re.compile(r"(?:Caused by: |Exception in thread \S+ )?(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b.*")
 
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """One that runs, or ran. `log` is what it writes."""
+    """A JVM that runs, or ran. `log` is its output."""
 
     gateway: Any
     log: IO[bytes]
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process is there."""
+        """Whether the process runs."""
         return self.gateway.proc.poll() is None
 
     def kill(self) -> None:
-        """At once: whoever waits for an answer gets an error."""
+        """Kill the process at once: every thread that waits for an answer gets an error."""
         self.gateway.proc.kill()
 
     def last_words(self) -> str:
-        """Why it could not go on, in one line, where it says so."""
+        """The reason why the process failed, in one line, if its log contains one."""
         causes = _CAUSE.findall(_tail(self.log))
         return causes[-1].strip() if causes else ""
 
     def leave(self, spark: SparkSession) -> None:
-        """Have the process end by itself, and do not wait for it, which takes a second: for whoever ends, too."""
+        """Let the process end by itself, without a wait of 1 s: also when this process itself ends."""
         server = spark.sparkContext._accumulatorServer  # noqa: SLF001 - stopped below
         with contextlib.suppress(OSError):
-            self.gateway.proc.stdin.close()  # it ends where its parent does, and cleans up (`PythonGatewayServer`)
+            self.gateway.proc.stdin.close()  # the JVM ends when its parent does, and cleans up (`PythonGatewayServer`)
         _forget(server)
         self.log.close()
         _LEFT.append(self.gateway.proc)
 
     def end(self, spark: SparkSession | None) -> None:
-        """Give back what the session holds, and end the process; nothing is left of either, whatever state they are in.
+        """Release the resources of the session, and end the process; nothing of either is left, in whatever state they
+        are.
 
-        PySpark would keep its JVM until this process ends, and meet the next session with what is left of a dead one.
+        PySpark would keep its JVM until this process ends, and mix the next session with the remains of a dead one.
         """
         from py4j.protocol import Py4JError  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
         server = None if spark is None else spark.sparkContext._accumulatorServer  # noqa: SLF001 - stopped below
         with warnings.catch_warnings(), contextlib.suppress(Py4JError, OSError):
-            warnings.simplefilter("ignore", RuntimeWarning)  # that a dead one could not be shut down cleanly
+            warnings.simplefilter("ignore", RuntimeWarning)  # a dead session cannot be shut down cleanly
             if spark is not None and self.is_alive:
                 spark.stop()
         with contextlib.suppress(Py4JError, OSError):
@@ -90,21 +91,21 @@ def _tail(log: IO[bytes]) -> str:
 
 
 def _forget(server: Any) -> None:
-    """PySpark has one session a process, and remembers it in its classes."""
+    """Reset PySpark, which has one session per process and stores it in its classes."""
     from pyspark import SparkContext  # noqa: PLC0415 - nothing of Spark is imported before it is used
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - likewise
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     if SparkContext._active_spark_context is not None and server is not None:  # noqa: SLF001 - there is no other way
-        threading.Thread(target=server.shutdown, daemon=True).start()  # it looks up twice a second
-    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001 - likewise
-    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - likewise
+        threading.Thread(target=server.shutdown, daemon=True).start()  # it checks for a shutdown twice a second
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001 - no other way
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - no other way
 
 
 def launch(options: Mapping[str, str], java: Path, python: str) -> tuple[SparkSession, Jvm]:
-    """Start it with this configuration, and `python` as what executors run.
+    """Start a JVM with this configuration, and `python` as the program of the executors.
 
-    The options travel in a file that nobody else can read, as a command line can be read by everybody. Raises what
-    PySpark raises, and OSError where the process ends at once; there is no process then.
+    The options are passed in a file that no other user can read, because every user can read a command line. Raises
+    what PySpark raises, and OSError if the process ends at once; no process is left then.
     """
 
     log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -123,7 +124,7 @@ def launch(options: Mapping[str, str], java: Path, python: str) -> tuple[SparkSe
 
 def _gateway(log: IO[bytes]) -> Any:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - nothing of Spark is imported before it is used
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - likewise
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - Spark is imported only when it is used
 
     try:
         return launch_gateway(None, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
@@ -136,7 +137,7 @@ def _gateway(log: IO[bytes]) -> Any:
 
 def _session(gateway: Any) -> SparkSession:
     from pyspark import SparkContext  # noqa: PLC0415 - nothing of Spark is imported before it is used
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - likewise
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     silence_py4j()
     context = SparkContext(gateway=gateway)
@@ -145,9 +146,9 @@ def _session(gateway: Any) -> SparkSession:
 
 
 def silence_py4j() -> None:
-    """Drop what py4j logs about a JVM that is gone: the error is reported once, with its cause.
+    """Drop what py4j logs about a JVM that has ended: the error is reported once, with its cause.
 
-    py4j has loggers of its own, but `java_gateway.py` also logs to the root logger.
+    py4j has its own loggers, but `java_gateway.py` also logs to the root logger.
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_from_py4j)
@@ -158,13 +159,13 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 
 def _keep_quiet(context: SparkContext) -> None:
-    """Its server for accumulators, which nobody uses here, would print a traceback where the JVM is gone."""
+    """Silence the server for accumulators: it is not used here, and would print a traceback when the JVM has ended."""
     server: Any = context._accumulatorServer  # noqa: SLF001 - it has no public name
     server.handle_error = lambda *_: None
 
 
 def _escaped(text: str) -> str:
-    """As `java.util.Properties` reads it."""
+    """The text as `java.util.Properties` reads it."""
     return re.sub(r"[\\:=\s#!]", lambda found: "\\" + _CONTROLS.get(found[0], found[0]), text)
 
 
@@ -173,7 +174,7 @@ _CONTROLS = {"\n": "n", "\r": "r", "\t": "t", "\f": "f"}
 
 @contextlib.contextmanager
 def _as_found(java: Path, python: str, arguments: str) -> Iterator[None]:
-    """PySpark starts `java` and `python` as it finds them in the environment of this process."""
+    """Set the environment variables from which PySpark finds `java` and `python`, during the block."""
     own = {
         "JAVA_HOME": str(java.resolve().parent.parent),
         "PYSPARK_PYTHON": python,

@@ -1,4 +1,4 @@
-"""Watches a cluster while a job runs there: without its master, or without executors, Spark waits for ever."""
+"""Watches a cluster while a job runs there: without its master or executors, Spark waits without end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _EVERY = 1.0
 _TRIES = 3
 _ANSWER = 3.0
 UNATTENDED = 300.0
-"""Seconds: YARN and Kubernetes may have to start a machine first."""
+"""Seconds. YARN and Kubernetes may have to start a machine first."""
 
 
 @dataclass(slots=True)
 class Liveness:
-    """`end` ends what waits. `lost` is why it was ended, for people."""
+    """The watch of a cluster. `end` ends a waiting job. `lost` is the reason for a person to read."""
 
     master: Master
     spark: SparkSession
@@ -36,7 +36,7 @@ class Liveness:
 
     @contextlib.contextmanager
     def on(self) -> Iterator[None]:
-        """While this lasts, look. Several threads may."""
+        """Watch the cluster during the block. Several threads may use this at once."""
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -69,7 +69,7 @@ class Liveness:
 
 
 def answers(master: Master) -> bool:
-    """Whether somebody listens at one of its addresses, if it has any that are known."""
+    """Whether an address of the master accepts connections; True if it has no known address."""
     if not master.addresses:
         return True
     for host, port in master.addresses:
@@ -79,7 +79,7 @@ def answers(master: Master) -> bool:
 
 
 def _is_attended(spark: SparkSession) -> bool:
-    """Whether a task runs, or none has to. A session that cannot say so fails by itself."""
+    """Whether a task runs, or none has to run. A session that cannot answer fails by itself."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     try:
@@ -91,6 +91,6 @@ def _is_attended(spark: SparkSession) -> bool:
 
 
 def has_executors(spark: SparkSession) -> bool:
-    """Whether there are others than the driver."""
+    """Whether there are executors other than the driver."""
     tracker: Any = spark.sparkContext.statusTracker()
     return len(tracker.getExecutorInfos()) > 1 if hasattr(tracker, "getExecutorInfos") else True

@@ -1,4 +1,4 @@
-"""Where Spark runs, as `[spark]` says it: what kind of master that is, where it answers, what is shared with it."""
+"""The Spark master that `[spark]` names: its kind, its addresses, and the directory that it shares."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gitops_connect.errors import UsageError
 from gitops_connect.settings.sections import SparkSettings
 
 EVERYWHERE = {
-    "spark.sql.adaptive.enabled": "false",  # it plans anew after each stage, and there is nothing to win in two
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",  # a row is a column of a piece: some MiB
+    "spark.sql.adaptive.enabled": "false",  # it replans after each stage, which does not help with two stages
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",  # a row is a column of a block: some MiB
 }
-"""What a session has, wherever it is."""
+"""The options of every session, on any master."""
 _LOCAL = re.compile(r"local(?:\[(?:\*|[1-9]\d*)(?:,\d+)?\])?")
 _ADDRESS = re.compile(r"(?P<host>[^\s:/,\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?")
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d+){3}|\[::1\]")
@@ -23,18 +23,18 @@ _KNOWN = "local[*], local[4], spark://HOST:PORT, yarn, k8s://https://HOST:PORT o
 
 
 class MasterKind(Enum):
-    """What a Spark master can be."""
+    """The kinds of Spark masters."""
 
     LOCAL = "local"
     STANDALONE = "standalone"
     MANAGED = "managed"
-    """YARN or Kubernetes: who runs what there is their affair."""
+    """YARN or Kubernetes: they decide which machine runs what."""
     CONNECT = "connect"
 
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """A master. `shown` is what may be shown of it: the URL of a Connect server can have a token in it."""
+    """A master. `shown` is safe to print: the URL of a Connect server can contain a token."""
 
     kind: MasterKind
     shown: str
@@ -42,14 +42,14 @@ class Master:
 
     @property
     def is_here(self) -> bool:
-        """True where all of it is on this machine, and so sees the same files."""
+        """True if all of it is on this machine, and so sees the same files."""
         return self.kind is MasterKind.LOCAL or (
             bool(self.addresses) and all(_LOOPBACK.fullmatch(host) for host, _ in self.addresses)
         )
 
 
 def master_of(text: str) -> Master:
-    """What `[spark] master` names. Raises UsageError."""
+    """The master that `[spark] master` names. Raises UsageError."""
     scheme, separator, rest = text.partition("://")
     if _LOCAL.fullmatch(text):
         return Master(MasterKind.LOCAL, text)
@@ -69,7 +69,7 @@ def master_of(text: str) -> Master:
 
 
 def _addresses(text: str, port: int | None) -> tuple[tuple[str, int], ...]:
-    """`host:port`, several with commas; nothing where one is none."""
+    """The addresses in `host:port`, separated by commas; empty if one of them is invalid."""
     found = []
     for part in text.split(","):
         address = _ADDRESS.fullmatch(part)
@@ -80,9 +80,9 @@ def _addresses(text: str, port: int | None) -> tuple[tuple[str, int], ...]:
 
 
 def shared_folder(settings: SparkSettings, cache: Path) -> Path:
-    """Where manifests are staged and patches are left. `cache` is the folder of this user's cache.
+    """The directory for staged manifests and patches. `cache` is the user's cache directory.
 
-    Raises UsageError where Spark runs elsewhere, and no folder is named that it shares.
+    Raises UsageError if Spark runs on other machines, and no shared directory is configured.
     """
     if settings.directory is not None:
         return settings.directory

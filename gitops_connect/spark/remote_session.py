@@ -1,4 +1,4 @@
-"""A session on a Spark Connect server: this process is a client that speaks gRPC, and has no Java."""
+"""A session on a Spark Connect server: this process is a gRPC client, and has no Java."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 _RETRIES = 5
 _LONGEST_WAIT = 2000
-"""Milliseconds: a server that is gone is told within some ten seconds; PySpark would try for ten minutes."""
+"""Milliseconds. A server that has gone is reported within about 10 s; PySpark would retry for 10 minutes."""
 
 
 def open_remote_session(master: Master, url: str, options: Mapping[str, str]) -> SparkSession:
-    """Begin a session there. Raises UsageError where a package is missing here, and what PySpark raises."""
+    """Begin a session on the server. Raises UsageError if a package is missing here, and what PySpark raises."""
     from pyspark.errors import PySparkImportError  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - needs gRPC
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - likewise
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - needs gRPC
     except (PySparkImportError, ModuleNotFoundError) as error:
         raise UsageError(
             f"Spark Connect ({master.shown}) needs more packages on this machine:"
             f" pip install 'gitops-connect[spark-connect]' ({error})"
         ) from error
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows says it in our words
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows reports it
     builder = SparkSession.builder.remote(url)
     for name, value in {**EVERYWHERE, **options}.items():
         builder = builder.config(name, value)

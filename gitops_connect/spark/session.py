@@ -1,4 +1,4 @@
-"""The Spark session: started where `[spark]` says, and given back."""
+"""The Spark session: started on the master of `[spark]`, and closed again."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 _FIRST = 4
-"""Tasks of the first look at executors, before it is known how many run at a time."""
+"""Tasks of the first check of executors, before their number of parallel tasks is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session that is up, and how many tasks run at a time.
+    """A running session, and its number of parallel tasks.
 
-    `jvm` is its Java process, if that is ours; `shipped` what executors fetch of us.
+    `jvm` is its Java process if gitops-connect started one; `shipped` contains the modules that executors fetch.
     """
 
     spark: SparkSession
@@ -47,7 +47,7 @@ class Session:
 
     @contextmanager
     def working(self, task: str = "large manifests could not be checked because Spark failed") -> Iterator[None]:
-        """Name what goes wrong on Spark. Raises SparkFailed, or SparkUnusable where waiting does not mend it."""
+        """Translate errors of Spark during the block. Raises SparkFailed, or SparkUnusable if a retry does not help."""
         try:
             with self.watch.on() if self.watch is not None else contextlib.nullcontext():
                 yield
@@ -55,13 +55,13 @@ class Session:
             raise failed(task, error, self._why_lost()) from error
 
     def type_of(self, schema: Any) -> Any:
-        """The Spark type of an Arrow schema. For a string, Spark would first load its SQL parser (half a second)."""
+        """The Spark type of an Arrow schema. For a string, Spark would first load its SQL parser (0.5 s)."""
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - nothing of Spark before the first use
 
         return from_arrow_schema(schema)
 
     def answers(self) -> bool:
-        """False where it is lost, and a job would fail, or wait for executors that do not come back."""
+        """False if the session is lost, and a job would fail, or wait for executors that do not return."""
         if self._why_lost() is not None or not answers(self.master):
             return False
         try:
@@ -69,7 +69,7 @@ class Session:
                 case MasterKind.STANDALONE:
                     return has_executors(self.spark)
                 case MasterKind.CONNECT:
-                    self.spark.conf.get("spark.sql.adaptive.enabled")  # a server that was started anew does not know us
+                    self.spark.conf.get("spark.sql.adaptive.enabled")  # a restarted server does not know the session
                 case MasterKind.LOCAL | MasterKind.MANAGED:
                     pass
         except _errors():
@@ -87,7 +87,7 @@ class Session:
         return None
 
     def leave(self) -> None:
-        """As `close`, for a process that ends: what is here and of our own ends by itself, and is not waited for."""
+        """Close the session for a process that ends: a local JVM ends by itself, and is not waited for."""
         if self.jvm is None or self.master.kind is not MasterKind.LOCAL or not self.jvm.is_alive:
             self.close()
             return
@@ -95,7 +95,7 @@ class Session:
         self._archive()
 
     def close(self) -> None:
-        """Give back what it holds, and end the Java process that was started for it. One that is lost closes, too."""
+        """Release the resources of the session, and end its Java process. A lost session can be closed, too."""
         if self.shipped is not None:
             self.shipped.cleanup()
         if self.jvm is None:
@@ -112,9 +112,9 @@ class Session:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What the clients of Spark raise; ValueError is gRPC's where its channel was closed."""
+    """The exceptions of Spark's clients; ValueError is gRPC's if its channel was closed."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - nothing of Spark is imported before it is used
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - likewise
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - nothing of Spark is imported before it is used
 
     try:
         from grpc import RpcError  # noqa: PLC0415 - only a Connect client has it
@@ -124,15 +124,15 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def start(master: str, environment: Mapping[str, str], say: Say, cache: Path | None) -> Session:
-    """A session with nothing set but its master: see `start_at`."""
+    """Start a session with no settings except its master: see `start_at`."""
     return start_at(SparkSettings(master), environment, say, cache)
 
 
 def start_at(settings: SparkSettings, environment: Mapping[str, str], say: Say, cache: Path | None) -> Session:
-    """A session where the settings say. It takes some seconds.
+    """Start a session on the master of the settings. This takes some seconds.
 
-    `cache` is a folder for the archive that makes the next start quicker; None: there is none. Raises SparkFailed where
-    waiting may help, SparkUnusable or UsageError where it does not.
+    `cache` is a directory for the archive that makes the next start quicker; None: there is none. Raises SparkFailed if
+    a retry may help, SparkUnusable or UsageError if it does not.
     """
     where = master_of(settings.master)
     say(f"starting Spark ({where.shown})")
@@ -165,8 +165,8 @@ def _started(where: Master, settings: SparkSettings, environment: Mapping[str, s
 
 
 def _looked_at(session: Session, folder: Path | None) -> Session:
-    """With our modules where its executors are, and these looked at. Then Spark says how many tasks it would make of a
-    large range: as many as run at a time."""
+    """The session after sending the modules to its executors and checking them. Spark then reports how many tasks it
+    would make of a large range: the number of parallel tasks."""
     shipped = TemporaryDirectory(prefix="gitops-connect-")
     session = replace(session, shipped=shipped)
     try:
@@ -181,7 +181,7 @@ def _looked_at(session: Session, folder: Path | None) -> Session:
 
 
 def warm_up(session: Session) -> None:
-    """A job of the same kind as the real one, over nothing."""
+    """Run a job of a similar kind as the real job, without data."""
     from pyspark.sql.types import IntegerType, StructField, StructType  # noqa: PLC0415 - see `_errors`
 
     schema = StructType([StructField("number", IntegerType())])
@@ -190,7 +190,7 @@ def warm_up(session: Session) -> None:
 
 
 def _numbers(batches: Iterable[Any]) -> Iterator[Any]:
-    import pyarrow as pa  # noqa: PLC0415 - it runs where executors are
+    import pyarrow as pa  # noqa: PLC0415 - it runs on executors
 
     for batch in batches:
         yield pa.RecordBatch.from_arrays([batch.column(0).cast(pa.int32())], ["number"])

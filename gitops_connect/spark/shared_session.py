@@ -1,6 +1,6 @@
-"""The one Spark session of this process: started when it is first used, kept while it is, given back when it is idle.
+"""The one Spark session of this process: started at the first use, kept while it is used, closed when it is idle.
 
-Importing this imports nothing of Spark, and costs next to nothing.
+Importing this imports nothing of Spark, and takes almost no time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _start(settings: SparkSettings, environment: Mapping[str, str], say: Say, ca
 
 @dataclass(slots=True)
 class SharedSession:
-    """Several threads may use it at the same time. `cache` is this user's cache folder, `clock` counts seconds."""
+    """Several threads may use the session at once. `cache` is the user's cache directory, `clock` counts seconds."""
 
     settings: SparkSettings
     environment: Mapping[str, str] = field(repr=False)
@@ -49,14 +49,15 @@ class SharedSession:
 
     @property
     def folder(self) -> Path:
-        """Where manifests are staged and patches are left."""
+        """The directory for staged manifests and patches."""
         return self.settings.directory or self.cache / "spark"
 
     @contextmanager
     def using(self, say: Say) -> Iterator[Session]:
-        """The session, which is not given back as long as this lasts; `say` is told when it has to be started first.
+        """The session, which stays open during the block; `say` gets a message if it must be started first.
 
-        One on which something failed is not used again: the next use starts another. Raises what `start_at` raises.
+        A session on which something failed is not used again: the next use starts another. Raises what `start_at`
+        raises.
         """
         shared_folder(self.settings, self.cache)
         session = self._taken(say)
@@ -70,9 +71,9 @@ class SharedSession:
             self._leave(is_doubtful=has_failed)
 
     def give_back_if_idle(self, now: float) -> None:
-        """End it if it was not used for as long as the settings say. `now` is by `clock`.
+        """End the session if it was not used for the idle time of the settings. `now` is by `clock`.
 
-        It does not wait: where the session is being used or started, there is nothing to do.
+        This does not wait: if the session is being used or started, there is nothing to do.
         """
         if not self._changed.acquire(blocking=False):
             return
@@ -83,7 +84,7 @@ class SharedSession:
             self._changed.release()
 
     def close(self) -> None:
-        """Leave it, once nobody uses it any more: this process ends."""
+        """Leave the session once no thread uses it any more: this process ends."""
         with self._changed:
             self._changed.wait_for(lambda: not self._users)
             session, self._session = self._session, None

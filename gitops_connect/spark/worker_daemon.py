@@ -1,7 +1,7 @@
-"""What Spark's Python workers on this machine are forked from: PySpark's own, but of the package as it is installed.
+"""The process from which Spark's local Python workers are forked: PySpark's own, but from the installed package.
 
 Spark puts the zip file of PySpark's sources before everything else (`PythonUtils.sparkPythonPath`), and Python compiles
-what it imports from there anew in each process: 0.5 s for this one, and again for each worker.
+the modules in it again in each process: 0.5 s for this process, and again for each worker.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def pass_over_zips() -> None:
-    """Those that lie inside of a PySpark that can be imported itself, and so have the same in them."""
+    """Remove the zip files inside of an importable PySpark from the path: they contain its own modules."""
     sys.path[:] = [entry for entry in sys.path if not _is_in_package(Path(entry))]
 
 

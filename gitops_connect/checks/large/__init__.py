@@ -1,4 +1,4 @@
-"""The rules over manifests of millions of entries, on Spark. Start with `check`.
+"""Checks manifests with millions of entries on Spark. Start with `check`.
 
 A file is cut into splits (`input_splits`). A task matches the lines of its splits against known formats, all at once
 (`line_formats`), and gives every other line to the one rule function (`checks.entries`). Each entry becomes a row of a

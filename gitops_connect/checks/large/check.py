@@ -1,4 +1,4 @@
-"""One Spark job over all large manifests of a cycle, and their verdicts; a second one leaves what is to be sent."""
+"""Runs one Spark job over all large manifests of a reconciliation, and a second one that writes the patches to send."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from gitops_connect.spark.session import Session
 
 _BUCKET = 768 * 1024 * 1024
-"""Bytes of manifests whose rows fall into one bucket: some 8 million, which take 700 MB where they are compared."""
+"""Bytes of manifests whose rows are in one bucket: about 8 million rows, which take 700 MB during the join."""
 _PACKED = 10
-"""Times that a compressed manifest grows, or a little more."""
+"""The factor by which a compressed manifest grows, or a little more."""
 _TASKS = 4
-"""For each processor: the last ones to end do not keep the others waiting for long."""
+"""Tasks for each processor: with several, the last tasks do not delay the job for long."""
 
 
 class Engine(Protocol):
-    """What carries out the two jobs."""
+    """The engine that runs the two jobs."""
 
     def compare(self, job: Job) -> Iterable[bytes]:
-        """What was found, for `Results`."""
+        """Run the first job; returns the findings for `Results`."""
 
     def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
-        """What is left of each unit, as rows of `WRITTEN`."""
+        """Run the second job; returns the written parts as rows of `WRITTEN`."""
 
 
 def check(
@@ -46,12 +46,12 @@ def check(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """Every entry of all manifests held against every rule, and against the offsets that stand.
+    """Check every entry of all manifests with every rule, and compare it with the current offsets.
 
-    `ready` is a folder for the patches of those that nothing holds up and whose live offsets are known; `violations`
-    one for `violations.parquet`, with everything that is wrong. Every executor can write to both.
+    `ready` is a directory for the patches of manifests that nothing blocks and whose current offsets are known;
+    `violations` is a directory for `violations.parquet`, with all violations. Every executor can write to both.
 
-    Raises SparkFailed where Spark cannot do it, OSError where a file cannot be read or written here.
+    Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
     """
     return check_prepared(session, manifests, prepare(manifests, reader, 1), ready, violations)
 
@@ -63,14 +63,16 @@ def check_prepared(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """The same with what `preparing.prepare` has made of the manifests, for which no session was needed."""
+    """Check manifests that `prepare.prepare` has already prepared without a session. Returns and raises as `check`
+    does.
+    """
     buckets = _buckets(manifests, session.parallelism)
     job = replace(job, buckets=buckets, folders=job_directories(ready, violations))
     return carry_out(manifests, job, _SparkEngine(session))
 
 
 def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
-    """Both jobs, and what is left to be done with what they have found. Raises as `check` does."""
+    """Run both jobs, and write their results. Raises as `check` does."""
     try:
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:

@@ -1,4 +1,4 @@
-"""The job of one or several manifests as a value that goes to the executors, and the half that needs the files."""
+"""The job of one or more manifests as a value for the executors, and its first half, which reads the files."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ ROWS = pa.schema(
         *((name, pa.binary()) for name in ("h1", "h2", "value", "line", "form", "texts", "tally")),
     ]
 )
-"""A row for each piece and bucket, with the columns of all its entries as they lie in memory."""
+"""A row for each block and bucket, with the columns of all its entries as bytes."""
 FOUND = pa.schema([("found", pa.binary())])
-"""What the second half says: a text in JSON, each."""
+"""The findings of the second half: one JSON text each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestTask:
-    """One manifest, as executors know it. `examples` are offsets that stand in for all that stand; None: not known.
+    """One manifest for the executors. `examples` are offsets that represent all current offsets; None: unknown.
 
-    `is_mixed`: among them is a field of several types, so that each entry is judged by what stands for its partition.
-    `is_judged`: it is held to the rules, and not only compared.
+    `is_mixed`: a field of them has several types, so that each entry is checked with its own current offset.
+    `is_judged`: the manifest is checked with the rules, and not only compared.
     """
 
     context: ManifestContext
@@ -58,11 +58,11 @@ class ManifestTask:
 
     @property
     def shape(self) -> Shape | None:
-        """That of its connector."""
+        """The shape of the connector."""
         return shape_of(self.context.config or {}, self.context.schema)
 
     def known_types(self) -> TypeExamples:
-        """Those of the offsets that stand, by the examples."""
+        """The types of the current offsets, by the examples."""
         known = TypeExamples()
         known.add_all(
             {"partition": json.loads(one), "offset": json.loads(offset)}
@@ -71,14 +71,14 @@ class ManifestTask:
         return known
 
     def judge(self) -> tuple[EntryJudge, CurrentSample | None]:
-        """The rule function, and where to tell it what stands for a partition."""
+        """The rule function, and the object that receives a partition's current offset."""
         current = None if self.examples is None else CurrentSample(self.examples)
         return EntryJudge(replace(self.context, live=current), self.kind), current
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Everything that an executor needs; the methods are what Spark runs."""
+    """All inputs of an executor; Spark runs the methods."""
 
     units: tuple[InputSplit, ...]
     subjects: tuple[ManifestTask, ...]
@@ -88,7 +88,7 @@ class Job:
     folders: JobDirectories = field(default_factory=JobDirectories)
 
     def read(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Numbers of units -> rows, each for the bucket that its hash names."""
+        """Read splits by their numbers; yields rows, each for the bucket of its hash."""
         pa.set_cpu_count(1)
         numbers = (number for batch in batches for number in batch.column(0).to_pylist())
         first = next(numbers, None)

@@ -1,4 +1,4 @@
-"""What the tasks of a job leave behind as files, in folders that every executor can write to."""
+"""The files that the tasks of a job write, in directories that every executor can write to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PART, _LINES, _OFFENDERS = ".part", ".npy", ".parquet"
 
 @dataclass(frozen=True, slots=True)
 class JobDirectories:
-    """`ready` is for the patches, `violations` for what is wrong; empty: that is not asked for.
+    """`ready` is for patches, `violations` for violations; empty: not requested.
 
     `token` begins the names of all files of one job.
     """
@@ -32,11 +32,11 @@ class JobDirectories:
         return Path(self.ready, f"{self.token}-{name}")
 
     def in_violations(self, name: str) -> Path:
-        """The file of that name for what is wrong."""
+        """The file of that name for violations."""
         return Path(self.violations, f"{self.token}-{name}")
 
     def clear(self) -> None:
-        """Remove what only the job itself needs, and what its tasks have not finished."""
+        """Remove files that only the job itself needs, and files that its tasks have not finished."""
         kinds = {self.ready: (_PART, _LINES), self.violations: (_PART, _OFFENDERS)}
         for folder, suffixes in kinds.items():
             for suffix in suffixes if folder else ():
@@ -45,7 +45,7 @@ class JobDirectories:
 
 
 def job_directories(ready: Path | None, violations: Path | None) -> JobDirectories:
-    """For one job, there from now on. Raises OSError where they cannot be made."""
+    """The directories of one job, which are created. Raises OSError if that fails."""
     folders = JobDirectories(_text(ready), _text(violations), uuid4().hex)
     for folder in filter(None, (folders.ready, folders.violations)):
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def _text(folder: Path | None) -> str:
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A file that is there only once it is whole. Done twice, even at the same time, it is as done once."""
+    """Write a file that exists only once it is complete. Repeated or concurrent calls have the effect of one call."""
     part = path.with_name(f"{path.name}.{uuid4().hex}{_PART}")
     try:
         with part.open("wb") as stream:
@@ -70,21 +70,21 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
 
 
 def save_lines(path: Path, units: Positions, lines: Positions) -> None:
-    """Lines by their units, both ascending, for `DeletionVector`: too many of them to go through the driver."""
+    """Save lines by their splits, both ascending, for `DeletionVector`: too many to pass through the driver."""
     numbers, starts = np.unique(units, return_index=True)
     with write_atomically(path) as stream:
         np.save(stream, np.concatenate(([len(numbers)], numbers, starts, [len(lines)], lines)).astype(np.int64))
 
 
 class DeletionVector:
-    """What several tasks have saved, read as far as it is asked for."""
+    """The lines that several tasks have saved, read on demand."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Raises OSError where one of them cannot be read."""
+        """Open the files. Raises OSError if one of them cannot be read."""
         self._saved = [np.load(path, mmap_mode="r") for path in paths]
 
     def of(self, unit: int) -> Positions:
-        """The lines of that unit, ascending."""
+        """The lines of that split, ascending."""
         parts = [np.zeros(0, np.int64)]
         for saved in self._saved:
             count = int(saved[0])

@@ -1,4 +1,4 @@
-"""What has to be known before the job: its units, the form of lines, and of what types the offsets are that stand."""
+"""Prepares a job: its splits, the form of lines, and the types of the current offsets."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gitops_connect.model.shapes import shape_of
 
 _THREADS = 4
 _LOOKED_AT = 1000
-"""Lines of which one is taken for the form of the others."""
+"""The first lines, from which the forms are learnt."""
 
 
 def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets: int, unit: int = UNIT) -> Job:
-    """The job over all of them, in units of so many bytes at least. Raises OSError where a file cannot be read.
+    """The job over all manifests, in splits of `unit` bytes at least. Raises OSError if a file cannot be read.
 
-    Of the offsets that stand only the first are looked at: nearly always all others are like them.
+    Only the first current offsets are read: nearly always all others have the same types.
     """
     units = input_splits(manifests, unit)
     subjects = [_subject(number, one, units, reader, _first_live) for number, one in enumerate(manifests)]
@@ -36,13 +36,13 @@ def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets:
 
 
 def prepare_surely(manifests: Sequence[LargeManifest], job: Job) -> Job:
-    """The same job, where it turned out that others are not: all offsets that stand have been looked at."""
+    """The job after some current offsets turned out to have other types: all of them are read."""
     subjects = [_subject(number, one, job.units, job.reader, _all_live) for number, one in enumerate(manifests)]
     return replace(job, subjects=tuple(subjects))
 
 
 Look = Callable[[Sequence[InputSplit], LineFormat | None, ManifestReader], TypeExamples]
-"""At the offsets that stand, of which lines of some forms are known."""
+"""A function that reads the types of the current offsets; lines of known forms are skipped."""
 
 
 def _subject(
@@ -80,23 +80,23 @@ def _first_lines(units: Sequence[InputSplit], reader: ManifestReader) -> Iterato
 
 
 def _first_live(units: Sequence[InputSplit], line_format: LineFormat | None, reader: ManifestReader) -> TypeExamples:
-    """Lines of the same form have the same types; whoever reads the others says whether there is another form."""
+    """The types of the first lines. Lines of one form have equal types, and the job itself detects other forms."""
     found = TypeExamples()
     found.add_all(json.loads(line) for line in _first_lines(units, reader))
     return found
 
 
 def _all_live(units: Sequence[InputSplit], line_format: LineFormat | None, reader: ManifestReader) -> TypeExamples:
-    """Lines of the same form have the same types: one of them, and a look at each of the others."""
+    """The types of all lines. Lines of one form have equal types, so one line of each form is parsed."""
     found = TypeExamples()
-    with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it is done in Arrow, side by side
+    with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it runs in Arrow, in parallel
         for lines in pool.map(lambda unit: _others(unit, line_format, reader), units):
             found.add_all(json.loads(line) for line in lines)
     return found
 
 
 def _others(unit: InputSplit, line_format: LineFormat | None, reader: ManifestReader) -> list[str]:
-    """The first line of each form, and all that are of none."""
+    """The first line of each form, and all lines of no form."""
     lines = []
     for piece in pieces(unit, reader):
         left = LineBuffer(piece.content).array

@@ -1,7 +1,7 @@
-"""What Spark has said lately, so that a change that waits for somebody does not cost a look every minute.
+"""Spark's recent verdicts, so that a change that waits for a person does not cost a read every minute.
 
-A look at very many offsets keeps a worker busy for half a minute. What is planned by an earlier one is looked at again
-anyway, once its connector stands still.
+A read of very many offsets occupies a worker for half a minute. A change that is planned with a cached verdict is
+checked again anyway, once its connector is STOPPED.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEPT_FOR = 600.0
 
 @dataclass(frozen=True, slots=True)
 class CachedVerdict:
-    """A verdict, how many offsets stood then (their file is gone), and how often a worker would hold them all."""
+    """A verdict, the number of current offsets (their file is deleted), and how often a worker would hold them all."""
 
     verdict: LargeVerdict
     current: SavedOffsets
@@ -26,16 +26,16 @@ class CachedVerdict:
 
 @dataclass(slots=True)
 class VerdictCache:
-    """By everything that a verdict depends on, but for the offsets that stand. Safe for several threads."""
+    """Verdicts by everything that they depend on, except the current offsets. Safe for several threads."""
 
     _known: dict[Hashable, tuple[float, CachedVerdict]] = field(default_factory=dict)
 
     def get(self, key: Hashable, now: float) -> CachedVerdict | None:
-        """That of the last minutes; `now` in seconds from an arbitrary start."""
+        """The verdict of the last minutes; `now` in seconds from an arbitrary start."""
         at, look = self._known.get(key, (float("-inf"), None))
         return look if now - at < KEPT_FOR else None
 
     def keep(self, key: Hashable, look: CachedVerdict, now: float) -> None:
-        """Remember it, and forget what is old."""
+        """Store a verdict, and remove old ones."""
         self._known = {one: found for one, found in self._known.items() if now - found[0] < KEPT_FOR}
         self._known[key] = now, look

@@ -1,4 +1,4 @@
-"""Manifests: a file's bytes -> its entries, each at its line, and what cannot be read of it."""
+"""Parses manifests: a file's bytes into entries, each with its line, and the faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ __all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
 _Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
 
 MAX_ENTRIES = 200_000
-"""From about there on Spark is quicker, its start included; so many take 250 MB (docs/contributing/performance.md)."""
+"""Above about this number Spark is quicker, including its start; so many entries take 250 MB
+(docs/contributing/performance.md).
+"""
 
 
 def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
@@ -38,15 +40,15 @@ _READERS: dict[Format, _Reader] = {
 
 
 def parse(blob: Blob) -> Manifest:
-    """The entries of a manifest, in their order. What cannot be read is in its faults; nothing is raised.
+    """The entries of a manifest, in their order. Parts that cannot be read are in its faults; nothing is raised.
 
-    A blob of more than `MAX_SIZE` bytes is refused, so that no more than one byte more need be read of a file.
+    A blob of more than `MAX_SIZE` bytes is rejected, so that callers need to read at most one byte more of a file.
     """
     return parse_all([blob])
 
 
 def parse_all(blobs: Iterable[Blob]) -> Manifest:
-    """The same of a manifest in several files, at least one: the limits are over all of them together."""
+    """The entries of a manifest in one or more files: the limits apply to all of them together."""
     parser = _Parser()
     for blob in blobs:
         if not parser.read(blob):
@@ -62,7 +64,7 @@ class _Parser:
         self._left = MAX_SIZE
 
     def read(self, blob: Blob) -> bool:
-        """False where the limits are reached, and no further file is read."""
+        """Read one file. False if the limits are reached, and no further file is read."""
         self._location = self._location or Location(blob.path)
         self._faults.path = blob.path
         try:

@@ -1,4 +1,4 @@
-"""Bytes of a manifest -> its text: decompressed piece by piece, so that no file becomes larger here than it may."""
+"""Decodes the bytes of a manifest: decompressed in steps, so that no content exceeds the limit in memory."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from gitops_connect.model import utf8
 from gitops_connect.model.unreadable import COMPRESSION, ENCODING, FORMAT, TOO_LARGE, Unreadable
 
 MAX_SIZE = 16 * 1024 * 1024
-"""Bytes, before and after decompressing."""
+"""Bytes, before and after decompression."""
 
 _MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
     ".zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
 }
-"""How each begins. The second of zstd is a frame to be passed over, as pzstd writes them."""
+"""The first bytes of each format. The second pattern of zstd is a skippable frame, as pzstd writes them."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PIECE = 256
-"""Bytes decompressed at a time. zstd makes at most 8 MiB of them: a block of 128 KiB may be written in 4 bytes."""
+"""Bytes decompressed at a time. zstd produces at most 8 MiB of them: 4 bytes may contain a block of 128 KiB."""
 _STEP = 256 * 1024
-"""Bytes at a time of what is not compressed."""
+"""Bytes read at a time if the file is not compressed."""
 _LONGEST_MARK = 4
-"""Bytes of a byte order mark, or of the beginning of what is compressed."""
+"""Bytes of a byte order mark, or of the beginning of a compressed file."""
 _MAX_MEMBERS = 1000
-"""Compressed files one behind the other, as `cat a.gz b.gz` makes them. Each costs as much as a larger one."""
+"""Concatenated compressed files, as `cat a.gz b.gz` makes them. Each costs as much as a larger one."""
 _MAX_WINDOW = 128 * 1024 * 1024
-"""Bytes that zstd may look back: what its own command allows."""
+"""Bytes that zstd may look back: the limit of its own command."""
 
 
 class Content(Protocol):
-    """All of a file, whether it was read or lies where it is: bytes, or what gives them out as slices."""
+    """The content of a file, in memory or not: bytes, or an object that returns slices of bytes."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, part: slice, /) -> bytes: ...
@@ -52,9 +52,9 @@ class _Decompressor(Protocol):
 
 
 def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[str, int]:
-    """The text of a file whose name says that it is compressed so (`.gz`, `.zst`, or empty), and its size in bytes.
+    """The text of a file with that compression in its name (`.gz`, `.zst`, or empty), and its size in bytes.
 
-    Raises Unreadable, also where it would be larger than `at_most`, before or after decompressing.
+    Raises Unreadable, also if it is larger than `at_most`, before or after decompression.
     """
     if len(content) > at_most:
         raise _too_large("the file has", at_most)
@@ -68,13 +68,13 @@ def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[
 
 
 def _refuse_nul(plain: bytearray) -> None:
-    """What is no text need not be unpacked any further: 10 GB of zeros are 300 KB compressed."""
+    """Raise Unreadable for binary content, which needs no more decompression: 10 GB of zeros are 300 KB compressed."""
     if (at := plain.find(0)) >= 0:
         raise Unreadable(ENCODING, utf8.NUL, (plain.count(b"\n", 0, at) + 1, at - plain.rfind(b"\n", 0, at)))
 
 
 def decode(content: bytes) -> str:
-    """The text that is in these bytes. Raises Unreadable."""
+    """The text in these bytes. Raises Unreadable."""
     try:
         text = encoding.decode(content)
     except Refused as refused:
@@ -85,7 +85,7 @@ def decode(content: bytes) -> str:
 
 
 def texts(packed: Content, compression: str) -> Iterator[str]:
-    """The text of a file piece by piece, as `text_of` has it, of any size. Raises Unreadable."""
+    """The text of a file in pieces, decoded as by `text_of`, of any size. Raises Unreadable."""
     pieces = unpack(packed, compression)
     first = b""
     for piece in pieces:
@@ -104,7 +104,7 @@ def texts(packed: Content, compression: str) -> Iterator[str]:
 
 
 def _read_on(pieces: Iterator[bytes]) -> None:
-    """Damage further on is the reason for whatever its bytes are. Raises Unreadable where there is some."""
+    """Read the rest: if it is damaged, that is the cause of an earlier error. Raises Unreadable for damage."""
     for _ in pieces:
         pass
 
@@ -115,7 +115,7 @@ def _no_utf8(refused: Refused) -> Unreadable:
 
 
 def unpack(content: Content, compression: str) -> Iterator[bytes]:
-    """What is in a file, piece by piece; each has a few MiB at most. Raises Unreadable."""
+    """The decompressed content of a file in pieces of a few MiB at most. Raises Unreadable."""
     if content[: len(_LFS)] == _LFS:
         raise Unreadable(FORMAT, "it is a Git LFS pointer, and the content of the file is not in the repository")
     if not compression:
@@ -137,7 +137,7 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
 
 
 def refuse_compressed(content: Content) -> None:
-    """Raise Unreadable where a file that has no such name begins as a compressed one."""
+    """Raise Unreadable if a file without such a suffix begins like a compressed file."""
     for suffix in _MAGIC:
         if _begins(content, 0, suffix):
             raise Unreadable(COMPRESSION, f"its content is compressed, but its name does not end in {suffix}")

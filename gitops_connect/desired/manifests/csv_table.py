@@ -1,7 +1,7 @@
 """A manifest as CSV (RFC 4180): a column for each field of partition and offset, a line for each entry.
 
-A cell is what JSON says, where it is a number, a text in double quotes, true, false or null; else it is a text as it
-stands. An empty cell is a field that is not there. Where all cells of the offset are empty, it is null.
+A cell is read as JSON if it is a number, a string in double quotes, true, false or null; otherwise it is a string with
+its whitespace. An empty cell is a missing field. If all cells of the offset are empty, the offset is null.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
 
 
 def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The same out of lines as they come, each with its end; one row at a time is held."""
+    """The entry of each row, from lines with their line ends; one row at a time is in memory. Raises Unreadable."""
     rows = _rows(lines)
     header, place = next(rows, ([], Place()))
     if not header:
@@ -52,7 +52,7 @@ def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Plac
 
 
 def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place]]:
-    """Each row with the line that it begins in: a cell in quotes may hold line breaks."""
+    """Each row with its first line: a cell in quotes may contain line breaks."""
     row = _Row(lines)
     reader = csv.reader(row.lines(), strict=True)
     try:
@@ -65,7 +65,7 @@ def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place]]:
 
 
 class _Row:
-    """The row that is being read. Cells in quotes may make it go on over any number of lines."""
+    """The row that is being read. Cells in quotes may extend it over any number of lines."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = lines
@@ -111,7 +111,7 @@ def _other_separator(header: Sequence[str]) -> str:
 def _entry(
     columns: Sequence[Column], cells: Sequence[str], values: JsonValues
 ) -> tuple[Mapping[str, Any], list[Doubt]]:
-    """The entry as in a JSON body. A line without any cell of the partition has none."""
+    """The entry as in a JSON body. If all cells of the partition are empty, the entry has no partition."""
     parts: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
     doubts: list[Doubt] = []
     for (part, field), cell in zip(columns, cells, strict=True):

@@ -1,4 +1,4 @@
-"""What a manifest's name says of its content: the format, and how it is compressed."""
+"""The format and the compression of a manifest, by its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gitops_connect.model.unreadable import FORMAT, Unreadable, shown
 
 
 class Format(Enum):
-    """How the entries are written."""
+    """The format of the entries."""
 
     JSON = "JSON"
     YAML = "YAML"
@@ -27,7 +27,7 @@ _BY_SUFFIX = {
     ".parquet": Format.PARQUET,
 }
 SUFFIXES = tuple(_BY_SUFFIX)
-"""Of the formats; `.gz` or `.zst` may follow, but of Parquet, which is compressed inside."""
+"""The suffixes of the formats; `.gz` or `.zst` may follow, except for Parquet, which is compressed inside."""
 _COMPRESSIONS = (".gz", ".zst")
 
 
@@ -47,14 +47,14 @@ def format_of(path: str) -> tuple[Format, str]:
 
 
 def suffix_of(path: str) -> str:
-    """What the format is told by, in small letters: `.json.gz`. Raises Unreadable."""
+    """The suffix that determines the format, in lower case: `.json.gz`. Raises Unreadable."""
     _, compression = format_of(path)
     plain = path.lower().removesuffix(compression)
     return plain[plain.rfind(".") :] + compression
 
 
 def is_manifest(path: str) -> bool:
-    """Whether a file of that name is one, where a folder or a glob stands for all that are."""
+    """Whether a file of that name is a manifest, if a directory or a glob means all manifests in it."""
     try:
         format_of(path)
     except Unreadable:

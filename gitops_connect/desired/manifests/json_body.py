@@ -12,11 +12,11 @@ from gitops_connect.model.unreadable import Place
 
 
 def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entries, each where it begins. Raises Unreadable."""
+    """The entries, each with the place of its beginning. Raises Unreadable."""
     values = JsonValues()
 
     def add_doubts(_text: str, place: Place) -> None:
-        """What is wrong inside the value that was read last."""
+        """Add the faults inside the value that was read last."""
         for doubt in values.doubts:
             faults.add(doubt.rule, doubt.found, place)
 

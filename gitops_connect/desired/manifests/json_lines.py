@@ -1,4 +1,4 @@
-"""A manifest as JSON Lines: one entry a line. A line that cannot be read spoils no other."""
+"""A manifest as JSON Lines: one entry per line. An unreadable line does not affect the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONTENT = re.compile(r"[^ \t\r\n][^\n]*")
 
 
 def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entry of each line that is not blank."""
+    """The entry of each line that is not only whitespace."""
     lines, values = Lines(text), JsonValues()
     for found in _CONTENT.finditer(text):
         content, place = found.group().rstrip(_BLANK), lines.place(found.start())

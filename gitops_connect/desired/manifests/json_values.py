@@ -1,6 +1,6 @@
-"""One JSON value after another out of a text, each with what is wrong in it.
+"""Reads consecutive JSON values of a text, each with its faults.
 
-Python's own parser does the work, in C; it alone lets through more than JSON does, and more than Connect can keep.
+Python's own parser, in C, does the work; alone it accepts more than JSON allows, and more than Connect can store.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gitops_connect.model.unreadable import (
 )
 
 _LONGEST_NUMBER = 400
-"""Digits. Python refuses more than 4,300, and no float has more than 309 before the point."""
+"""Digits. Python rejects more than 4,300, and no float has more than 309 before the point."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -41,14 +41,14 @@ def _first_repeated(names: Iterable[str]) -> str:
 
 
 class Doubt(NamedTuple):
-    """What is wrong inside a value that can be read: the id of the rule, and what was found."""
+    """A fault inside a readable value: the id of the rule, and what was found."""
 
     rule: str
     found: str
 
 
 class Misread(Exception):
-    """No value begins at that position of the text, or it does not end."""
+    """No value begins at that position of the text, or the value does not end."""
 
     def __init__(self, found: str, position: int) -> None:
         super().__init__(found)
@@ -57,11 +57,11 @@ class Misread(Exception):
 
 
 class JsonValues:
-    """Reads values. Making one takes as long as reading several."""
+    """Reads values. Creating a reader takes as long as reading several values."""
 
     def __init__(self) -> None:
         self.doubts: list[Doubt] = []
-        """What is wrong inside the value that was read last."""
+        """The faults inside the value that was read last."""
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object,
             parse_float=self._float,
@@ -70,7 +70,7 @@ class JsonValues:
         )
 
     def read(self, text: str, start: int) -> tuple[Any, int, list[Doubt]]:
-        """The value that begins there, where it ends, and what is wrong in it. Raises Misread."""
+        """The value at that position, its end, and its faults. Raises Misread."""
         try:
             value, end = self.scan(text, start)
         except json.JSONDecodeError as error:
@@ -83,7 +83,7 @@ class JsonValues:
         return value, end, self.doubts
 
     def scan(self, text: str, start: int) -> tuple[Any, int]:
-        """The value that begins there, and where it ends. Raises JSONDecodeError or RecursionError."""
+        """The value at that position, and its end. Raises JSONDecodeError or RecursionError."""
         self.doubts = []
         value, end = self._decoder.raw_decode(text, start)
         if _SURROGATE.search(text, start, end):

@@ -1,4 +1,4 @@
-"""Where in a text a position lies, asked in ascending order, and the lines of a text."""
+"""The places of ascending positions in a text, and the lines of a text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
 
 
 class Lines:
-    """Counts line breaks as far as it was asked, so that many places cost one pass."""
+    """Counts line breaks up to the last position, so that many places cost one pass."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -18,7 +18,7 @@ class Lines:
         self._line_starts = 0
 
     def place(self, position: int) -> Place:
-        """Line and column of a position, which is not before the last one that was asked for."""
+        """Line and column of a position, which must not be before the previous position."""
         last = self._text.rfind("\n", self._counted_to, position)
         if last >= 0:
             self._line += self._text.count("\n", self._counted_to, position)
@@ -28,7 +28,7 @@ class Lines:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """Each line with its line feed. Only that ends one: JSON allows U+2028 and its like inside a text."""
+    """Each line with its line feed. Only a line feed ends a line: JSON allows U+2028 and the like in a string."""
     start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
@@ -37,7 +37,7 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def joined_lines(texts: Iterable[str]) -> Iterator[str]:
-    """The same out of a text that comes in pieces. Raises Unreadable where a line is longer than any entry."""
+    """Each line of a text that is given in pieces. Raises Unreadable if a line is longer than any entry."""
     held: list[str] = []
     length, line = 0, 1
     for text in texts:
@@ -56,6 +56,6 @@ def joined_lines(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _lines_and_rest(text: str) -> list[str]:
-    """Each line with its line feed, and what stands behind the last one."""
+    """Each line with its line feed, and the text after the last one."""
     *whole, rest = text.split("\n")
     return [*(f"{line}\n" for line in whole), rest]

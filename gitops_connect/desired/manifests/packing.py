@@ -1,4 +1,4 @@
-"""Manifests that this program writes itself, compressed as `.zst` says: what `content` unpacks."""
+"""Compresses manifests that gitops-connect writes, in the format of `.zst` files, which `content` decompresses."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import zstandard
 
 _LEVEL = 3
-"""Makes lines of offsets some 16 times smaller; 9 would make it 24 times, in twice the time."""
+"""Makes lines of offsets about 16 times smaller; level 9 would make them 24 times smaller, in twice the time."""
 
 
 def packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """One frame; no more is held than its window, a few MiB."""
+    """One frame; only its window, a few MiB, is in memory."""
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compressobj()
     for block in blocks:
         if part := packer.compress(block):

@@ -1,6 +1,6 @@
-"""The strict reader over a part of a manifest, for the engine that reads large ones in many processes.
+"""The strict reader for a part of a manifest: the engine reads large manifests in many processes.
 
-The same words for the same faults as `parse` has for a whole one: these are its own functions. Executors import this.
+It uses the functions of `parse`, so the messages for faults are equal. Executors import this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gitops_connect.model.unreadable import START, Unreadable
 
 
 class _AllFaults(Faults):
-    """Remembers each, and never gives up: whoever reads in parts counts in parts."""
+    """Collects every fault without a limit: readers of parts count in parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,14 +25,14 @@ class _AllFaults(Faults):
 
 
 def read_lines(text: str) -> LinesRead:
-    """The entry of each line that is not blank."""
+    """The entry of each line that is not only whitespace."""
     faults = _AllFaults()
     entries = [(value, place.line, place.column) for value, place in json_lines.read(text, faults)]
     return LinesRead(entries, faults.all)
 
 
 def refuse(piece: bytes, is_first: bool) -> LineFault | None:  # noqa: FBT001 - a function that others are given
-    """Why these bytes are no text of a manifest; the first ones may also be something else than a manifest."""
+    """Why these bytes are not text of a manifest; if `is_first`, also why they are another kind of file."""
     try:
         if is_first:
             next(content.unpack(piece, ""), None)
@@ -43,7 +43,7 @@ def refuse(piece: bytes, is_first: bool) -> LineFault | None:  # noqa: FBT001 - 
 
 
 def unpack(packed: content.Content, compression: str) -> Iterator[bytes | LineFault]:
-    """What is in a compressed file, piece by piece; the fault that ends it comes last."""
+    """The content of a compressed file in pieces; a fault that ends it comes last."""
     try:
         yield from content.unpack(packed, compression)
     except Unreadable as error:

@@ -1,6 +1,6 @@
-"""Manifests of any size, as lines: an entry each, which the strict reader of lines judges later.
+"""Reads manifests of any size as lines, one entry each, which the strict reader of lines checks later.
 
-The same entries at the same places as `parse` has of the same file, and the same words for what is none.
+The entries, their places and the messages for faults equal those of `parse` for the file.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from gitops_connect.model.large_manifests import LineFault
 from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
 
 Line = tuple[str, Place]
-"""The text of an entry, in one line without its end; where the entry begins in the file."""
+"""The text of an entry, in one line without its line end, and the place in the file where the entry begins."""
 _ADVICE = "use JSON Lines, which has no size limit"
 
 
 class AllFaults(Faults):
-    """Of one file: each of them, as long as it makes sense to read on."""
+    """The faults of one file: all faults until reading stops."""
 
     def __init__(self) -> None:
         super().__init__()
         self.all: list[LineFault] = []
 
     def add_last(self, rule: str, found: str, place: tuple[int, int]) -> None:
-        """Remember it."""
+        """Add the fault that ended the reading."""
         self.count += 1
         self.all.append(LineFault(rule, found, *place))
 
 
 class NoText(Exception):
-    """The file is no text throughout: nothing of it is a manifest, and this fault is all that is said of it."""
+    """The file is not text throughout: nothing of it is a manifest, and this fault is the only one to report."""
 
     def __init__(self, fault: Unreadable) -> None:
         super().__init__(fault.found)
@@ -44,12 +44,12 @@ class NoText(Exception):
 
 
 def is_staged_as_it_is(path: str) -> bool:
-    """Whether the engine on Spark reads a file of that name. Raises Unreadable where it is no manifest's name."""
+    """Whether the engine on Spark reads a file of that name unchanged. Raises Unreadable for other names."""
     return format_of(path)[0] in (Format.LINES, Format.PARQUET)
 
 
 def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
-    """The entries of a file in any other format; what has none becomes a fault. Raises NoText, once all is read."""
+    """The entries of a file in another format; unreadable parts become faults. Raises NoText at the end of the file."""
     try:
         form, compression = format_of(path)
     except Unreadable as error:
@@ -61,7 +61,7 @@ def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
     except Unreadable as error:
         faults.add_last(error.rule, error.found, error.place)
     for _ in texts:
-        # What is wrong with the text behind a fault makes that fault meaningless.
+        # If the text after a fault is not text, that fault is meaningless: read all of it.
         pass
 
 
@@ -93,7 +93,7 @@ def _of_csv(texts: Iterable[str], faults: Faults) -> Iterator[Line]:
 
 
 def _of_yaml(texts: Iterable[str], faults: Faults) -> Iterator[Line]:
-    """Its reader holds all of the text, and as much again for each value."""
+    """Read YAML, up to a size: its reader holds all of the text, and as much again for each value."""
     from gitops_connect.desired.manifests import yaml_body  # noqa: PLC0415 - executors of Spark may have no yaml
 
     held: list[str] = []

@@ -1,6 +1,6 @@
-"""A manifest as YAML, read as documents are: the same types, the same refusals, the place of each entry.
+"""A manifest as YAML, read as documents are: equal types, equal refusals, and the place of each entry.
 
-It is slow, and made for what people write by hand: a large manifest is JSON, JSON Lines or CSV.
+It is slow, and made for manifests that are written by hand: a large manifest is JSON, JSON Lines or CSV.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gitops_connect.model.unreadable import (
 )
 
 _MAX_DOCUMENTS = 1000
-"""Empty ones count: each takes a moment, and there is room for millions."""
+"""Empty documents count: each takes time, and a file has room for millions."""
 _RULES = {
     "yaml/character": ENCODING,
     "yaml/duplicate-key": DUPLICATE_KEY,

@@ -1,4 +1,4 @@
-"""One large change while its connector stands still: what `apply` asks of files, of Spark and of the ledger."""
+"""One large change while its connector is STOPPED: connects `apply` with files, Spark and the ledger."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GONE_ALREADY = "manifest/nothing-to-remove"
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a change is carried out with. `operations` are the ledger's, under the lease; `folder` is for its files.
+    """The dependencies of a change. `operations` are the ledger's, under the lease; its files are in the directory.
 
     `shape` is that of the connector's class and config; None if they are not known.
     """
@@ -49,7 +49,7 @@ class Means:
 
 
 class _Change(ABC):
-    """A `LargeChange`: what is the same for one that is begun now, and for one that an earlier cycle has begun."""
+    """A `LargeChange`: the common part of a change begun now, and of a change begun by an earlier reconciliation."""
 
     def __init__(self, operation: Operation, means: Means, context: ManifestContext) -> None:
         self._operation = operation
@@ -71,7 +71,7 @@ class _Change(ABC):
 
     @abstractmethod
     def _before(self) -> SavedOffsets:
-        """What stood before it was begun."""
+        """The offsets before the change was begun."""
 
     @property
     def entries(self) -> int:
@@ -116,7 +116,7 @@ class _Change(ABC):
         return self._operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
 
     def _look(self) -> SavedOffsets:
-        """What stands now. The file of the look before is removed, unless it is what stood before all."""
+        """The current offsets. Removes the file of the previous read, unless it has the offsets before the change."""
         self._looks += 1
         self._means.spark.say(f"reading the offsets of {self._operation.connector}")
         file = self._means.folder / f"live-{self._looks}.jsonl"
@@ -135,17 +135,17 @@ class _Change(ABC):
         return self._means.spark.ask(questions, self._means.folder / "compared")
 
     def _since(self, before: SavedOffsets, live: SavedOffsets) -> CheckRequest:
-        """Everything in which what stands now differs from what stood before."""
+        """The request for every difference between the current offsets and the offsets before the change."""
         return replace(self._given([live.path], before), kind=OperationKind.REPLACE)
 
     def _given(self, files: Iterable[str], live: SavedOffsets) -> CheckRequest:
-        """Offsets that were judged before, and are only compared."""
+        """The request for offsets that were checked before, and are only compared."""
         large = tuple(LargeFile(Path(file).name, file) for file in files)
         return CheckRequest(Location(""), large, self._context, OperationKind.ALTER, live, is_judged=False)
 
 
 class NewChange(_Change):
-    """One that is begun now. `question` is None for one that takes all away."""
+    """A change that is begun now. `question` is None for a change that removes all offsets."""
 
     is_begun = False
 
@@ -183,9 +183,9 @@ class NewChange(_Change):
 
 
 class BegunChange(_Change):
-    """One that an earlier cycle has begun: finished from what the ledger saved. `sent`: so many were accepted.
+    """A change that an earlier reconciliation has begun: finished from the ledger. `sent`: entries accepted so far.
 
-    `seen` are the offsets that stand, if somebody has looked just now: a worker takes long to list very many.
+    `seen` are the current offsets if they were just read: a worker takes long to list very many.
     """
 
     is_begun = True
@@ -202,10 +202,10 @@ class BegunChange(_Change):
         return self._sent
 
     def review(self) -> Review:
-        """As `plan.offsets.review_unfinished`, by numbers.
+        """Review the change as `plan.offsets.review_unfinished` does, by counts.
 
-        Of what changed since it was begun, all has to be what it sends. What it sends and stands now is what has
-        changed, and what stood like that before it.
+        Everything that changed since the begin must be part of the change. The part of the change that is done consists
+        of the offsets that equal the declared ones now and did not equal them before.
         """
         live, before = self._seen or self._look(), self._before()
         changed = self._since(before, live)
@@ -223,7 +223,7 @@ class BegunChange(_Change):
         return self._reviewed(left.difference or Difference(), moved, partial=bool(_changes(since)))
 
     def begin(self) -> None:
-        """It is."""
+        """Do nothing: the change is begun."""
 
     def _before(self) -> SavedOffsets:
         return self._saved(OffsetsPart.BEFORE)
@@ -241,7 +241,7 @@ class BegunChange(_Change):
 
 
 def _done(verdict: LargeVerdict) -> int:
-    """How many stand as they are sent, or are gone as they should be."""
+    """The number of offsets that are as declared, including those that are removed as declared."""
     return _count(verdict, Direction.SAME) + verdict.counts.get(_GONE_ALREADY, 0)
 
 
@@ -262,7 +262,7 @@ def _first(difference: Difference) -> str:
 
 
 def _written(blocks: Iterable[bytes], path: Path) -> SavedOffsets:
-    """Whole lines, put into a file."""
+    """Write whole lines to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     entries, size, digest = 0, 0, hashlib.sha256()
     with path.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""What is asked about a large manifest, as a value."""
+"""A check of a large manifest, as a value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gitops_connect.model.operations import OperationKind
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A manifest, and what it is to be held against. `context.live` is not looked at; `live` None: not known.
+    """A manifest, and what it is compared with. `context.live` is not used; if `live` is None, it is unknown.
 
-    `is_judged` is False for offsets that Connect or this program has written: these are only compared.
+    `is_judged` is False for offsets that Connect or gitops-connect has written: these are only compared.
     """
 
     location: Location

@@ -1,4 +1,4 @@
-"""The manifest of an operation as it can be had: read, where it is small, and else as files that Spark can open."""
+"""The manifest of an operation: parsed if it is small, else as files that Spark can open."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TOO_LARGE = "manifest/too-large"
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """Where manifests come from. What is staged is kept in Spark's folder from one cycle to the next."""
+    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next."""
 
     checkout: Checkout
     spark: SparkChecks
 
     def manifest(self, operation: DesiredOperation) -> Supplied | Diagnostic | None:
-        """None for an operation without one; or why it cannot be had.
+        """None for an operation without a manifest; a diagnostic if the manifest cannot be read.
 
         Raises what reading the repository raises, and OSError.
         """
@@ -44,7 +44,7 @@ class ManifestSource:
                 return inline
 
     def _read(self, named: ManifestFile) -> Manifest | None:
-        """None where it is too large for this process."""
+        """None if the manifest is too large for this process."""
         if sum(entry.size or 0 for entry in named.entries) > manifests.MAX_SIZE:
             return None
         read = manifests.parse_all(self.checkout.blobs(named.entries, manifests.MAX_SIZE + 1))
@@ -63,7 +63,7 @@ class ManifestSource:
 
 
 def _as_small(files: tuple[LargeFile, ...]) -> Supplied:
-    """A file may be large for its blanks, or for what cannot be read of it."""
+    """Read the staged files if their content is small: a file may be large due to whitespace or unreadable parts."""
     read = read_staged(files)
     return read if read is not None else files
 
@@ -75,5 +75,5 @@ def _not_allowed(named: ManifestUri, connector: ConnectorName) -> Diagnostic:
 
 
 def staged_in(spark: SparkChecks) -> Path:
-    """The folder of what is staged."""
+    """The directory of the staged files."""
     return spark.sessions.folder / "manifests"

@@ -1,4 +1,4 @@
-"""The manifests of one cycle held to their rules: small ones in this process, all large ones in one job on Spark."""
+"""Checks the manifests of one reconciliation: small ones in this process, all large ones in one job on Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 
 
 class ManifestVerdicts:
-    """Add all operations, then ask. `offsets` are those of small manifests, None where one has errors."""
+    """Add all operations, then ask. `offsets` are those of small manifests, None if a manifest has errors."""
 
     def __init__(self, supply: ManifestSource) -> None:
         self._supply = supply
@@ -36,9 +36,9 @@ class ManifestVerdicts:
         *,
         is_absent: bool = False,
     ) -> None:
-        """One operation, and what stands (None: not known). One without a manifest has nothing to be checked.
+        """Add an operation with the current offsets (None: unknown). Without a manifest there is nothing to check.
 
-        `is_absent`: its connector is still to be created, and the plan of a large one says what it would do to none.
+        `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets.
         Raises what reading the repository raises, and OSError.
         """
         given = self._supply.manifest(operation)
@@ -54,10 +54,10 @@ class ManifestVerdicts:
             self._questions[operation.name] = check_request(operation, given, context, stands)
 
     def ask(self, spark: SparkChecks, folder: Path) -> None:
-        """All large ones at once; `folder` is for the files of this.
+        """Check all large manifests at once; this writes files to the directory.
 
-        Where Spark lacks what it needs, that is said of each of them, and holds up nothing else. Raises SparkFailed and
-        OSError.
+        If Spark lacks something that it needs, each of these manifests gets that error, and nothing else is blocked.
+        Raises SparkFailed and OSError.
         """
         if not self._questions:
             return
@@ -79,6 +79,6 @@ class ManifestVerdicts:
 def check_request(
     operation: DesiredOperation, given: Supplied, context: ManifestContext, live: Offsets | SavedOffsets | None
 ) -> CheckRequest:
-    """What Spark is asked about an operation."""
+    """The request to check the manifest of an operation on Spark."""
     location = given.location if isinstance(given, Manifest) else operation.locate("manifest")
     return CheckRequest(location, given, context, operation.kind, live)

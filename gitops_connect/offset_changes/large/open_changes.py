@@ -1,4 +1,4 @@
-"""Where a large change comes from: begun now, from its manifest, or by an earlier cycle, from the ledger."""
+"""Opens large changes: new ones from their manifest, those begun by an earlier reconciliation from the ledger."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class LargeChanges:
 
     @contextmanager
     def open(self, operation: Operation) -> Iterator[LargeChange]:
-        """See `apply.journal.Journal.large`."""
+        """Open a large change; see `apply.journal.Journal.large`."""
         with workspace(self.runtime.spark.folder) as folder:
             means = means_of(self.runtime, self.situation, self.operations, (operation.connector, folder))
             record = self.situation.offsets.records.get(operation.name)
-            if operation.kind is OperationKind.CLEAR:  # what was begun of a deletion is done again, whatever stands
+            if operation.kind is OperationKind.CLEAR:  # an interrupted deletion is repeated, with any offsets
                 yield NewChange(operation, means, None, self.situation.policy.max_skip)
             elif record is not None and record.state is OperationState.OPEN:
                 yield begun_change(self.situation, operation, means)
@@ -51,7 +51,7 @@ class LargeChanges:
                 yield self._new(operation, means)
 
     def are_too_many(self, operation: Operation) -> bool:
-        """See `apply.journal.Journal.are_too_many`."""
+        """Whether the current offsets exceed memory; see `apply.journal.Journal.are_too_many`."""
         client = self.runtime.clients[self.situation.desired.cluster]
         with workspace(self.runtime.spark.folder) as folder, suppress(GitopsConnectError):
             found = client.save_offsets(operation.connector, folder / "standing.jsonl", MAX_HELD)
@@ -76,7 +76,7 @@ class LargeChanges:
 def means_of(
     runtime: Runtime, situation: Situation, operations: Operations, where: tuple[ConnectorName, Path]
 ) -> Means:
-    """What a change of this connector is carried out with; its files go into the folder beside its name."""
+    """The dependencies of a change of this connector; its files go into the directory next to its name."""
     connector, folder = where
     shape = situation.offsets.shapes.get(connector)
     cluster = situation.desired.cluster
@@ -94,7 +94,7 @@ def means_of(
 def begun_change(
     situation: Situation, operation: Operation, means: Means, seen: SavedOffsets | None = None
 ) -> BegunChange:
-    """One that the ledger has as open; see there for `seen`."""
+    """A change that the ledger records as in progress; `seen` is that of `BegunChange`."""
     configs = {one.name: one.config for one in situation.desired.connectors}
     context = ManifestContext(operation.connector, configs.get(operation.connector))
     return BegunChange(operation, means, context, situation.offsets.records[operation.name].sent or 0, seen)

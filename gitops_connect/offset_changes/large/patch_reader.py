@@ -1,4 +1,4 @@
-"""What is left to be sent of a large change, cut out of the files that Spark left behind."""
+"""Reads the rest of a large change from the files that Spark has written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BEGIN, _END = b'{"offsets":[', b"]}"
 
 
 class PatchReader:
-    """Reads entries by their number. One chunk after the other costs one pass, whatever sizes they have."""
+    """Reads entries by their number. Consecutive chunks of any size cost one pass in all."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self._files = files
@@ -21,7 +21,7 @@ class PatchReader:
         self._following = 0
 
     def read(self, start: int, size: int) -> Chunk:
-        """The entries from number `start` (from 0) on: so many bytes, and one entry at least; none behind the end.
+        """The entries from number `start` (from 0) on: `size` bytes at most, or one longer entry; none after the end.
 
         Raises OSError.
         """
@@ -39,7 +39,9 @@ class PatchReader:
         return Chunk(entries, _BEGIN + lines[:-1].replace(b"\n", b",") + _END)
 
     def _go_to(self, start: int) -> None:
-        """The chunk that was read last may be wanted again, in smaller parts; only what lies before it is far."""
+        """Move to an entry. Near are the entries of the last chunk, which may be read again in smaller parts, and later
+        ones.
+        """
         if start >= self._following:
             self._number, (self._file, self._position) = self._following, self._next
         elif start < self._number:
@@ -49,7 +51,7 @@ class PatchReader:
             self._position += len(passed)
 
     def _lines(self, size: int, *, alone: bool = True) -> bytes:
-        """Whole lines of one file from here on: so many bytes; one longer line, if it would be `alone`."""
+        """Whole lines of one file from the current position: `size` bytes at most, or one longer line if `alone`."""
         while self._file < len(self._files):
             with Path(self._files[self._file]).open("rb") as stream:
                 stream.seek(self._position)

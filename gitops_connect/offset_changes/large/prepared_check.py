@@ -1,4 +1,4 @@
-"""What Spark says of large manifests, in one job for all of them. Importing this imports numpy and Arrow."""
+"""Checks large manifests on Spark, in one job for all of them. Importing this imports numpy and Arrow."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _PLACE = struct.Struct("<II")
 
 @dataclass(frozen=True, slots=True)
 class PreparedCheck:
-    """Everything that can be done before there is a session."""
+    """Everything that can be prepared before a session exists."""
 
     manifests: Sequence[LargeManifest]
     job: Job
 
     @staticmethod
     def of(questions: Sequence[CheckRequest], folder: Path) -> PreparedCheck:
-        """Raises OSError."""
+        """Prepare the checks; this writes files to the directory. Raises OSError."""
         manifests = [_manifest(one, folder / f"{number}") for number, one in enumerate(questions)]
         return PreparedCheck(manifests, prepare(manifests, READER, 1))
 
     def answer(self, session: Session, ready: Path | None, violations: Path | None) -> list[LargeVerdict]:
-        """As `asking.Spark.ask`."""
+        """The verdicts of the prepared checks, in the order of the requests; see `SparkChecks.ask`."""
         return check_prepared(session, self.manifests, self.job, ready, violations)
 
 
@@ -67,12 +67,12 @@ def _current(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
 def _line(entry: ManifestEntry) -> str:
     if entry.places is not None:
         return entry.places.line((entry.location.line, entry.location.column), entry.value)
-    # A blank in front says that the fields are not where they are in the file, if that is JSON.
+    # Leading whitespace marks a line of a JSON file whose fields have other places in that file.
     return f" {json.dumps(entry.value)}" if is_json(entry.location.file) else json.dumps(entry.value)
 
 
 def _files(manifest: Manifest, path: Path) -> Iterator[LargeFile]:
-    """A manifest that was read already, as lines with their places."""
+    """A manifest that was already read, as files of lines with their places."""
     everything: list[ManifestEntry | ManifestFault] = [*manifest.entries, *manifest.faults]
     in_files = groupby(sorted(everything, key=lambda one: one.location.file), key=lambda one: one.location.file)
     for number, (name, entries) in enumerate(in_files):

@@ -1,4 +1,4 @@
-"""Where questions about large manifests are asked. Importing this imports nothing of Spark."""
+"""Runs checks of large manifests on Spark. Importing this imports nothing of Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gitops_connect.spark.shared_session import Say, SharedSession
 
 @dataclass(frozen=True, slots=True)
 class SparkChecks:
-    """Where questions are asked; `say` is told what takes long."""
+    """Checks on a shared Spark session; `say` receives messages about long operations."""
 
     sessions: SharedSession
     say: Say
@@ -25,14 +25,15 @@ class SparkChecks:
     def ask(
         self, questions: Sequence[CheckRequest], folder: Path, *, ready: bool = False, violations: Path | None = None
     ) -> list[LargeVerdict]:
-        """One verdict for each, in their order, by one job. `folder` is for the files of this, and may be not there.
+        """One verdict for each request, in their order, by one job. Files are written to the directory, which is
+        created.
 
-        With `ready`, what is to be sent is left in it, for those that nothing holds up; `violations` is a folder for a
-        list of everything that is wrong. Raises SparkFailed, SparkUnusable, OSError, and UsageError where a part of
-        the program is not installed.
+        With `ready`, the entries to send are left there, for changes that nothing blocks; `violations` is a directory
+        for a list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
+        installed.
         """
         _require_packages()
-        from gitops_connect.offset_changes.large.prepared_check import PreparedCheck  # noqa: PLC0415 - see there
+        from gitops_connect.offset_changes.large.prepared_check import PreparedCheck  # noqa: PLC0415 - it imports numpy and Arrow
 
         folder.mkdir(parents=True, exist_ok=True)
         with self.started_early():
@@ -43,7 +44,7 @@ class SparkChecks:
 
     @contextmanager
     def started_early(self) -> Iterator[None]:
-        """The session starts while something else is done. Why it does not start is said to whoever uses it then."""
+        """Start the session during the block. If it does not start, the next user of the session gets the error."""
         starting = Thread(target=self._start, daemon=True)
         starting.start()
         try:
@@ -56,9 +57,9 @@ class SparkChecks:
             return
 
     def copy(self, uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
-        """A `Copy`. Raises SparkFailed, SparkUnusable, and UsageError where a part is not installed."""
+        """A `Copy` by Spark. Raises SparkFailed, SparkUnusable, and UsageError if a package is not installed."""
         _require_packages()
-        from gitops_connect.spark import file_copy  # noqa: PLC0415 - likewise
+        from gitops_connect.spark import file_copy  # noqa: PLC0415 - it imports numpy and Arrow
 
         with self.sessions.using(self.say) as session:
             self.say(f"copying {uri}")

@@ -1,4 +1,4 @@
-"""A folder for the files of one piece of work, and what is left of those whose process was killed."""
+"""A directory for the files of one task; removes the remains of tasks whose process was killed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PREFIX = "work"
 
 @contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
-    """A folder inside this one, for whoever needs it to make it; it is removed with all that is in it.
+    """A path inside the given directory, which the caller creates if needed; it is removed with all its content.
 
-    An OSError that is raised inside becomes SparkUnusable: the disk is full, or the folder is not to be written to.
+    An OSError raised inside becomes SparkUnusable: the disk is full, or the directory is not writable.
     """
     made = folder / f"{_PREFIX}-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
     try:
@@ -34,7 +34,7 @@ def workspace(folder: Path) -> Iterator[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """The folder may be shared with other machines, whose processes cannot be asked for here."""
+    """Remove remains of this host's processes: hosts whose processes are not visible may share the directory."""
     for left in folder.glob(f"{_PREFIX}-{_host()}-*"):
         pid = left.name.split("-")[-2]
         if pid.isdigit() and not _lives(int(pid)):

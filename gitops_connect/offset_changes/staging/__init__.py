@@ -1,4 +1,4 @@
-"""Large manifests as local files that Spark can open: out of git or from a URI, written as lines where need be.
+"""Large manifests as local files that Spark can open: from Git or from a URI, converted to lines if necessary.
 
-`files` stages one file, `store` keeps what was staged under its digest, `uris` checks what a URI leads to.
+`files` stages one file, `store` keeps staged files under their digest, `uris` checks the content at a URI.
 """

@@ -1,4 +1,4 @@
-"""One file of a manifest, staged: as it is where the engine reads it so, else rewritten as lines with their places."""
+"""Stages one file of a manifest: unchanged if the engine reads its format, else rewritten as lines with places."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gitops_connect.model.large_manifests import LargeFile, LineFault
 from gitops_connect.model.unreadable import Place, Unreadable
 
 _BATCH = 256 * 1024
-"""Characters that are written at once, about."""
+"""The approximate number of characters that are written at once."""
 _OVERHEAD = 100
-"""What an entry takes beside its own characters."""
+"""The overhead of an entry, in addition to its own characters."""
 _HIGHEST = 2**32 - 1
-"""The highest line or column that a file of places can name."""
+"""The highest line or column that a file of places can contain."""
 
 
 def stage(name: str, chunks: Iterable[bytes], folder: Path) -> LargeFile:
-    """The file of that name, out of its bytes as they come. The folder is there, and empty.
+    """Stage the file of that name from its bytes. The directory must exist and be empty.
 
-    Nothing of it is held but a few MiB. What the bytes raise is passed on. Raises OSError.
+    At most a few MiB are in memory. Errors of `chunks` are passed on. Raises OSError.
     """
     raw = folder / "raw"
     with raw.open("wb") as stream:
@@ -34,7 +34,7 @@ def stage(name: str, chunks: Iterable[bytes], folder: Path) -> LargeFile:
 
 
 def take(name: str, raw: Path, folder: Path) -> LargeFile:
-    """The same of a file that lies in the folder already; it is moved, or is gone afterwards. Raises OSError."""
+    """Stage a file that is already in the directory; `raw` is moved or deleted. Raises OSError."""
     try:
         as_it_is = streams.is_staged_as_it_is(name)
     except Unreadable:
@@ -66,7 +66,7 @@ def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault,
 
 
 class _Content:
-    """A file that is read where it is asked for. Mapped into memory, all of it would count as this process's."""
+    """A file that is read by slices. If it were mapped into memory, all of it would count as this process's memory."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._descriptor = stream.fileno()
@@ -98,6 +98,6 @@ def _packed(places: Iterable[Place]) -> bytes:
 
 
 def secure(stream: IO[Any]) -> None:
-    """On the disk before its folder gets its name: what was cut off by a power failure must not be taken for whole."""
+    """Write the file to the disk before its directory gets its name: a power failure must not leave a partial file."""
     stream.flush()
     os.fsync(stream.fileno())

@@ -1,4 +1,4 @@
-"""Files of this machine that a `file:` URI names, copied while their SHA-256 is computed. A `Copy`."""
+"""Copies local files that a `file:` URI names while their SHA-256 is computed. A `Copy`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP = 1024 * 1024
 
 
 def copy(uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
-    """As Spark does it. Raises OSError."""
+    """Copy local files as Spark copies remote ones. Raises OSError."""
     path = uri.removeprefix("file:")
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
@@ -60,7 +60,7 @@ def _copied(path: str, folder: Path) -> CopiedFile:
 
 
 def _open(path: str, flags: int) -> int:
-    # A pipe or a device would be read for ever.
+    # A pipe or a device would be read without end.
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

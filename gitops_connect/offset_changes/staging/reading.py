@@ -1,4 +1,4 @@
-"""What was staged and turns out to be small: read as if it had never been in files of ours."""
+"""Reads staged files that turn out to be small, as if they had never been staged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE = struct.Struct("<II")
 
 
 def read_staged(files: Sequence[LargeFile]) -> Manifest | None:
-    """The manifest in these files; None where they are too large for this process, or Parquet. Raises OSError."""
+    """The manifest in these files; None if they are too large for this process, or Parquet. Raises OSError."""
     if sum(Path(file.path).stat().st_size for file in files) > manifests.MAX_SIZE:
         return None
     parts = [_rewritten(file) if file.places is not None else _as_it_is(file) for file in files]
@@ -35,7 +35,7 @@ def _as_it_is(file: LargeFile) -> Manifest:
 
 
 def _rewritten(file: LargeFile) -> Manifest:
-    """Lines, and where each of them stands under the name that people know."""
+    """The manifest in a file of lines, with the place of each line in the original file."""
     places = list(_PLACE.iter_unpack(Path(file.places or "").read_bytes()))
     text = Path(file.path).read_bytes().decode()
     read = pieces.read_lines(text)

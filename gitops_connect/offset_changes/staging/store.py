@@ -1,4 +1,4 @@
-"""What was staged, kept under the digest of its content, so that the next cycle need not copy it again."""
+"""Keeps staged files under the digest of their content, so that later reconciliations need not copy them again."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _LOCK = "lock"
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Store]:
-    """The store in that folder; nothing is removed from it meanwhile. Raises OSError."""
+    """The store in that directory; nothing is removed from it meanwhile. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with _lock(folder, fcntl.LOCK_SH):
         yield Store(folder)
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove what nobody has used for a week; nothing where somebody uses the store just now. Raises OSError.
+    """Remove content that was not used for a week; do nothing if a process is using the store. Raises OSError.
 
-    Not while this process has it `opened`: it would wait for itself, and so removes nothing.
+    While this process has the store `opened`, this removes nothing, because the process's own lock is in the way.
     """
     if not folder.is_dir():
         return
@@ -49,7 +49,7 @@ def remove_unused(folder: Path) -> None:
 
 
 def blob_key(entry: Entry) -> str:
-    """The key of a file of the repository: its content, and how its name says that this is read."""
+    """The key of a file of the repository: its content, and the format that its name indicates."""
     try:
         return f"{entry.blob_id}{suffix_of(entry.path)}"
     except Unreadable:
@@ -57,22 +57,22 @@ def blob_key(entry: Entry) -> str:
 
 
 class Store:
-    """Kept are folders, each complete as soon as it has its name."""
+    """A store of directories, each complete as soon as it has its name."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def blob(self, entry: Entry, chunks: Iterable[bytes]) -> LargeFile:
-        """A file of the repository. The chunks are only asked for where it is not kept.
+        """A file of the repository. The chunks are only read if the file is not in the store.
 
-        What they raise is passed on, and nothing is kept then. Raises OSError.
+        Errors of the chunks are passed on, and then nothing is stored. Raises OSError.
         """
         key = blob_key(entry)
         (file,) = self.kept(key, [entry.path]) or self.keep(key, lambda folder: [stage(entry.path, chunks, folder)])
         return file
 
     def kept(self, key: str, names: Sequence[str] | None = None) -> tuple[LargeFile, ...]:
-        """The files under that key, with other names if these are given; empty where there is none."""
+        """The files under that key, with other names if `names` are given; empty if there are none."""
         try:
             listing = json.loads((self._folder / key / _LISTING).read_text())
         except FileNotFoundError:
@@ -82,7 +82,9 @@ class Store:
         return tuple(self._file(key, name, one) for name, one in zip(shown, listing, strict=True))
 
     def keep(self, key: str, fill: Callable[[Path], Sequence[LargeFile]]) -> tuple[LargeFile, ...]:
-        """What `fill` puts into an empty folder, all or nothing. What it raises is passed on. Raises OSError."""
+        """Store what `fill` writes to an empty directory, all or nothing. Errors of `fill` are passed on. Raises
+        OSError.
+        """
         partial = self._folder / f"{key}.{secrets.token_hex(4)}.partial"
         partial.mkdir()
         try:

@@ -1,4 +1,4 @@
-"""What a manifest's URI leads to, held against the SHA-256 that was reviewed: what was reviewed is what is applied."""
+"""Checks a manifest's URI with the SHA-256 that was reviewed: exactly the reviewed content is applied."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from gitops_connect.offset_changes.staging.store import Store
 UNREAD = "offsets/uri"
 MISMATCH = "offsets/sha256"
 _NAMED = 5
-"""Files that are named one by one in a command."""
+"""The number of files that are named individually in a command."""
 
 
 def is_local(manifest: ManifestUri) -> bool:
-    """Whether this process reads it, and Spark need not."""
+    """Whether this process reads the URI itself, without Spark."""
     return manifest.uri.startswith("file:")
 
 
 def plain_uri(manifest: ManifestUri) -> str:
-    """What is really looked at: without steps up or twice the same slash, and `file:` without an empty host."""
+    """The URI that is read: without steps up, without repeated slashes, and `file:` without an empty host."""
     place = _Place.of(manifest)
     return f"{'file:' if is_local(manifest) else place.root}{place.path}"
 
 
 def uri_key(manifest: ManifestUri) -> str:
-    """The key of what lies there: the content, and how its names say that this is read."""
+    """The key of the content at the URI: its digest, and a hash of the URI, whose names determine the format."""
     return f"{manifest.sha256}-{hashlib.sha256(manifest.uri.encode()).hexdigest()[:16]}"
 
 
 def stage_uri(
     store: Store, manifest: ManifestUri, connector: ConnectorName, copy: Copy
 ) -> tuple[LargeFile, ...] | Diagnostic:
-    """The files at that URI, in the order of their names; or why they cannot be taken.
+    """The files at that URI, in the order of their names; or a diagnostic if they cannot be used.
 
-    `copy` is what Spark does; it is not called for `file:`, nor for what is kept. What it raises becomes a diagnostic
-    where it is a SparkFailed, as one URI that cannot be read must not hold up others. Raises OSError for the store.
+    `copy` is Spark's; it is not called for `file:`, nor for content in the store. Its SparkFailed becomes a diagnostic:
+    a URI that cannot be read must not block others. Raises OSError for the store.
     """
     kept = store.kept(uri_key(manifest))
     if kept:
@@ -101,7 +101,7 @@ def _filled(place: _Place, manifest: ManifestUri, copy: Copy, folder: Path) -> l
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A URI, apart: what is before the path (`s3a://bucket`), and the path."""
+    """The parts of a URI: the part before the path (`s3a://bucket`), and the path."""
 
     uri: str
     root: str
@@ -116,7 +116,7 @@ class _Place:
 
     @property
     def looked_at(self) -> str:
-        """`**` means nothing to Spark, and braces mean nothing here."""
+        """The URI for the copy: `**` means nothing to Spark, and braces mean nothing in manifest URIs."""
         path = folder_of(self.path) if "**" in self.path else self.path
         return self.root + "".join(
             f"\\{one}" if one in "{}" and not self.root.startswith("file:") else one for one in path
@@ -130,15 +130,15 @@ class _Place:
         return not is_hidden(self._name(path)) and is_manifest(path)
 
     def are_several(self, copied: Sequence[CopiedFile]) -> bool:
-        """Whether the URI means a folder or a glob, even one with a single file."""
+        """Whether the URI names a directory or a glob, even with a single file."""
         return [one.path for one in copied] != [self.path]
 
     def in_order(self, copied: Sequence[CopiedFile]) -> list[CopiedFile]:
-        """As sort(1) has the names in the C locale."""
+        """The files in the order of sort(1) in the C locale."""
         return sorted(copied, key=lambda one: os.fsencode(self._name(one.path)))
 
     def digest(self, copied: Sequence[CopiedFile]) -> str:
-        """Of a folder or a glob that of what sha256sum(1) prints."""
+        """The SHA-256 of the file, or of the output of sha256sum(1) for a directory or a glob."""
         if not self.are_several(copied):
             return copied[0].sha256
         digest = hashlib.sha256()
@@ -149,7 +149,7 @@ class _Place:
         return digest.hexdigest()
 
     def command(self, copied: Sequence[CopiedFile]) -> str:
-        """What computes the same, where the files are those of this machine."""
+        """The command that computes the digest of a local copy of the files."""
         if not self.are_several(copied):
             return f"sha256sum {quote(self.path)}"
         folder = f"cd {quote(self._folder or '/')}"
@@ -177,7 +177,7 @@ class _Place:
         return self.path[len(self._folder) + 1 :]
 
     def _name(self, path: str) -> str:
-        """From the folder on."""
+        """The path relative to the directory."""
         return path[len(self._folder.rstrip("/")) + 1 :]
 
 

@@ -1,1 +1,1 @@
-"""Files of manifests, cut into splits that Spark tasks read."""
+"""Cuts the files of manifests into splits that Spark tasks read."""

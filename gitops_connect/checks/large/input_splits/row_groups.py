@@ -1,4 +1,4 @@
-"""Parquet files, cut into units of whole row groups; and their rows, piece by piece."""
+"""Parquet files, cut into splits of whole row groups; and their rows in blocks."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from gitops_connect.model.large_manifests import LineFault
 FORMAT, ENCODING, TOO_LARGE = "manifest/format", "manifest/encoding", "manifest/too-large"
 SUFFIX = ".parquet"
 _ROWS = 64 * 1024
-"""Of a piece: what a processor's cache still holds."""
+"""Rows of a block: as many as fit into a processor's cache."""
 _EXPECTED = "partition and offset as structs, or partition.FIELD and offset.FIELD for each field"
 _LONGEST_SHOWN = 200
 _TIMES = 4
-"""A dictionary is of use where its texts stand so often."""
+"""A dictionary helps if each of its strings appears this often."""
 
 
 class Unfit(Exception):
-    """The file is no manifest. Never leaves this module."""
+    """The file is not a manifest. Never leaves this module."""
 
 
 def groups_of(path: str, size: int) -> list[tuple[int, int]]:
-    """Row groups from one number to before another, of about that many bytes. A damaged file is one unit, that says so.
+    """Ranges of row groups, each of about `size` bytes. A damaged file is one split, which reports the damage.
 
-    Raises OSError where the file cannot be read.
+    Raises OSError if the file cannot be read.
     """
     try:
         with _opened(path) as file:
@@ -49,7 +49,7 @@ def groups_of(path: str, size: int) -> list[tuple[int, int]]:
 
 
 def tables(path: str, start: int, end: int, longest: int) -> Iterator[Table | LineFault]:
-    """The rows of those row groups; what ends them early comes last. `longest` is the most bytes of a text."""
+    """The rows of those row groups; a fault that ends them early comes last. `longest`: bytes of a string at most."""
     try:
         with _opened(path) as file:
             keys = _keys(file.schema_arrow)
@@ -65,14 +65,14 @@ def tables(path: str, start: int, end: int, longest: int) -> Iterator[Table | Li
 
 
 def _batches(file: Any, group: int) -> Iterator[Any]:
-    """Of one row group, as each has dictionaries of its own."""
+    """The batches of one row group: each row group has its own dictionaries."""
     yield from file.iter_batches(_ROWS, row_groups=[group], use_threads=False)
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    """Raises Unfit for whatever Arrow cannot read; the errors of the system have a number, and its own have none."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - most manifests are lines, and need no more to start with
+    """Raises Unfit if Arrow cannot read the file. Errors of the system have a number, those of Arrow have none."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - most manifests are lines, which start faster without it
 
     Path(path).stat()
     try:
@@ -89,7 +89,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def _packed(metadata: Any) -> list[str]:
-    """The columns of texts that are numbers of a dictionary in the file: it is quicker to leave them so."""
+    """The string columns that are dictionary-encoded in the file: it is quicker to leave them so."""
     if not metadata.num_row_groups:
         return []
     first = metadata.row_group(0)
@@ -108,7 +108,7 @@ def _short(error: Exception) -> str:
 
 
 def _keys(schema: Any) -> list[tuple[Key | None, Any]]:
-    """Of each column its key; None: it is the struct of its name. Raises Unfit."""
+    """The key of each column; None if the column is the struct of its name. Raises Unfit."""
     found: list[tuple[Key | None, Any]] = []
     names: list[Key] = []
     for column in schema:
@@ -161,7 +161,7 @@ def _columns(batch: Any, keys: list[tuple[Key | None, Any]]) -> Mapping[Key, Any
 
 
 def _simple(array: Any) -> Any:
-    """One of few types for each kind of value."""
+    """Convert to one of few types for each kind of value."""
     if pa.types.is_dictionary(array.type):
         is_small = _is_text(array.type.value_type) and 0 < len(array.dictionary) * _TIMES <= len(array)
         if is_small and not array.dictionary.null_count:
@@ -176,7 +176,7 @@ def _simple(array: Any) -> Any:
 
 
 def _fault(table: Table, longest: int) -> LineFault | None:
-    """Texts that are none: Parquet writes down whatever bytes there are."""
+    """A fault for strings that are not UTF-8 or too long: Parquet stores any bytes."""
     for (half, name), column in table.columns.items():
         if not is_text(column.type):
             continue
@@ -194,7 +194,7 @@ def _fault(table: Table, longest: int) -> LineFault | None:
 
 
 def _row(column: Any, at: int) -> int:
-    """The first with the value of that number."""
+    """The first row with the value of that number."""
     return (
         pc.index(column.indices, pa.scalar(at, column.indices.type)).as_py()
         if pa.types.is_dictionary(column.type)

@@ -1,4 +1,4 @@
-"""The files of the manifests, cut into units that tasks take; and the lines of a unit, piece by piece."""
+"""The files of the manifests, cut into splits for tasks; and the lines of a split in blocks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gitops_connect.checks.large.input_splits.tables import Table
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LineFault, LinesRead
 
 UNIT = 8 * 1024 * 1024
-"""Bytes of a unit, and about those of a piece: what a processor's cache still holds, and Spark moves in one row."""
+"""Bytes of a split, and about those of a block: they fit into a processor's cache, and Spark moves them in one row."""
 MAX_UNITS = 2**20
-"""Of one job; units grow where files are larger than that."""
+"""Splits of one job; splits grow if the files are larger than that."""
 MAX_LINE = 16 * 1024 * 1024
-"""Bytes. A Kafka record has 1 MiB, unless brokers are told otherwise: no offset is that long."""
+"""Bytes. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
 _STEP = 1024 * 1024
 COMPRESSIONS = (".gz", ".zst")
 
@@ -26,8 +26,8 @@ COMPRESSIONS = (".gz", ".zst")
 class ManifestReader:
     """The strict reader of manifests, as functions that an executor can import.
 
-    `lines` reads a text. `refuse` says why bytes are no text of a manifest at all, if they are not; the second argument
-    is True for those that a file begins with. `unpack` decompresses; what ends it early comes last, in place of bytes.
+    `lines` reads a text. `refuse` says why bytes are not text of a manifest, if so; its second argument is True for the
+    first bytes of a file. `unpack` decompresses; a fault that ends the content early comes last, instead of bytes.
     """
 
     lines: Callable[[str], LinesRead]
@@ -36,9 +36,9 @@ class ManifestReader:
 
 
 class InputSplit(NamedTuple):
-    """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is one unit.
+    """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is a single split.
 
-    `size` is about how many bytes a piece of it has. Of Parquet `start` and `end` are numbers of row groups.
+    `size` is the approximate number of bytes of its blocks. For Parquet, `start` and `end` are numbers of row groups.
     """
 
     manifest: int
@@ -51,10 +51,10 @@ class InputSplit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of a unit: the last one ends in a line feed, too. `base` are the lines of the unit before it.
+    """Whole lines of a split: the last line also ends in a line feed. `base`: lines of the split before the block.
 
-    `fault` is what ended the reading; its line counts from the beginning of the piece. `table`: it has rows in place of
-    text.
+    `fault` is what ended the reading; its line counts from the beginning of the block. `table`: the block has rows
+    instead of text.
     """
 
     base: int
@@ -65,22 +65,22 @@ class Block:
 
     @property
     def content(self) -> bytes:
-        """Its lines; those of a table are made, each time."""
+        """The lines of the block; those of a table are created at each call."""
         return self.text if self.table is None else self.table.lines()
 
     @property
     def is_empty(self) -> bool:
-        """True where there is none."""
+        """True if the block has no lines."""
         return not self.text and self.table is None
 
     @property
     def lines(self) -> int:
-        """How many there are."""
+        """The number of lines."""
         return self.text.count(b"\n") if self.table is None else self.table.count
 
 
 def input_splits(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> list[InputSplit]:
-    """All parts of all files, the live offsets first: the order of units is the order of places."""
+    """All splits of all files, current offsets first: the order of splits is the order of places."""
     live = [(number, True, one.live) for number, one in enumerate(manifests) if one.live is not None]
     files = [(number, False, file) for number, one in enumerate(manifests) for file in one.files]
     total = sum(Path(file.path).stat().st_size for _, _, file in (*live, *files))
@@ -91,22 +91,22 @@ def input_splits(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> li
 
 
 def compression_of(name: str) -> str:
-    """How a file of that name is compressed, by its suffix; empty: not at all."""
+    """The compression of a file by the suffix of its name; empty if it is not compressed."""
     return next((suffix for suffix in COMPRESSIONS if name.lower().endswith(suffix)), "")
 
 
 def is_parquet(file: LargeFile) -> bool:
-    """By its path."""
+    """Whether the file is Parquet, by its path."""
     return file.path.lower().endswith(SUFFIX)
 
 
 def is_packed(file: LargeFile) -> bool:
-    """True where there is more in the file than its size says."""
+    """True if the file's content is larger than the file."""
     return is_parquet(file) or bool(compression_of(file.path))
 
 
 def pieces(unit: InputSplit, reader: ManifestReader) -> Iterator[Block]:
-    """The lines of a unit. Raises OSError where its file cannot be read."""
+    """The lines of a split in blocks. Raises OSError if its file cannot be read."""
     if is_parquet(unit.file):
         yield from _tables(unit)
         return
@@ -165,7 +165,7 @@ def _plain(unit: InputSplit, end: int) -> Iterator[Block]:
 
 
 def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Block]:
-    """Pieces of about that size; each begins with the line that the one before has not finished."""
+    """Blocks of about that size; each begins with the unfinished line of the block before it."""
     base, held = 0, bytearray()
     is_first = True
     for chunk in chunks:
@@ -187,7 +187,7 @@ def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Blo
 
 
 def _finished(base: int, content: bytes, *, is_first: bool) -> Block:
-    """A last line without an end gets one; one without end is a fault, as a file that is another kind of file."""
+    """A block that ends in a line feed, added if missing. A line that is too long is a fault: it is no manifest."""
     if not content or content.endswith(b"\n"):
         return Block(base, content, is_first)
     at = content.rfind(b"\n") + 1

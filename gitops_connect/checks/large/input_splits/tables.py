@@ -1,4 +1,4 @@
-"""Rows of a Parquet file, by their columns: which of them are certain to be well, and all of them as lines."""
+"""Rows of a Parquet file by columns: which rows are certainly valid, and all rows as lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Which = NDArray[np.bool_]
 _ESCAPED = r'["\\\x00-\x1f]'
 _QUOTE, _BACKSLASH, _BLANK = b'"\\ '
 _WAYS = 8
-"""Sets of fields, for each of which lines are written at once; those of further ones are written one by one."""
+"""Combinations of present fields whose lines are written in bulk; lines of further combinations are written singly."""
 _RANGES: Mapping[FieldType, tuple[int | None, int | None]] = {
     FieldType.NUMBER: (0, None),
     FieldType.SMALL: (0, INT),
@@ -43,20 +43,20 @@ _RANGES: Mapping[FieldType, tuple[int | None, int | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """So many rows. The columns are of texts, whole numbers of 64 bits, flags, or of what is looked at one by one; a
-    null is a field that is not there.
+    """Some rows. A column contains strings, 64-bit integers, booleans, or values that are checked singly; a null is a
+    missing field.
     """
 
     columns: Mapping[Key, Any]
     count: int
 
     def taken(self, rows: Rows) -> Table:
-        """Those rows."""
+        """The table with those rows only."""
         chosen = pa.array(rows)
         return Table({key: array.take(chosen) for key, array in self.columns.items()}, len(rows))
 
     def lines(self) -> bytes:
-        """An entry a line, as JSON; those that are well are canonical."""
+        """One entry per line, as JSON; valid entries are canonical."""
         left = np.arange(self.count)
         arrays, orders = [], []
         there = np.array([_flags(array.is_valid()) for array in self.columns.values()]).reshape(-1, self.count)
@@ -100,7 +100,7 @@ class Table:
 
 
 def _line(cells: Mapping[Key, Any]) -> str:
-    """As in a CSV: a row without anything of the partition has none, and one without an offset has a null."""
+    """An entry as in a CSV: without partition fields it has no partition, without offset fields a null offset."""
     parts: dict[str, dict[str, Any]] = {half: {} for half in HALVES}
     for (half, name), value in cells.items():
         if value is not None:
@@ -110,7 +110,7 @@ def _line(cells: Mapping[Key, Any]) -> str:
 
 
 def certify_table(table: Table, line_format: LineFormat | None) -> tuple[list[ValidRows], Rows]:
-    """The rows that are certain to be well, and the numbers of the others."""
+    """The rows that are certainly valid, and the numbers of the other rows."""
     found = []
     left = np.ones(table.count, np.bool_)
     for form in () if line_format is None else line_format.forms:
@@ -125,7 +125,7 @@ def certify_table(table: Table, line_format: LineFormat | None) -> tuple[list[Va
 
 
 def _fitting(table: Table, form: LineForm, line_format: LineFormat | None) -> Which | None:
-    """The rows that have exactly these fields, each certain to be well."""
+    """The rows that have exactly these fields, each certainly valid."""
     fields = {(field.half, field.name): field for field in form.fields}
     if fields.keys() - table.columns.keys():
         return None
@@ -148,7 +148,9 @@ def _fitting(table: Table, form: LineForm, line_format: LineFormat | None) -> Wh
 
 
 def _certain_values(array: Any, field: Field) -> Which | None:
-    """None where no value of the column is. What stands in an offset is put into its text, as it is."""
+    """The certain values of a column; None if it has none. Strings of an offset must need no escapes, as they are
+    copied.
+    """
     if is_text(array.type) and field.kind in TEXTS:
         values = array.dictionary if pa.types.is_dictionary(array.type) else array
         which = _flags(values.is_valid()) if field.half == "partition" else plain_texts(values)
@@ -163,17 +165,17 @@ def _certain_values(array: Any, field: Field) -> Which | None:
 
 
 def is_text(kind: Any) -> bool:
-    """Texts, or their numbers in a dictionary of them."""
+    """Strings, or their numbers in a dictionary."""
     return bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
 
 
 def _indices(array: Any) -> NDArray[Any]:
-    """A null has one, too."""
+    """The dictionary indices. A null also has one."""
     return np.asarray(pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False))
 
 
 def _within(array: Any, least: int | None, most: int | None) -> Which:
-    """A null is not."""
+    """Whether each value is within the bounds. A null is not."""
     which = _flags(array.is_valid())
     for bound, fails in ((least, np.less), (most, np.greater)):
         if bound is not None:
@@ -182,7 +184,9 @@ def _within(array: Any, least: int | None, most: int | None) -> Which:
 
 
 def plain_texts(array: Any) -> Which:
-    """Those that stand in JSON as they are; a null is none. One look at all their bytes is nearly always enough."""
+    """The strings that need no escapes in JSON; nulls do not count. One pass over all their bytes is nearly always
+    enough.
+    """
     _, offsets, data = array.buffers()
     valid = _flags(array.is_valid())
     if data is None or not len(array):
@@ -221,7 +225,7 @@ def _chosen(array: Any, rows: Rows) -> Any:
 
 
 def _offsets(table: Table, form: LineForm, rows: Rows) -> Texts:
-    """The canonical texts."""
+    """The canonical texts of the offsets."""
     fields = {field.name: table.columns["offset", field.name] for field in form.fields if field.half == "offset"}
     return assembled(_object(fields, rows), len(rows))
 

@@ -1,4 +1,4 @@
-"""The second half of the job: of one bucket, what is declared twice, and what moves against what stands."""
+"""The second half of the job: finds duplicates in one bucket, and moves compared with the current offsets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOW: Final = np.int64(2**32 - 1)
 
 
 def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
-    """Rows of whole buckets -> what was found in them; and what the first half has found, as it came."""
+    """Compare the rows of whole buckets; yields the findings, and passes on those of the first half."""
     pa.set_cpu_count(1)
     parts: list[tuple[int, int, ShuffleBlock]] = []
     found: list[bytes] = []
@@ -64,7 +64,7 @@ def _rows(cells: dict[str, Any]) -> ShuffleBlock:
 
 
 class _Bucket:
-    """All rows of a bucket; what is of one manifest is told by the unit that it comes from."""
+    """All rows of a bucket; a row's split identifies its manifest."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class _Bucket:
         self._met = outer_join(self._rows.h1, self._rows.h2, live)
 
     def results(self) -> Iterator[tuple[int, list[Any]]]:
-        """Of each manifest: what was found, and what moves."""
+        """For each manifest: the findings, and the moves."""
         present = np.unique(self._manifests)
         for manifest in present.tolist():
             met = self._met if len(present) == 1 else self._only(manifest)
@@ -93,7 +93,7 @@ class _Bucket:
             yield manifest, [*compared.result(), *self._saved(manifest, compared)]
 
     def _saved(self, manifest: int, compared: _Compared) -> list[str]:
-        """The file with the lines that a patch of that manifest has to know of, where one is wanted."""
+        """The file with the lines that a patch of that manifest depends on, if patches are requested."""
         folders, subject = self._job.folders, compared.subject
         if not folders.ready or subject.examples is None:
             return []
@@ -122,12 +122,12 @@ class _Bucket:
         return self._manifests[np.searchsorted(self._ends, rows, side="right")]
 
     def position(self, row: int) -> RowPosition:
-        """Where a row comes from."""
+        """The split and line of a row."""
         units, lines = self.places(np.array([row]))
         return RowPosition(int(units[0]), int(lines[0]))
 
     def places(self, rows: Indexes) -> Places:
-        """Where each of them comes from."""
+        """The splits and lines of the rows."""
         parts = np.searchsorted(self._ends, rows, side="right")
         return self._units[parts], self._bases[parts] + self._rows.line[rows]
 
@@ -147,7 +147,7 @@ class _Compared:
     same: list[Indexes] = field(default_factory=list)
 
     def result(self) -> list[Any]:
-        """In a form for `dumped`."""
+        """The findings and moves in a form for `dumped`."""
         self.counts = ViolationCounts(self.subject.context.acknowledged, self.bucket.violations)
         self.shape = self.subject.shape
         self.counted = counted_field(self.shape)
@@ -160,7 +160,7 @@ class _Compared:
         return [self.counts.to_json(), self.moves.to_json()]
 
     def chosen(self) -> Indexes:
-        """Known after `result`: what is declared and not sent, and what stands and is to be taken away; ascending."""
+        """Known after `result`: declared rows that are not sent, and current rows to be removed; ascending."""
         again, first = self.met.repeated, self.met.new
         rows = [again, first[self.rows.form[first] == OffsetForm.NONE]]
         if self.subject.kind is OperationKind.REPLACE:
@@ -168,9 +168,9 @@ class _Compared:
         return np.sort(np.concatenate(rows))
 
     def _find_unmet(self) -> None:
-        """What is wrong where a partition does not stand: a null for it, and that nothing reads it.
+        """Find violations of declared partitions without a current offset: nulls, and partitions that nothing reads.
 
-        What was looked at one by one is judged, as all is.
+        Entries that were checked singly and may be wrong are deferred instead (`_judge_deferred`).
         """
         unmet = np.sort(np.concatenate((self.met.new, self.met.repeated[self.met.below < 0])))
         nulls = unmet[self.rows.form[unmet] == OffsetForm.NONE]
@@ -181,7 +181,7 @@ class _Compared:
             self.counts.add_alike(findings, self.bucket.places(unmet[marks == number]))
 
     def _judge_deferred(self) -> None:
-        """Now it is known what stands for them."""
+        """Check the deferred entries, now with their current offsets."""
         judge, current = self.subject.judge()
         below = np.full(len(self.met.new), -1)
         rows = np.concatenate((self.met.new, self.met.moved, self.met.repeated))
@@ -284,7 +284,7 @@ class _Compared:
             self.counts.tell(Violation(RowPosition(*place), self._repeat(rule, row, other), RowPosition(*first_place)))
 
     def _tell(self, finding: Finding, rows: Indexes, first: Indexes | None) -> None:
-        """Of each of these rows, where all that is found is wanted."""
+        """Write the finding for each of these rows, if all violations are requested."""
         if self.bucket.violations is not None:
             others = None if first is None else self.bucket.places(first)
             self.bucket.violations.add_alike(finding, self.counts.acknowledged, self.bucket.places(rows), others)

@@ -1,4 +1,4 @@
-"""Which way the offsets of one manifest move, as numbers; and of each direction the largest moves."""
+"""The directions in which the offsets of one manifest move, as numbers; and the largest moves of each direction."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gitops_connect.model.differences import Direction
 from gitops_connect.model.offsets import OffsetText
 
 TIES: Final = 200
-"""Moves that tie for the last place among the largest, at most: which of them is shown, their partitions decide."""
+"""Moves at most that tie for the last place among the largest; their partitions decide which of them are shown."""
 _HELD: Final = 1000
 _DECADES: Final = 10 ** np.arange(19, dtype=np.int64)
 
 
 class LargestMove(NamedTuple):
-    """One of the largest moves. `position` is where its partition can be read: in the manifest, or where it stands."""
+    """One of the largest moves. `position`: where its partition is, in the manifest or in the current offsets."""
 
     position: RowPosition
     current: OffsetText | None
@@ -33,7 +33,7 @@ class LargestMove(NamedTuple):
 
 @dataclass(slots=True)
 class Moves:
-    """Of a part of the partitions, or of all. `distances` sums up what can be told; see `furthest` for `largest`."""
+    """The moves of some or all partitions. `distances` sums up the known distances; see `furthest` for `largest`."""
 
     partitions: int = 0
     counts: Counter[Direction] = field(default_factory=Counter)
@@ -42,24 +42,24 @@ class Moves:
     distribution: dict[Direction, list[int]] = field(default_factory=dict)
 
     def add(self, direction: Direction, far: LargestMove) -> None:
-        """One move."""
+        """Add one move."""
         self.add_many(direction, 1, far.distance or 0, [far])
         if far.distance:
             self.add_distribution(direction, [0] * (len(str(far.distance)) - 1) + [1])
 
     def add_distances(self, direction: Direction, distances: NDArray[np.int64]) -> None:
-        """How far each of them is, all of them more than 0."""
+        """Add the distances of moves, all of them more than 0."""
         decades = np.searchsorted(_DECADES, distances, side="right") - 1
         self.add_distribution(direction, np.bincount(decades).tolist())
 
     def add_distribution(self, direction: Direction, numbers: Sequence[int]) -> None:
-        """So many are in [1, 10), so many in [10, 100), and so on."""
+        """Add the numbers of distances in [1, 10), in [10, 100), and so on."""
         if numbers:
             both = zip_longest(self.distribution.get(direction, ()), numbers, fillvalue=0)
             self.distribution[direction] = [sum(pair) for pair in both]
 
     def add_many(self, direction: Direction, count: int, distance: int, largest: list[LargestMove]) -> None:
-        """So many moves of one direction, how far they are in all, and the largest of them."""
+        """Add `count` moves of one direction, their distance in all, and the largest of them."""
         if count:
             self.counts[direction] += count
             self.distances[direction] += distance
@@ -70,18 +70,18 @@ class Moves:
                     listed[:] = _furthest(listed)
 
     def furthest(self, direction: Direction) -> list[LargestMove]:
-        """The largest of them; of those that tie at the end there may be `TIES`, the first by place."""
+        """The largest moves; at most `TIES` of those that tie at the end, the first by place."""
         return _furthest(self.largest.get(direction, []))
 
     def add_all(self, other: Moves) -> None:
-        """Those of another part."""
+        """Add the moves of another part."""
         self.partitions += other.partitions
         for direction, count in other.counts.items():
             self.add_many(direction, count, other.distances[direction], other.largest.get(direction, []))
             self.add_distribution(direction, other.distribution.get(direction, ()))
 
     def to_json(self) -> Any:
-        """For `from_json`, in another process."""
+        """A value for `from_json`, in another process."""
         parts = [
             [
                 direction.value,
@@ -96,7 +96,7 @@ class Moves:
 
     @staticmethod
     def from_json(value: Any) -> Moves:
-        """What `to_json` has made, read back."""
+        """Read a value of `to_json`."""
         partitions, parts = value
         moves = Moves(partitions)
         for direction, count, distance, largest, numbers in parts:

@@ -1,4 +1,4 @@
-"""The rows of one bucket, of all manifests and all offsets that stand: those of one partition, found by its hash."""
+"""Joins the rows of one bucket, of all manifests and all current offsets, by the hashes of their partitions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gitops_connect.checks.large.keys.text_hashes import Numbers
 
 Indexes = NDArray[np.int64]
 _ALONE: Final = 2
-"""Rows of a group, at least: others are alone."""
+"""Rows of a group, at least: other rows are alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """Rows by their index, which ascends with their places; those that stand come before the declared ones.
+    """Rows by their index, which ascends with their places; rows of current offsets come before declared rows.
 
-    `new` are the first declared rows of partitions that do not stand, `moved` of those that do, with what stands in
-    `current`. `left` stand and are not declared. `repeated` are declared once more, and `first` is where they were
-    before; `below` is what stands there, or -1.
+    `new` are the first declared rows of partitions without a current offset, `moved` those of partitions with one,
+    which is in `current`. `left` are current and not declared. `repeated` are repeated declarations, `first` are their
+    first declarations; `below` is the current row of each, or -1.
     """
 
     new: Indexes
@@ -34,7 +34,7 @@ class JoinResult:
 
 
 def outer_join(h1: Numbers, h2: Numbers, live: int) -> JoinResult:
-    """`live`: so many rows stand; the others are declared."""
+    """Join the rows. The first `live` rows are current offsets; the others are declared."""
     rows, alone = _groups(h1, h2)
     starts = _starts(h1[rows], h2[rows])
     numbers = np.arange(len(rows))
@@ -58,9 +58,9 @@ def outer_join(h1: Numbers, h2: Numbers, live: int) -> JoinResult:
 
 
 def _groups(h1: Numbers, h2: Numbers) -> tuple[Indexes, Indexes]:
-    """The rows that may have equals, those of one partition side by side and in their order; and those that have none.
+    """The rows that may have equals, grouped by partition and in their order; and the rows that have none.
 
-    Sorting numbers is several times faster than sorting their indexes, so the index takes the place of the low bits.
+    Sorting numbers is several times faster than sorting their indexes, so the index replaces the low bits.
     """
     bits = np.uint64(max(len(h1), _ALONE).bit_length())
     mask = (np.uint64(1) << bits) - np.uint64(1)
@@ -75,7 +75,7 @@ def _groups(h1: Numbers, h2: Numbers) -> tuple[Indexes, Indexes]:
     grouped[:-1] |= alike
     rows = order[grouped]
     differ = _starts(h1[rows], h2[rows])[1:] & (keys[grouped][1:] == keys[grouped][:-1])
-    if differ.any():  # only the high bits of their hashes are the same, and they may lie mixed up
+    if differ.any():  # only the high bits of their hashes are equal, and they may be interleaved
         rows = rows[np.lexsort((rows, h2[rows], h1[rows]))]
     return rows, order[~grouped]
 
@@ -88,13 +88,13 @@ def _starts(h1: Numbers, h2: Numbers) -> NDArray[np.bool_]:
 
 
 def smallest(rows: Indexes, count: int) -> Indexes:
-    """The first of them by place, in order."""
+    """The first rows by place, in order."""
     return np.sort(np.partition(rows, count)[:count] if len(rows) > count else rows)
 
 
 def furthest(distances: Indexes, rows: Indexes, count: int, ties: int) -> NDArray[Any]:
-    """Which of them have moved furthest, as positions in both: so many, and with them those that tie with the last,
-    of which there are `ties` at most, the first by place."""
+    """The positions in both of the `count` largest distances, and of those that tie with the last: at most `ties`, the
+    first by place."""
     if len(rows) <= count:
         return np.arange(len(rows))
     least = np.partition(distances, len(rows) - count)[len(rows) - count]

@@ -1,6 +1,6 @@
-"""The partition of an entry as 128 bits: a number for each of its fields, summed up.
+"""The partition of an entry as 128 bits: the sum of a number for each of its fields.
 
-So it is the same in whatever order the fields stand, with whatever blanks, and whether they come from text or columns.
+So the order of the fields, whitespace, and the source (text or columns) do not change it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gitops_connect.model.offsets import PartitionText
 
 
 class Values(NamedTuple):
-    """One field in many rows: texts; whole numbers of 64 bits; or what is neither, as JSON (`is_json`).
+    """One field in many rows: strings; 64-bit integers; or other values as JSON (`is_json`).
 
-    `which` is for each row the index of its value; None: there are as many as rows, or one that all of them have.
+    `which` is the index of the value of each row; None: there are as many values as rows, or one value for all rows.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Values(NamedTuple):
 
 
 def constant(name: str, text: str) -> Values:
-    """A field that is the same text in all rows."""
+    """A field with one string in all rows."""
     return Values(name, of_list([text]))
 
 
 def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Numbers]:
-    """Two numbers for each row; all rows have just these fields.
+    """Two numbers for each row; all rows have exactly these fields.
 
-    Different partitions have different ones, but for a chance of 2^-80 or less for each pair.
+    Different partitions have different numbers, except with a probability of at most 2^-80 for each pair.
     """
     hashes = [np.full(count, start, np.uint64) for start in secret.starts]
     for field in fields:
@@ -51,7 +51,7 @@ def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Nu
 
 
 def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list[Numbers]:
-    """The same for partitions that each have fields of their own, one by one."""
+    """Two numbers for each of some partitions that each have their own fields, one by one."""
     found: dict[tuple[str, str], tuple[list[int], list[Any]]] = {}
     for row, partition in enumerate(partitions):
         for name, value in json.loads(partition).items():
@@ -73,9 +73,9 @@ def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list
 
 
 def _parts(field: Values, secret: Secret) -> tuple[Numbers, Numbers]:
-    """Of each value, what it adds to the two numbers: a name and a type have secret factors of their own.
+    """The summands of each value for the two numbers: a name and a type have their own secret factors.
 
-    Without the last ones a field that is 0 or empty would be as one that is not there.
+    Without the last factors, a field that is 0 or empty would equal a missing field.
     """
     kind = "number" if field.texts is None else "json" if field.is_json else "text"
     factors = secret.of_field(field.name, kind)

@@ -1,4 +1,4 @@
-"""Many texts in one buffer: where each begins and how long it is; and texts put together from pieces, all at once."""
+"""Many texts in one buffer, with their starts and lengths; and texts joined from pieces, all at once."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from gitops_connect.checks.large.keys.text_hashes import PAD, Numbers, Positions
 
 
 class Texts(NamedTuple):
-    """The buffer has `PAD` zeros around it; `starts` count from its beginning, zeros included."""
+    """Texts in a buffer with `PAD` zeros around it; `starts` count from its beginning, including the zeros."""
 
     buffer: NDArray[np.uint8]
     starts: Positions
     lengths: Positions
 
     def hashed(self, secret: Secret) -> list[Numbers]:
-        """Two numbers for each."""
+        """Two numbers for each text."""
         return hash_texts(self.buffer, self.starts, self.lengths, secret)
 
     def listed(self) -> list[str]:
-        """One by one."""
+        """The texts as a list."""
         whole = self.buffer.tobytes()
         spans = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
         return [whole[start:end].decode() for start, end in spans]
 
 
 def assembled(pieces: Sequence[bytes | Any], count: int) -> Texts:
-    """So many texts, each the same pieces in a row: bytes that all have, and arrays of Arrow with those of each."""
+    """`count` texts, each joined from the pieces: bytes for all texts, or Arrow arrays with a piece for each."""
     if all(isinstance(piece, bytes) for piece in pieces):
         text = b"".join(pieces)
         return Texts(padded(text), np.full(count, PAD, np.int64), np.full(count, len(text), np.int64))
@@ -41,7 +41,7 @@ def assembled(pieces: Sequence[bytes | Any], count: int) -> Texts:
 
 
 def of_array(array: Any) -> Texts:
-    """The texts of an array of Arrow that has no nulls."""
+    """The texts of an Arrow array without nulls."""
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)
@@ -50,7 +50,7 @@ def of_array(array: Any) -> Texts:
 
 
 def of_list(texts: Iterable[str]) -> Texts:
-    """These texts."""
+    """A buffer with these texts."""
     encoded = [text.encode() for text in texts]
     lengths = np.array([len(text) for text in encoded], np.int64)
     return Texts(padded(b"".join(encoded)), np.cumsum(lengths) - lengths + PAD, lengths)

@@ -1,4 +1,4 @@
-"""Texts in a buffer -> numbers, all at once: 128 bits for each text, and the value of decimal digits."""
+"""Converts texts in a buffer to numbers, all at once: 128 bits for each text, and the value of decimal digits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Numbers = NDArray[np.uint64]
 Positions = NDArray[np.int64]
 
 PAD: Final = 64
-"""Zero bytes that a buffer has to have before and behind its texts, so that eight can be read at once anywhere."""
+"""Zero bytes before and after the texts of a buffer, so that eight bytes can be read anywhere."""
 _LONGEST = 512
 """Bytes; longer texts are hashed one by one."""
 _WORDS = _LONGEST // 8
@@ -24,7 +24,7 @@ _LAST = ~_FIRST[::-1]
 
 
 class Secret:
-    """The random numbers of one job: nobody can make texts beforehand that fall together."""
+    """The random numbers of one job: nobody can prepare texts whose hashes collide."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
@@ -34,7 +34,7 @@ class Secret:
         self.factors = drawn[5:].reshape(2, _WORDS)
 
     def salt(self, manifest: int) -> int:
-        """What keeps the partitions of that manifest apart from those of others."""
+        """A number that separates the partitions of that manifest from those of others."""
         return self.of_long(f"manifest {manifest}".encode())[0] if manifest else 0
 
     def of_field(self, name: str, kind: str) -> Numbers:
@@ -59,17 +59,17 @@ def words_of(buffer: NDArray[np.uint8]) -> Numbers:
 
 
 def mixed(words: Numbers, secret: Secret) -> Numbers:
-    """Each bit of a word decides all lower ones. Changes the words themselves."""
+    """Mix the words in place, so that each bit of a word affects all lower ones."""
     words *= secret.mixer
     words ^= words >> _SHIFT
     return words
 
 
 def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions, secret: Secret) -> list[Numbers]:
-    """Two numbers for each text. Different texts have different ones, but for a chance of 2^-80 or less for each pair:
+    """Two numbers for each text, different for different texts, except with a probability of 2^-80 or less for a pair.
 
-    every eight bytes are mixed, so that each bit of them decides all lower ones, multiplied by a secret odd number, and
-    summed up, and so is the length.
+    Every eight bytes are mixed, so that each bit of them affects all lower ones, multiplied by a secret odd number, and
+    summed up. The length is added in the same way.
     """
     words = words_of(buffer)
     hashes = [lengths.astype(np.uint64) * factor for factor in secret.lengths]
@@ -93,7 +93,7 @@ def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions,
 
 
 def numbers_of(buffer: NDArray[np.uint8], ends: Positions, lengths: Positions) -> NDArray[np.int64]:
-    """The values of decimal digits that end there; at most 18 of them, and nothing else."""
+    """The values of decimal digits that end at `ends`; at most 18 digits, and nothing else."""
     words = words_of(buffer)
     value = np.zeros(len(ends), np.uint64)
     for number in range(-(-int(lengths.max(initial=0)) // 8)):
@@ -103,7 +103,7 @@ def numbers_of(buffer: NDArray[np.uint8], ends: Positions, lengths: Positions) -
 
 
 def _eight_digits(word: Numbers) -> Numbers:
-    """Eight decimal digits, the first in the lowest byte: pairs, then fours, then all (a zero byte is a zero)."""
+    """The value of eight decimal digits, the first in the lowest byte: in pairs, fours, and all (a zero byte is 0)."""
     word = word & np.uint64(0x0F0F0F0F0F0F0F0F)
     word = (word * np.uint64(2561)) >> np.uint64(8)
     word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)

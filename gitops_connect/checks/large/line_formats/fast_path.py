@@ -1,4 +1,4 @@
-"""The lines of a text that are of a known form, and so certain to be well; and what they are in canonical form."""
+"""Finds the lines of a text that match a known form and are therefore valid, and returns their canonical form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
 class ValidRows(NamedTuple):
-    """Rows of a form, by their numbers, with what they are. Neither `offset` nor `numbers`: it is null."""
+    """Rows of a form by their numbers, with their content. If neither `offset` nor `numbers` is set, the offset is
+    null.
+    """
 
     form: LineForm
     rows: NDArray[np.intp]
@@ -40,7 +42,7 @@ class ValidLines(NamedTuple):
     lines: MatchedLines
 
     def certain(self) -> ValidRows:
-        """What is in them."""
+        """The content of the lines."""
         form, rows, lines = self
         partition = [_values(lines, field) for field in form.fields if field.half == "partition"]
         if form.number is not None:
@@ -61,7 +63,7 @@ def _values(lines: MatchedLines, field: Field) -> Values:
 
 
 def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[ValidLines], NDArray[np.intp]]:
-    """The lines by their forms, and the numbers of those that are of none."""
+    """The lines by their forms, and the numbers of the lines that match none."""
     found = []
     left = np.arange(len(lines))
     for form in () if line_format is None else line_format.forms:
@@ -79,19 +81,19 @@ def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list
 
 
 def read_topics(topics: Any, reads: TopicFilter) -> NDArray[np.bool_]:
-    """Of each whether the sink reads it: there are fewer of them than lines."""
+    """Whether the sink reads each topic: there are fewer topics than lines."""
     found = topics.dictionary_encode()
     known = np.array([reads.reads(topic) for topic in found.dictionary.to_pylist()], np.bool_)
     return np.asarray(known[found.indices.to_numpy(zero_copy_only=False)])
 
 
 def lines_of(content: bytes) -> Any:
-    """The lines as they stand, with their line feeds, as an array of Arrow; the text ends with one."""
+    """The unchanged lines with their line feeds, as an Arrow array; the text must end with a line feed."""
     return LineBuffer(content).array
 
 
 def canonical_lines(content: bytes, line_format: LineFormat | None) -> Any:
-    """Each line as it is sent, with a line feed, as an array of Arrow; null where it is of no known form."""
+    """Each line as it is sent, with a line feed, as an Arrow array; null if it matches no known form."""
     lines = LineBuffer(content)
     found, left = match_lines(lines, line_format)
     if len(found) == 1 and not len(left) and found[0].form.is_canonical and b"\r" not in content:
@@ -103,7 +105,7 @@ def canonical_lines(content: bytes, line_format: LineFormat | None) -> Any:
 
 
 def canonical_partitions(content: bytes, line_format: LineFormat | None) -> Any:
-    """The canonical text of the partition of each line, likewise."""
+    """The canonical partition of each line, as an Arrow array; null if the line matches no known form."""
     found, left = match_lines(LineBuffer(content), line_format)
     return _in_order([_array(one, one.form.partition) for one in found], found, left)
 

@@ -1,4 +1,4 @@
-"""What the class and config of a connector say of the fields of its entries, before one is read."""
+"""Facts about the fields of the entries from the class and config of a connector, before an entry is read."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gitops_connect.model.shape_fields import FieldType, Shape
 from gitops_connect.model.shapes import shape_of
 
 _FEW = 50
-"""Topics that an expression may list."""
+"""Topics that a regular expression may list."""
 BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
-"""The type of an example, if the class says nothing of its field."""
+"""The type of an example, if the class says nothing about its field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the fields of an entry: their types, and the texts that one of them may have.
+    """The facts about the fields of an entry: their types, and the possible strings of some fields.
 
-    A field without a type may be of the type that it has in an example. Nothing is certain of the `closed` fields of an
-    offset, whose values are a closed set, nor of an offset that has both fields of one of the `pairs`. `counted` is the
-    field of an offset that decides all; see `counted_field`.
+    A field without a type may have the type that it has in an example. Nothing is certain about the `closed` fields of
+    an offset, whose values are a closed set, nor about an offset that has both fields of one of the `pairs`. `counted`
+    is the field that alone decides the move of an offset; see `counted_field`.
     """
 
     partition: Mapping[str, FieldType] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Known:
     pairs: frozenset[tuple[str, str]] = frozenset()
 
     def kind(self, half: str, member: Member) -> FieldType | None:
-        """The type of a field; None where nothing is certain of it."""
+        """The type of a field; None if nothing is certain about it."""
         if half == "offset" and member.name in self.closed:
             return None
         kind = (self.partition if half == "partition" else self.offset).get(member.name, FieldType.ANY)
@@ -44,7 +44,7 @@ class Known:
 
 
 def counted_field(shape: Shape | None) -> str:
-    """The field of an offset that is a number of 0 or more, decides which way it moves, and is alone; else empty."""
+    """The only field of an offset, if it is a number of 0 or more that decides the direction of a move; else empty."""
     if shape is None or shape.unit is None or shape.offset.optional or len(shape.offset.required) != 1:
         return ""
     ((name, kind),) = shape.offset.required.items()
@@ -53,7 +53,7 @@ def counted_field(shape: Shape | None) -> str:
 
 
 def known_of(context: ManifestContext) -> Known | None:
-    """What the connector's class and config say; None where each entry needs its own look."""
+    """The facts from the connector's class and config; None if each entry must be checked singly."""
     if context.schema is not None:
         return None
     shape = shape_of(context.config or {})

@@ -1,7 +1,7 @@
-"""Where things stand in a line of a known form: for one line by reading it, for many at once by their quotation marks.
+"""The places of values in a line of a known form: by parsing one line, or by quotation marks in many lines at once.
 
-No text in a line of such a form has a quotation mark in it. So the mark of a certain number has the same meaning in all
-lines, and whatever does not vary has the same distance from it.
+No string in a line of such a form contains a quotation mark. So the mark with a given number has the same meaning in
+all lines, and every constant part has a constant distance from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARK = ord('"')
 
 
 class Anchor(NamedTuple):
-    """A place so many bytes behind the mark of that number (from 0) of its line; None: behind the end of the line."""
+    """A place `distance` bytes after the mark of that number (from 0) of its line; None: after the end of the line."""
 
     mark: int | None
     distance: int
@@ -39,9 +39,9 @@ Span = tuple[Anchor, Anchor]
 
 
 class Field(NamedTuple):
-    """A field of the partition or of the offset, of that type; `texts` are all that it may be, where they are few.
+    """A field of the partition or of the offset, with its type; `texts` are its possible values, if they are few.
 
-    `span` is where its value stands, a text without its marks; None: it does not vary.
+    `span` is the place of its value, of a string without its marks; None: the value is constant.
     """
 
     half: str
@@ -52,18 +52,18 @@ class Field(NamedTuple):
 
     @property
     def constant(self) -> str | None:
-        """The one text that it may be."""
+        """The only possible value."""
         return next(iter(self.texts)) if self.texts is not None and len(self.texts) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """A form that lines have. `pattern` is for RE2 and holds for a whole line with its line feed, and for no other one.
+    """A form of lines. `pattern` is for RE2 and matches whole lines of this form with their line feed, and no others.
 
-    `partition` and `offset` are the pieces of their canonical texts: bytes that do not vary, and parts of the line. No
-    `offset`: it is null. `number` is the one number of the offset that decides all, `topic` the text of a sink's topic.
-    `is_canonical`: the line is as it would be sent. `fields` are those of all such lines. `findings` are what is wrong
-    with each of them where its partition does not stand, in the very same words; nothing is where it stands.
+    `partition` and `offset` are the pieces of their canonical texts: constant bytes, and parts of the line. An empty
+    `offset` means null. `number` is the only number of the offset, `topic` the topic of a sink. `is_canonical`: the
+    line equals the line to send. `fields` are those of all such lines. `findings` are the violations of each such line
+    if its partition has no current offset, in exactly these words; with a current offset there are none.
     """
 
     pattern: str
@@ -78,7 +78,7 @@ class LineForm:
 
 
 class Member(NamedTuple):
-    """A field with its value, and where in the line that stands, in bytes."""
+    """A field with its value, and the place of the value in the line, in bytes."""
 
     name: str
     value: Any
@@ -88,7 +88,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One line, without its end. `partition` and `offset` are the members of the two; `halves` are these themselves."""
+    """One line without its end. `halves` are the partition and the offset; `partition` and `offset` their members."""
 
     line: bytes
     halves: Mapping[str, Member]
@@ -102,7 +102,7 @@ class Layout:
 
 
 def layout_of(line: str) -> Layout | None:
-    """None for what is no entry of two objects (or a null in place of the offset), or has a key twice."""
+    """The layout of an entry of two objects (the offset may be null); None for other lines, and for repeated keys."""
     try:
         halves = {member.name: member for member in _members(line, _skip(line, 0), whole=True)}
         partition, offset = halves["partition"], halves["offset"]
@@ -124,7 +124,7 @@ def _in_bytes(layout: Layout, line: str) -> Layout:
 
 
 def _members(text: str, at: int, *, whole: bool = False) -> list[Member]:
-    """Of the object that begins there; `whole`: nothing stands behind it. Raises ValueError or IndexError."""
+    """The members of the object at that place; `whole`: nothing may follow it. Raises ValueError or IndexError."""
     found: list[Member] = []
     if text[at] != "{":
         raise ValueError
@@ -156,9 +156,9 @@ def _skip(text: str, at: int) -> int:
 
 
 class Anchors:
-    """Places of one line that hold for all of its form.
+    """Places of one line that are valid for all lines of its form.
 
-    The name of a field stands before each value, and the next one, or the end, behind it: so nothing varies between the
+    Each value has the name of its field before it, and the next name or the end after it. So nothing varies between the
     beginning of a part and the last mark before it, nor between its end and the next mark.
     """
 
@@ -168,25 +168,25 @@ class Anchors:
 
     @property
     def count(self) -> int:
-        """Marks of a line."""
+        """The number of marks of a line."""
         return len(self._marks)
 
     def span(self, start: int, end: int) -> Span:
-        """A value or a half of the entry, by where it is in the line."""
+        """The place of a value or of a half of the entry, by its place in the line."""
         before, behind = bisect_left(self._marks, start) - 1, bisect_left(self._marks, end)
         last = Anchor(behind, end - self._marks[behind]) if behind < self.count else Anchor(None, end - self._end)
         return Anchor(before, start - self._marks[before]), last
 
 
 class LineBuffer:
-    """A text whose last line ends, too, cut into lines, with all their marks."""
+    """A text of complete lines, cut into lines, with all their marks."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._feeds = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
         self._offsets = np.concatenate(([0], self._feeds + 1)).astype(np.int32)
         self.array = pa.StringArray.from_buffers(len(self._feeds), pa.py_buffer(self._offsets), pa.py_buffer(content))
-        """With their line feeds, for Arrow."""
+        """The lines with their line feeds, for Arrow."""
 
     def __len__(self) -> int:
         return len(self._feeds)
@@ -200,11 +200,11 @@ class LineBuffer:
         return np.flatnonzero(np.frombuffer(self._content, np.uint8) == _MARK)
 
     def text_of(self, rows: NDArray[np.intp]) -> bytes:
-        """These lines, one behind the other."""
+        """These lines, joined."""
         return "".join(self.array.take(pa.array(rows)).to_pylist()).encode() if len(rows) else b""
 
     def of(self, form: LineForm, rows: NDArray[np.intp]) -> MatchedLines:
-        """Those of that form."""
+        """The lines of that form."""
         if len(rows) == len(self) and len(self._marks) == len(rows) * form.marks:
             first = rows * form.marks
         else:
@@ -215,7 +215,7 @@ class LineBuffer:
 
 
 class MatchedLines(NamedTuple):
-    """Lines of one form: `first` is which of all `marks` is the first of each line."""
+    """Lines of one form: `first` is the index in `marks` of the first mark of each line."""
 
     content: bytes
     buffer: NDArray[np.uint8]
@@ -224,7 +224,7 @@ class MatchedLines(NamedTuple):
     ends: Positions
 
     def texts(self, pieces: Sequence[bytes | Span]) -> Texts:
-        """Those pieces of each line in a row."""
+        """Those pieces of each line, joined."""
         if len(pieces) == 1 and not isinstance(pieces[0], bytes):
             start, end = self.places(pieces[0])
             return Texts(self.buffer, start + PAD, end - start)
@@ -240,7 +240,7 @@ class MatchedLines(NamedTuple):
         return parts.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
 
     def places(self, span: Span) -> tuple[Positions, Positions]:
-        """Where that part begins and ends in the text."""
+        """The beginning and end of that part in the text."""
         start, end = (
             (self.ends if anchor.mark is None else self.marks[self.first + anchor.mark]) + anchor.distance
             for anchor in span

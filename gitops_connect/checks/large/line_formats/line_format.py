@@ -1,8 +1,8 @@
-"""The exact forms that nearly all lines of a file have, learnt from its first ones, as regular expressions.
+"""Learns the exact forms of nearly all lines of a file from its first lines, as regular expressions.
 
-A line of such a form is certain to be well; or only to belong to another alias, file, server or topic than the
-connector's, which may be on purpose. It is certain, too, which part of it makes which part of its canonical text.
-Whatever has another form is not wrong for it: the strict reader and the rule function say what it is.
+A line of such a form is certainly valid, or only belongs to another alias, file, server or topic than the connector's,
+which may be intended. It is also certain which part of the line becomes which part of its canonical text. A line of
+another form is not wrong for that reason: the strict reader and the rule function decide.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shape_fields import FieldType, Shape
 
 MAX_FORMS = 4
-"""A line of none costs a look by each of them, and then what it would have cost without them."""
+"""A line that matches none costs a match with each of them, in addition to its cost without them."""
 _LONGEST = 4096
-"""Characters of an expression: a line may begin with megabytes of blanks."""
+"""Characters of a regular expression: a line may begin with megabytes of whitespace."""
 _TEXT = r'"[^"\\\x00-\x1f]*"'
 _NATURAL, _WHOLE = "(?:0|[1-9][0-9]{0,17})", "(?:0|-?[1-9][0-9]{0,17})"
 _PATTERNS: Mapping[FieldType, str] = {
@@ -47,23 +47,22 @@ _PATTERNS: Mapping[FieldType, str] = {
     FieldType.ZERO: "0",
     FieldType.FLAG: "(?:true|false)",
 }
-"""All of a type but the extreme ones, and LSNs only as numbers. Types that are not here make lines that are looked at
-one by one."""
+"""All values of a type except extreme ones, and LSNs only as numbers. Lines with other types are checked singly."""
 TEXTS = frozenset({FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
 class LineFormat:
-    """The forms, that of the most lines first. `topics`: what they hold is certain only of a topic that this reads."""
+    """The forms, that of the most lines first. `topics`: lines are certain only if this filter reads their topic."""
 
     forms: tuple[LineForm, ...]
     topics: TopicFilter | None = None
 
 
 def _certain(judge: EntryJudge, known: Known, value: Any) -> tuple[Finding, ...] | None:
-    """What is wrong with each line that has the same texts in the fields that the config fixes; None: not certain.
+    """The findings of each line that has equal strings in the fields that the config fixes; None: not certain.
 
-    A null for what does not stand is found where it is known what stands.
+    A null for a partition without a current offset is found by the join.
     """
     fixed = {f"partition.{name}" for name in known.texts}
     found = [one for one in judge.judge(value).findings if one.rule != "manifest/nothing-to-remove"]
@@ -73,15 +72,15 @@ def _certain(judge: EntryJudge, known: Known, value: Any) -> tuple[Finding, ...]
 
 
 def _pinned(known: Known, value: Mapping[str, Any], findings: Iterable[Finding]) -> Known:
-    """The fields of which something was found have exactly these texts."""
+    """The facts, with exactly these strings for the fields that have findings."""
     names = [one.field.removeprefix("partition.") for one in findings]
     return replace(known, texts={**known.texts, **{name: frozenset({value["partition"][name]}) for name in names}})
 
 
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> LineFormat | None:
-    """From the lines of which all is certain; None where there is none of a form, or where each needs its own look.
+    """Learn from lines that are certain. None if no line has a known form, or if each line must be checked singly.
 
-    `context.live` are offsets that tell the types of all that stand.
+    `context.live` are offsets that show the types of all current offsets.
     """
     known = known_of(context)
     if known is None:
@@ -92,7 +91,7 @@ def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind)
 
 
 def learn_live(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool = False) -> LineFormat | None:
-    """For the offsets that stand: by what is there, whether it is as it should be or not."""
+    """Learn the format of the current offsets: as they are, valid or not."""
     counted = counted_field(shape)
     known = Known(offset={counted: FieldType.NUMBER} if counted else {}, counted=counted)
     forms = _learnt(lines, known, lambda value: None if value["offset"] is None else (), tombstones=tombstones)
@@ -102,7 +101,7 @@ def learn_live(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool 
 def _learnt(
     lines: Iterable[bytes], known: Known, certain: Callable[[Any], tuple[Finding, ...] | None], *, tombstones: bool
 ) -> tuple[LineForm, ...]:
-    """The line that no form holds for gives the next one, until there are enough."""
+    """Learn the next form from the first line that matches no form, until there are enough forms."""
     left = pa.array([text for line in lines if (text := _decoded(line)) is not None], pa.string())
     found: list[tuple[int, list[LineForm]]] = []
     while len(left) and len(found) < MAX_FORMS:
@@ -131,13 +130,13 @@ def _decoded(line: bytes) -> str | None:
 
 
 def _forms(layout: Layout, known: Known, findings: tuple[Finding, ...], *, tombstones: bool) -> list[LineForm]:
-    """That of the line, and the same with a null for its offset: whoever takes it away may mean any partition."""
+    """The form of the line, and that form with a null offset: a removal may name any partition."""
     try:
         form = _form(layout, known)
     except ValueError:  # half of a surrogate pair
         return []
     if form is None or len(form.pattern) > _LONGEST or not layout.line.startswith(b"{"):
-        return []  # a line that begins with blanks has its entry in another column
+        return []  # a line that begins with whitespace has its entry in another column
     form = replace(form, findings=findings)
     half = layout.halves["offset"]
     if half.value is None or not tombstones:
@@ -149,7 +148,7 @@ def _forms(layout: Layout, known: Known, findings: tuple[Finding, ...], *, tombs
 
 
 def _form(layout: Layout, known: Known) -> LineForm | None:
-    """None where one of the fields has no form, or where it depends on the current offset what they mean."""
+    """The form of a line; None if a field has no form, or if the current offset decides what the fields mean."""
     names = {member.name for member in layout.offset}
     if any(names.issuperset(pair) for pair in known.pairs):
         return None
@@ -178,7 +177,7 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
 
 
 def _field(half: str, member: Member, known: Known) -> tuple[Field, str] | None:
-    """With its expression."""
+    """A field with its regular expression."""
     texts = known.texts.get(member.name) if half == "partition" else None
     if texts is not None and not isinstance(member.value, str):
         return None
@@ -196,13 +195,13 @@ def _located(field: Field, member: Member, anchors: Anchors) -> Field:
 
 
 def _inside(member: Member) -> tuple[int, int]:
-    """The marks of a text do not vary."""
+    """The value without the quotation marks of a string, which do not vary."""
     quoted = isinstance(member.value, str)
     return member.start + quoted, member.end - quoted
 
 
 def _one_of(texts: Iterable[str]) -> str | None:
-    """Texts with an escape have marks of their own, or none that are certain."""
+    """A pattern for the strings, except those with an escape, which may contain marks; None if none is left."""
     plain = [_json(text) for text in sorted(texts) if "\\" not in _json(text)]
     return f"(?:{'|'.join(map(re.escape, plain))})" if plain else None
 
@@ -216,7 +215,7 @@ def _pattern(line: bytes, varying: Mapping[int, tuple[Member, str]]) -> str:
 
 
 def _pieces(layout: Layout, half: str, varying: Sequence[Member], anchors: Anchors) -> tuple[bytes | Span, ...]:
-    """The canonical text of that half: a part of the line as it stands, where that is it."""
+    """The pieces of the canonical text of that half: one part of the line if the line is canonical there."""
     whole = layout.halves[half]
     text = (partition_text if half == "partition" else offset_text)(whole.value)
     if layout.line[whole.start : whole.end].decode() == text:
@@ -241,7 +240,7 @@ def _number(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
 
 
 def _topic(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
-    """What is between the marks."""
+    """The place of the topic, between the marks."""
     name = "" if known.topics is None else known.topics.field
     found = next((one for one in layout.partition if one.name == name and isinstance(one.value, str)), None)
     return None if found is None else anchors.span(found.start + 1, found.end - 1)

@@ -1,1 +1,1 @@
-"""The results of all tasks -> verdicts, a file of violations, and the patches to send."""
+"""Converts the results of all tasks to verdicts, a file of violations, and the patches to send."""

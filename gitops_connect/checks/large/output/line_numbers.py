@@ -1,4 +1,4 @@
-"""Units and their lines -> the places that people know: a file's name, line and column."""
+"""Converts splits and their lines to places for people: a file's name, line and column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gitops_connect.model.diagnostics import Location
 
 
 class LineNumbers:
-    """`starts` are, of each unit, the lines of its file before it."""
+    """Places of lines. `starts` are the numbers of lines of the file before each split."""
 
     def __init__(self, units: Sequence[InputSplit], starts: Sequence[int]) -> None:
         self._units = units
@@ -22,12 +22,12 @@ class LineNumbers:
         self._open: dict[str, Any] = {}
 
     def at(self, position: RowPosition) -> Location:
-        """Where one spot is. Raises OSError where the file with the places cannot be read."""
+        """The place of a row. Raises OSError if the file with the places cannot be read."""
         lines, columns = self.of(*(np.array([number]) for number in position))
         return Location(self._units[position.unit].file.name, int(lines[0]), int(columns[0]))
 
     def of(self, units: Positions, lines: Positions, columns: Positions) -> tuple[Positions, Positions]:
-        """Line and column, from 1, of many. Of a file that was rewritten, where it says that they were."""
+        """Lines and columns, from 1, of many rows. For a rewritten file, the places in the original file."""
         lines, columns = self._starts[units] + lines, columns.copy()
         told = lines + 1
         for unit in np.unique(units).tolist():

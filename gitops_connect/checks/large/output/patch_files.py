@@ -1,4 +1,4 @@
-"""The second job: the lines of manifests that nothing holds up -> their patches, canonical, each partition once."""
+"""The second job: writes the patches of manifests that nothing blocks, canonical, each partition once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text,
 from gitops_connect.model.operations import OperationKind
 
 WRITTEN = pa.schema([("unit", pa.int32()), ("entries", pa.int64()), ("size", pa.int64())])
-"""What is left of a unit: how many entries, and bytes."""
+"""A split's part of a patch: the numbers of entries and bytes."""
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """`units` are those of which something may be sent. `chosen` are, of each manifest, the files with the lines that
-    the first job has chosen: not to be sent of what is declared, and to be taken away of what stands.
+    """The second job. `units` are the splits that may have entries to send. `chosen` are the files, for each manifest,
+    with the lines that the first job has chosen: declared lines that are not sent, and current lines to be removed.
     """
 
     job: Job
@@ -38,7 +38,7 @@ class Writing:
     chosen: Mapping[int, tuple[str, ...]]
 
     def write(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Indexes of `units` -> what is left of them, each in a file of its own where that is something."""
+        """Write the entries of splits, given as indexes of `units`; each split with entries has its own file."""
         pa.set_cpu_count(1)
         chosen: dict[int, DeletionVector] = {}
         for batch in batches:
@@ -70,7 +70,7 @@ class Writing:
 
 
 def writing_of(job: Job, chosen: Mapping[int, tuple[str, ...]]) -> Writing:
-    """For these manifests."""
+    """The second job for these manifests."""
     units = tuple(
         number
         for number, unit in enumerate(job.units)
@@ -81,9 +81,9 @@ def writing_of(job: Job, chosen: Mapping[int, tuple[str, ...]]) -> Writing:
 
 
 def patch_of(manifest: int, difference: Difference, left: Sequence[Sequence[int]], job: Job) -> LargePatch:
-    """Of all that is left, ascending, the patch of that manifest: what it declares, and then what is taken away.
+    """The patch of that manifest from all written parts, ascending: declared entries, then removals.
 
-    Raises SparkFailed where there is not what the first job has counted.
+    Raises SparkFailed if the number of entries differs from the count of the first job.
     """
     own = [row for row in left if job.units[row[0]].manifest == manifest and row[1]]
     own.sort(key=lambda row: job.units[row[0]].is_live)
@@ -108,7 +108,7 @@ def _left(unit: int, entries: int, size: int) -> tuple[Any, Any, Any]:
 
 
 class _Declared:
-    """What a manifest declares, but for the chosen lines."""
+    """Declared entries of a manifest, except the chosen lines."""
 
     def __init__(self, subject: ManifestTask, reader: ManifestReader) -> None:
         self._template = subject.line_format
@@ -116,7 +116,7 @@ class _Declared:
         self._reader = reader
 
     def of(self, piece: Block, chosen: Positions) -> tuple[bytes, int]:
-        """The lines to be sent, and how many they are."""
+        """The lines to send, and their number."""
         content = _text(piece)
         if not content:
             return b"", 0
@@ -131,7 +131,7 @@ class _Declared:
         return _joined(lines if kept.all() else lines.filter(pa.array(kept))), int(kept.sum())
 
     def _rewritten(self, lines: Any) -> list[str | None]:
-        """Each line as it is sent; None where it is blank."""
+        """Each line as it is sent; None for a line of whitespace."""
         texts: list[str | None] = [None] * len(lines)
         for value, number, _ in self._reader.lines(_joined(lines).decode()).entries:
             partition, offset = self._kept(value)
@@ -147,13 +147,13 @@ class _Declared:
 
 
 class _Standing:
-    """The chosen ones of the offsets that stand are taken away."""
+    """Removals of the chosen current offsets."""
 
     def __init__(self, subject: ManifestTask) -> None:
         self._template = subject.current_line_format
 
     def of(self, piece: Block, chosen: Positions) -> tuple[bytes, int]:
-        """The lines to be sent, and how many they are."""
+        """The lines to send, and their number."""
         if not len(chosen):
             return b"", 0
         content = _joined(lines_of(_text(piece)).take(pa.array(chosen)))
@@ -173,7 +173,7 @@ def _text(piece: Block) -> bytes:
 
 
 def _joined(lines: Any) -> bytes:
-    """The texts, one behind the other, as they lie in memory."""
+    """The texts, joined as they are in memory."""
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, np.int32, len(lines) + 1, lines.offset * 4)
     return b"" if data is None else data[int(ends[0]) : int(ends[-1])].to_pybytes()

@@ -1,5 +1,5 @@
-"""What the tasks have found -> the verdicts: places become lines, findings become words, the largest moves get their
-partitions."""
+"""Converts the findings of the tasks to verdicts: places become lines, findings become words, the largest moves get
+their partitions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from gitops_connect.model.units import Scale
 
 
 class Results:
-    """What was found of each manifest. `places` say of each unit where its lines stand."""
+    """The results of all manifests. `places` has the places of the lines of each split."""
 
     def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
-        """Raises SparkFailed where the offsets that stand cannot be read."""
+        """Collect the findings. Raises SparkFailed if the current offsets cannot be read."""
         self.each = [TaskResult(number, manifest, job) for number, manifest in enumerate(manifests)]
         lines: Counter[int] = Counter()
         for text in found:
@@ -45,12 +45,12 @@ class Results:
         self.places = LineNumbers(job.units, _starts(job, lines))
 
     def verdicts(self) -> list[LargeVerdict]:
-        """Of each manifest."""
+        """The verdict on each manifest."""
         return [result.verdict(self.places) for result in self.each]
 
 
 def _starts(job: Job, lines: Counter[int]) -> list[int]:
-    """Of each unit, the lines of its file that come before it."""
+    """The numbers of lines of its file before each split."""
     before: Counter[tuple[int, bool, str]] = Counter()
     starts = []
     for number, unit in enumerate(job.units):
@@ -62,9 +62,9 @@ def _starts(job: Job, lines: Counter[int]) -> list[int]:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What was found of one manifest. `chosen` are the files with the lines that its patch has to know of.
+    """The results of one manifest. `chosen` are the files with the lines that its patch depends on.
 
-    `is_unsure`: among the offsets that stand are some of types that were not known before.
+    `is_unsure`: some current offsets have types that were not known before.
     """
 
     number: int
@@ -79,7 +79,7 @@ class TaskResult:
         self.counts = ViolationCounts(self.manifest.context.acknowledged)
 
     def add_piece(self, counts: ViolationCounts, *, is_live: bool) -> None:
-        """What was found of the lines of a piece."""
+        """Add the findings of the lines of a block."""
         if not is_live:
             self.counts.add_all(counts)
             return
@@ -89,13 +89,13 @@ class TaskResult:
             raise SparkFailed(f"the current offsets in {self.manifest.live.name} cannot be read: {finding}")
 
     def add_bucket(self, counts: ViolationCounts, moves: Moves, chosen: Iterable[str]) -> None:
-        """What was found where partitions met."""
+        """Add the findings of the join."""
         self.counts.add_all(counts)
         self.moves.add_all(moves)
         self.chosen += chosen
 
     def verdict(self, places: LineNumbers) -> LargeVerdict:
-        """Once all is there."""
+        """The verdict, once all results are added."""
         counts, said = self._said(places)
         by_rule: Counter[str] = Counter()
         for (rule, _), count in counts.counts.items():
@@ -115,11 +115,13 @@ class TaskResult:
 
     @property
     def is_broken(self) -> bool:
-        """True where a part of it cannot be read at all: then what else was found of its lines is not said."""
+        """True if a part of the manifest cannot be read at all: other findings of its lines are not reported then."""
         return bool(self.counts.broken)
 
     def beside(self, places: LineNumbers) -> list[Diagnostic]:
-        """What is said beside the findings of lines: where a file could not be read on, or not rewritten, or none."""
+        """The diagnostics in addition to findings of lines: files that became unreadable or could not be rewritten, or
+        no entries.
+        """
         context = self.manifest.context
         said = [self._diagnostic(one, places) for one in self._breaks()]
         for file in self.manifest.files:
@@ -132,7 +134,7 @@ class TaskResult:
         return said
 
     def _said(self, places: LineNumbers) -> tuple[ViolationCounts, list[Diagnostic]]:
-        """The numbers of all that is said, and the first of each kind in words."""
+        """The numbers of all diagnostics, and the first of each kind in words."""
         counts = ViolationCounts(entries=self.counts.entries)
         by_kind: dict[Kind, list[Diagnostic]] = {}
         if not self.is_broken:
@@ -148,19 +150,19 @@ class TaskResult:
         return counts, [one for listed in by_kind.values() for one in sorted(listed, key=Diagnostic.sort_key)[:SHOWN]]
 
     def _breaks(self) -> Iterable[Violation]:
-        """Of each file that cannot be read on, where that begins."""
+        """The first place from which each unreadable file cannot be read."""
         first: dict[str, Violation] = {}
         for shown in sorted(self.counts.broken, key=lambda one: one.position):
             first.setdefault(self.job.units[shown.position.unit].file.name, shown)
         return first.values()
 
     def _has_fields(self, shown: Violation) -> bool:
-        """Whether the place of the field is known: the file is JSON, with each entry as it is there."""
+        """Whether the place of the field is known: the file is JSON, with each entry unchanged."""
         file = self.job.units[shown.position.unit].file
         return bool(shown.finding.field) and file.places is not None and is_json(file.name)
 
     def _diagnostic(self, shown: Violation, places: LineNumbers, text: str = "") -> Diagnostic:
-        """`text` is the entry, if the places of its fields are to be found in it."""
+        """The diagnostic of a violation. `text` is the entry, if the place of its field is searched in it."""
         place, finding = places.at(shown.position), shown.finding
         if shown.other is not None:
             first = places.at(shown.other)
@@ -192,7 +194,7 @@ class TaskResult:
         return Difference(self.moves.counts, +self.moves.distances, tuple(moves), scale)
 
     def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
-        """Of what stands in these lines."""
+        """The partitions in these lines."""
         found = {}
         judge, _ = self.job.subjects[self.number].judge()
         for position, text in self._texts(positions).items():
@@ -202,7 +204,7 @@ class TaskResult:
         return found
 
     def _texts(self, positions: set[RowPosition]) -> dict[RowPosition, str]:
-        """Read these lines once more: of millions only these are shown."""
+        """Read these lines again: of millions of lines, only these are shown."""
         found = {}
         for unit, sought in groupby(sorted(positions), key=lambda position: position.unit):
             left = [*sought]

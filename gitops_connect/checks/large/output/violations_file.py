@@ -1,4 +1,4 @@
-"""What tasks have written of their offenders -> one file for people, with the lines as they count them."""
+"""Joins the violations of all tasks in one file, with line numbers of the manifests' files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NAME = "violations.parquet"
 
 
 def write_violations(results: Results, job: Job) -> None:
-    """Write the file, part by part: however many there are, few are held. Raises OSError."""
-    from pyarrow import parquet  # noqa: PLC0415 - few jobs want it, and its import takes time
+    """Write the file in parts, of which few are in memory at a time. Raises OSError."""
+    from pyarrow import parquet  # noqa: PLC0415 - few jobs use it, and its import takes time
 
     folder = Path(job.folders.violations)
     with write_atomically(folder / _NAME) as stream, parquet.ParquetWriter(stream, VIOLATIONS) as writer:
@@ -51,7 +51,7 @@ def _table(said: Sequence[Diagnostic]) -> Any:
 
 
 def _told(batch: Any, results: Results, job: Job) -> Any:
-    """Of a manifest that is broken nothing is told but that."""
+    """The rows of the file. For a manifest that is broken, its other violations are left out."""
     broken = np.array([results.each[unit.manifest].is_broken for unit in job.units])
     names = pa.array([unit.file.name for unit in job.units], pa.string())
     batch = batch.filter(pa.array(~broken[_numbers(batch, "unit")]))
@@ -66,7 +66,7 @@ def _told(batch: Any, results: Results, job: Job) -> Any:
 
 
 def _of_repeats(batch: Any, results: Results, names: Any, lines: Any) -> Any:
-    """Their messages, with both lines in them; of an earlier file also its name."""
+    """The messages of repeats, with both lines in them, and the name of an earlier file."""
     first = _numbers(batch, "first_unit")
     nowhere = np.ones(len(first), np.int64)
     first_lines = pa.array(results.places.of(first, _numbers(batch, "first_line"), nowhere)[0]).cast(pa.string())

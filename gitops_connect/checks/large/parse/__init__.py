@@ -1,1 +1,1 @@
-"""Blocks of lines -> shuffle blocks: a row of numbers for each entry."""
+"""Converts blocks of lines to shuffle blocks: a row of numbers for each entry."""

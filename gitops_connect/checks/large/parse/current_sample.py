@@ -1,4 +1,4 @@
-"""What of the offsets that stand an entry is judged by, without holding them: an example of each type, and its own."""
+"""The current offsets that the check of an entry needs: an example of each type, and the entry's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, off
 
 
 class CurrentSample(Mapping[PartitionText, OffsetText]):
-    """Offsets that stand in for millions: all types that their fields have are in the `examples`.
+    """Offsets that represent millions of current offsets: all types of their fields are in the `examples`.
 
-    `own` is what stands for the partition that is judged next, once that is known.
+    `own` is the current offset of the partition that is checked next, if it is known.
     """
 
     def __init__(self, examples: Offsets) -> None:
@@ -35,26 +35,26 @@ class CurrentSample(Mapping[PartitionText, OffsetText]):
 
 
 class TypeExamples:
-    """Gathers entries until each type of each field is among them."""
+    """Collects entries until each type of each field is among them."""
 
     def __init__(self) -> None:
         self.offsets: dict[PartitionText, OffsetText] = {}
         self._known: set[tuple[str, str, type]] = set()
 
     def add_all(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Keep those that have something new."""
+        """Keep the entries that have a new type."""
         for entry in entries:
             if not self.knows(entry):
                 self._known |= _types(entry)
                 self.offsets[partition_text(entry["partition"])] = offset_text(entry["offset"])
 
     def knows(self, entry: Mapping[str, Any]) -> bool:
-        """Whether there is nothing new in it."""
+        """Whether the entry has no new type."""
         return _types(entry) <= self._known
 
     @property
     def are_mixed(self) -> bool:
-        """True where a field of the offsets has more than one type: then an entry is judged by its own alone."""
+        """True if a field of the offsets has several types: then only an entry's own current offset counts."""
         fields = [(where, name) for where, name, kind in self._known if where == "offset" and kind is not type(None)]
         return len(fields) > len(set(fields))
 

@@ -1,4 +1,4 @@
-"""A piece of a file -> its rows, and what was found of its lines: the half of the work that needs the file."""
+"""Converts a block of a file to rows and findings of its lines: the half of the work that needs the file."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """For the files of one manifest, or for the offsets that stand (`judge` is None).
+    """A parser for the files of one manifest, or for the current offsets (`judge` is None).
 
-    `salt` keeps the partitions of one manifest apart from those of another. `counted` is the field of an offset that is
-    a number and decides all, or empty. `defers`: what was found may be otherwise for a partition that stands already.
-    `known` are the types of the offsets that stand, as far as they were looked at.
+    `salt` separates the partitions of one manifest from those of another. `counted` is the numeric field that alone
+    decides the move of an offset, or empty. `defers`: a current offset may change the findings. `known` are the types
+    of the current offsets, as far as they were read.
     """
 
     reader: ManifestReader
@@ -52,7 +52,7 @@ class Parser:
     known: TypeExamples | None = None
 
     def parse(self, piece: Block, unit: int) -> tuple[ShuffleBlock, ViolationCounts, int]:
-        """The rows, what was found, and how many lines there are."""
+        """The rows, the findings, and the number of lines."""
         counts = self.counts.fresh()
         refused = self._refused(piece) if piece.table is None else None
         for fault in (refused, piece.fault):
@@ -74,7 +74,7 @@ class Parser:
         return _in_order(parts), counts, count
 
     def _certain(self, piece: Block) -> tuple[int, list[ValidRows], tuple[NDArray[np.intp], bytes]]:
-        """How many lines there are; what is certain of them; the numbers of all others, and these themselves."""
+        """The number of lines; the certain rows; the numbers of all other lines, and these lines."""
         if piece.table is not None:
             certain, slow = certify_table(piece.table, self.line_format)
             return piece.table.count, certain, (slow, piece.table.taken(slow).lines() if len(slow) else b"")
@@ -108,13 +108,13 @@ class Parser:
         )
 
     def _mark(self, form: LineForm) -> int:
-        """Where it is known what stands, somebody else tells what was found."""
+        """The mark of rows whose findings depend on the current offset, which the join knows."""
         return self.line_format.forms.index(form) + 1 if self.line_format and form.findings and self.defers else 0
 
     def _one_by_one(
         self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts
     ) -> ShuffleBlock:
-        """The lines that the strict reader and the rule function decide on; `slow` are their numbers."""
+        """The rows of lines that the strict reader and the rule function decide; `slow` are their numbers."""
         read = self.reader.lines(lines.decode())
         for fault in read.faults:
             position = RowPosition(first.unit, first.line + int(slow[fault.line - 1]), fault.column)
@@ -146,7 +146,7 @@ class Parser:
 
 
 def _size(piece: Block) -> int:
-    """Bytes as lines; of a table about so many, by its first rows."""
+    """Bytes as lines; for a table an estimate by its first rows."""
     if piece.table is None:
         return len(piece.text)
     few = piece.table.taken(np.arange(min(piece.table.count, _FEW)))
@@ -154,7 +154,7 @@ def _size(piece: Block) -> int:
 
 
 class _Collected:
-    """Rows that come one by one."""
+    """Rows that are added one by one."""
 
     def __init__(self, counted: str) -> None:
         self._counted = counted
@@ -185,7 +185,7 @@ class _Collected:
 
 
 def number_in(offset: OffsetText, counted: str) -> int | None:
-    """The number that decides all, where there is nothing else in the offset."""
+    """The number that alone decides the move, if the offset has no other field."""
     if not counted or not offset.startswith(f'{{"{counted}":'):
         return None
     value: Mapping[str, Any] = json.loads(offset)
@@ -199,7 +199,7 @@ def _no_rows() -> ShuffleBlock:
 
 
 def _in_order(parts: list[ShuffleBlock]) -> ShuffleBlock:
-    """By line: what was found first is what comes first."""
+    """The rows by line, so that earlier findings come first."""
     if len(parts) < 2:
         return parts[0] if parts else _no_rows()
     rows = joined(parts)

@@ -1,4 +1,4 @@
-"""What is left of the entries of a piece: a row of numbers for each, and texts for the few that need them."""
+"""The entries of a block as rows of numbers, with texts for the few entries that need them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ LINE: Final = np.uint32
 
 
 class OffsetForm(IntEnum):
-    """How the offset of a row is kept."""
+    """The form in which a row stores its offset."""
 
     NUMBER = 0
-    """`value` is the one number of the offset."""
+    """`value` is the only number of the offset."""
     NONE = 1
     """A tombstone."""
     TEXT = 2
-    """`value` counts the texts: it is that one."""
+    """`value` is the index of the offset's text in `texts`."""
     DEFERRED = 3
-    """Likewise; the text is the entry itself, to be judged once it is known what stands for its partition."""
+    """`value` is an index in `texts`; the text is the entry, to be checked once its current offset is known."""
 
 
 MARK: Final = 2
@@ -36,9 +36,9 @@ _KIND: Final = (1 << MARK) - 1
 
 @dataclass(frozen=True, slots=True)
 class ShuffleBlock:
-    """Columns of equal length: two halves of a hash of the partition, the offset, the line within the piece, from 0.
+    """Columns of equal length: two halves of a hash of the partition, the offset, the line within the block, from 0.
 
-    `form` is a `OffsetForm`, with a mark above it.
+    `form` is an `OffsetForm`, with a mark in the higher bits.
     """
 
     h1: Numbers
@@ -68,12 +68,12 @@ class ShuffleBlock:
 
 
 def without_marks(rows: ShuffleBlock) -> tuple[ShuffleBlock, NDArray[np.uint8]]:
-    """The same rows, and the mark of each."""
+    """The rows without marks, and the mark of each."""
     return replace(rows, form=rows.form & np.uint8(_KIND)), rows.form >> np.uint8(MARK)
 
 
 def joined(parts: list[ShuffleBlock]) -> ShuffleBlock:
-    """All rows, one part behind the other."""
+    """All rows of the parts, in order."""
     counts = np.cumsum([0, *(len(one.texts) for one in parts[:-1])])
     values = [
         np.where(one.form & _KIND >= OffsetForm.TEXT, one.value + before, one.value) if before else one.value

@@ -1,4 +1,4 @@
-"""What was found, as far as it has to be kept: numbers of all, and of each rule the first in words."""
+"""The findings to keep: the numbers of all, and the first of each rule in words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.operations import Acknowledgement
 
 Kind = tuple[str, str]
-"""A rule and a severity: what is counted apart."""
+"""A rule and a severity, which are counted separately."""
 
 
 class RowPosition(NamedTuple):
-    """A place before its line is known: unit, line from 0 within the unit, column from 1."""
+    """A place before its line is known: split, line from 0 within the split, column from 1."""
 
     unit: int
     line: int
@@ -27,11 +27,11 @@ class RowPosition(NamedTuple):
 
 
 Places = tuple[Positions, Positions]
-"""Units and lines, as a `RowPosition` has them."""
+"""Splits and lines, as in a `RowPosition`."""
 
 
 class Violation(NamedTuple):
-    """A finding that is put into words; `other` is the place that it speaks of besides."""
+    """A finding that is put into words; `other` is the second place in its message."""
 
     position: RowPosition
     finding: Finding
@@ -39,25 +39,25 @@ class Violation(NamedTuple):
 
 
 class ViolationSink(Protocol):
-    """Who is told of each finding."""
+    """The receiver of each finding."""
 
     def add(self, shown: Violation, acknowledged: frozenset[Acknowledgement]) -> None:
-        """One finding of a manifest whose document acknowledges that."""
+        """Add one finding of a manifest with the acknowledgements of its document."""
 
     def add_alike(
         self, finding: Finding, acknowledged: frozenset[Acknowledgement], places: Places, firsts: Places | None
     ) -> None:
-        """The same finding at many places, each at the first column; `firsts` are those that it speaks of besides."""
+        """Add one finding at many places, each at the first column; `firsts` are the second places in its message."""
 
 
 @dataclass(slots=True)
 class ViolationCounts:
-    """Of a piece of a manifest, of several, or of all of it. `size` is in bytes.
+    """The counts of a block, of several blocks, or of a whole manifest. `size` is in bytes.
 
-    Of the offsets that stand `odd` ones have a type that was not known.
+    `odd` current offsets have a type that was not known.
 
-    `violations` is told of each finding, where all of them are wanted. `broken` are places after which nothing could be
-    read: what else is said of such a manifest is not the half of it.
+    `violations` receives each finding, if all findings are requested. `broken` are places after which nothing could be
+    read: other findings of such a manifest would be incomplete.
     """
 
     acknowledged: frozenset[Acknowledgement] = frozenset()
@@ -71,11 +71,11 @@ class ViolationCounts:
     broken: list[Violation] = field(default_factory=list)
 
     def fresh(self) -> ViolationCounts:
-        """An empty one, of the same manifest."""
+        """Empty counts for the same manifest."""
         return ViolationCounts(self.acknowledged, self.violations)
 
     def add(self, shown: Violation) -> None:
-        """One finding; they come in the order of their places, or `add_all` sorts them."""
+        """Add one finding. Findings are added in the order of their places, or sorted by `add_all`."""
         self.tell(shown)
         kind = self._kind(shown.finding)
         self.counts[kind] += 1
@@ -84,12 +84,12 @@ class ViolationCounts:
             listed.append(shown)
 
     def tell(self, shown: Violation) -> None:
-        """Say that it was found, where all that is found is wanted; it is counted elsewhere."""
+        """Write the finding, if all findings are requested, without counting it."""
         if self.violations is not None:
             self.violations.add(shown, self.acknowledged)
 
     def add_entry(self, position: RowPosition, findings: Iterable[Finding]) -> None:
-        """All findings of one entry."""
+        """Add all findings of one entry."""
         unread = False
         for finding in findings:
             self.add(Violation(position, finding))
@@ -97,7 +97,7 @@ class ViolationCounts:
         self.unread += unread
 
     def add_alike(self, findings: Iterable[Finding], places: Places) -> None:
-        """The same findings of each entry at these places, which ascend."""
+        """Add equal findings for each entry at these places, which ascend."""
         first = [RowPosition(*one) for one in zip(*(part[:SHOWN].tolist() for part in places), strict=True)]
         unread = False
         for finding in findings:
@@ -108,7 +108,7 @@ class ViolationCounts:
         self.unread += len(places[0]) if unread else 0
 
     def add_many(self, number: int, first: Iterable[Violation]) -> None:
-        """So many findings of one rule, of which these are the first. Whoever knows the others tells `violations`."""
+        """Add `number` findings of one rule, of which `first` are the first. The caller writes all to `violations`."""
         listed = list(first)
         if listed:
             kind = self._kind(listed[0].finding)
@@ -116,7 +116,7 @@ class ViolationCounts:
             self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed), key=lambda one: one.position)[:SHOWN]
 
     def add_all(self, other: ViolationCounts) -> None:
-        """What another part has found."""
+        """Add the counts of another part."""
         self.entries += other.entries
         self.size += other.size
         self.odd += other.odd
@@ -127,7 +127,7 @@ class ViolationCounts:
             self.shown[kind] = sorted((*self.shown.get(kind, ()), *listed), key=lambda one: one.position)[:SHOWN]
 
     def to_json(self) -> Any:
-        """For `from_json`, in another process."""
+        """A value for `from_json`, in another process."""
         return [
             self.entries,
             self.size,
@@ -140,7 +140,7 @@ class ViolationCounts:
 
     @staticmethod
     def from_json(value: Any) -> ViolationCounts:
-        """What `to_json` has made, read back."""
+        """Read a value of `to_json`."""
         entries, size, odd, unread, counts, shown, broken = value
         return ViolationCounts(
             entries=entries,
@@ -157,12 +157,12 @@ class ViolationCounts:
 
     @property
     def errors(self) -> int:
-        """Findings that hold the manifest up."""
+        """The number of findings that block the manifest."""
         return sum(count for (_, severity), count in self.counts.items() if severity == Severity.ERROR.value)
 
 
 def dumped(value: Any) -> bytes:
-    """For a column of a row that only this package reads."""
+    """A value as bytes, for a column that only this package reads."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 

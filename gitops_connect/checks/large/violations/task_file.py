@@ -1,4 +1,4 @@
-"""Everything that is wrong, not only the first of each rule: written by tasks in parts, their lines not known yet."""
+"""All violations, not only the first of each rule: written by tasks in parts, before their lines are known."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gitops_connect.checks.rules import Finding, severity_of, summary_of
 from gitops_connect.model.operations import Acknowledgement
 
 _HELD = 10_000
-"""Findings that come one by one, before they are written."""
+"""Findings that are added one by one, before they are written."""
 _PLACE = "\0"
-"""In a message, for a line that is not known yet: a canonical text has none."""
+"""Marks a line number that is not known yet in a message: a canonical text does not contain it."""
 Acknowledged = frozenset[Acknowledgement]
 PART = pa.schema(
     [
@@ -34,22 +34,22 @@ PART = pa.schema(
         ("tail", pa.string()),
     ]
 )
-"""Lines count from 0 within their unit. The message is `head`; of a repeat, the first line stands behind that, then
-`middle`, the line itself, and `tail`."""
+"""Lines count from 0 within their split. The message is `head`; for a repeat, it is `head`, the first line, `middle`,
+the line itself, and `tail`."""
 
 
 class TaskViolations:
-    """What one task finds."""
+    """The violations of one task."""
 
     def __init__(self, path: Path, files: ExitStack) -> None:
-        """Nothing is written where nothing is found; `files` closes what is."""
+        """Create no file before the first finding; `files` closes the file."""
         self._path = path
         self._files = files
         self._writer: Any = None
         self._held: list[tuple[Any, ...]] = []
 
     def add(self, shown: Violation, acknowledged: Acknowledged) -> None:
-        """One finding."""
+        """Add one finding."""
         rule, severity, (head, middle, tail) = _said(shown.finding, acknowledged)
         first = (None, None) if shown.other is None else (shown.other.unit, shown.other.line)
         self._held.append((rule, severity, *shown.position, head, *first, middle, tail))
@@ -57,7 +57,7 @@ class TaskViolations:
             self.flush()
 
     def add_alike(self, finding: Finding, acknowledged: Acknowledged, places: Places, firsts: Places | None) -> None:
-        """The same finding at many places, each at the first column; `firsts` are those that it speaks of besides."""
+        """Add one finding at many places, each at the first column; `firsts` are the second places in its message."""
         count = len(places[0])
         rule, severity, (head, middle, tail) = _said(finding, acknowledged)
         nowhere = pa.nulls(count, pa.int64())
@@ -75,7 +75,7 @@ class TaskViolations:
             self._write(pa.Table.from_arrays(columns, schema=PART))
 
     def flush(self) -> None:
-        """Write what came one by one."""
+        """Write the findings that were added one by one."""
         if self._held:
             columns = zip(*self._held, strict=True)
             self._held = []
@@ -83,7 +83,7 @@ class TaskViolations:
             self._write(pa.Table.from_arrays(arrays, schema=PART))
 
     def _write(self, table: Any) -> None:
-        from pyarrow import parquet  # noqa: PLC0415 - few jobs want it, and its import takes time
+        from pyarrow import parquet  # noqa: PLC0415 - few jobs use it, and its import takes time
 
         if self._writer is None:
             stream = self._files.enter_context(write_atomically(self._path))
@@ -101,7 +101,7 @@ def _said(finding: Finding, acknowledged: Acknowledged) -> tuple[str, str, Seque
 
 @contextmanager
 def task_violations(folders: JobDirectories, name: str) -> Iterator[TaskViolations | None]:
-    """A part of that name; None where nobody asked for it."""
+    """A part with that name; None if violations are not requested."""
     if not folders.violations:
         yield None
         return
