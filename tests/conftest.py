@@ -126,7 +126,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
             fetch_jars(kafka(BROKER_RELEASE), find_java(os.environ), os.environ, say)
             fetch_jars(COMPILER, find_java(os.environ), os.environ, say)
-            if _has_live_tests(session):
+            if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):
                 fetch_debezium(os.environ, say)
 
 

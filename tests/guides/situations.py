@@ -137,7 +137,7 @@ class Place:
         self.shell(f"gitops-connect sandbox produce {topic} --dir '{self.sandbox.folder}'", "\n".join(records) + "\n")
 
     def rest(self, method: str, path: str, body: Any = None) -> Any:
-        answer = requests.request(method, self.reader.address + path, json=body, timeout=60)
+        answer = requests.request(method, self.sandbox.worker_urls[0] + path, json=body, timeout=60)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
