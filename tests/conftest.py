@@ -101,6 +101,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if marks and any(f"mark.{name}" in marks[1] for name in deselected) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Group the tests for `--dist loadgroup`: one process has the sandbox, one has Spark, and no file is divided."""
     if getattr(config.option, "loadgroup", False):
