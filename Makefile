@@ -28,11 +28,11 @@ demo: setup      ## start a real Kafka and Connect, then plan and apply an examp
 test: setup      ## run all checks and tests, except the tests that only a release needs
 	$(MAKE) --no-print-directory check
 	$(MAKE) --no-print-directory databases
-	$(BIN)/pytest -n 2 --dist loadgroup -m '(slow or e2e) and not thorough' --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder -m '(slow or e2e) and not thorough' --durations=10
 	@echo "To run the tests that only a release needs: make test-thorough"
 
 test-thorough: test ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -n 2 --dist loadgroup -m thorough --durations=10
+	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 
 databases:

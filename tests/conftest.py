@@ -19,6 +19,7 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 from live.connectors import build_live_plugins, fetch_debezium
 from plugins.builder import COMPILER, build_plugins
+from shared_services import order, scope
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_folder, fetch_jars, kafka
@@ -102,17 +103,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Group the tests for `--dist loadgroup`: one process has the sandbox, one has Spark, and no file is divided."""
     if getattr(config.option, "loadgroup", False):
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
+        items.sort(key=lambda item: order(item.nodeid))
 
 
-def _group(item: pytest.Item) -> str:
-    fixtures, call = getattr(item, "fixturenames", ()), getattr(item, "callspec", None)
-    if "sandbox" in fixtures or (call and "real" in call.params.values()):
-        return "sandbox"
-    return "spark" if "spark" in fixtures else item.nodeid.partition("::")[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Replace `--dist loadgroup`: the groups of pytest-xdist 3.8 have no effect with pytest 9.2."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only the process that distributes the tests
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -126,7 +132,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
             fetch_jars(kafka(BROKER_RELEASE), find_java(os.environ), os.environ, say)
             fetch_jars(COMPILER, find_java(os.environ), os.environ, say)
-            if _has_live_tests(session):
+            if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):
                 fetch_debezium(os.environ, say)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from docs_pages import PAGES, Code, code
@@ -15,9 +14,6 @@ from gitops_connect.cli.main import command_line
 COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
 HISTORY = {"CHANGELOG.md"}
 """Pages that also name what was there before."""
-
-
-known_commands = cache(command_line)
 
 
 def commands(block: Code) -> Iterator[list[str]]:
@@ -55,7 +51,7 @@ def options(command: Any) -> dict[str, Any]:
 
 
 def test_every_command_and_option_exists() -> None:
-    tree = known_commands()
+    tree = command_line()
     found = [
         f"{block.page}:{block.line}: gitops-connect {' '.join(arguments)}: {wrong}"
         for page in PAGES
@@ -68,7 +64,7 @@ def test_every_command_and_option_exists() -> None:
 
 
 def test_a_wrong_command_is_found() -> None:
-    tree = known_commands()
+    tree = command_line()
     assert problem(["plan", "--oout", "x"], tree) == "plan: no option --oout"
     assert problem(["plans"], tree) == "no command plans"
     assert problem(["offsets", "gett", "x"], tree) == "no command offsets gett"
@@ -78,4 +74,4 @@ def test_a_wrong_command_is_found() -> None:
 def test_the_docs_show_nearly_every_command() -> None:
     """The search finds them in every form in which they are written."""
     shown = {tuple(arguments[:1]) for page in PAGES for block in code(page) for arguments in commands(block)}
-    assert {(name,) for name in known_commands().commands} <= shown  # type: ignore[attr-defined]  # a group
+    assert {(name,) for name in command_line().commands} <= shown  # type: ignore[attr-defined]  # a group

@@ -80,13 +80,13 @@ def _around(text: str, found: re.Match[str]) -> str:
 
 def strings(module: Path) -> Iterator[str]:
     """The string literals with more than one word, without docstrings."""
-    tree = ast.parse(module.read_text())
-    apart = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
+    apart: set[ast.expr] = set()
+    for node in ast.walk(ast.parse(module.read_text())):  # parents come first
+        if isinstance(node, ast.Expr):
+            apart.add(node.value)
+        elif isinstance(node, ast.JoinedStr):
             yield "".join(part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
             apart.update(node.values)
-    for node in ast.walk(tree):
         is_string = isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
         if is_string and node not in apart:
             yield node.value

@@ -40,6 +40,10 @@ def interruptible(first: Callable[[], None], second: Callable[[], None] = _nothi
 
 
 def tell_at_once(text: str) -> None:
-    """Write a line to stderr without Python's buffers: the signal may have interrupted a write to them."""
+    """Write a line to stderr past Python's buffers: the signal may have interrupted a write to them.
+
+    On a terminal the cursor may be at the end of the progress display, so that the line begins with a line feed.
+    """
+    start = "\n" if os.isatty(2) else ""
     with suppress(OSError):
-        os.write(2, f"{text}\n".encode())
+        os.write(2, f"{start}{text}\n".encode())

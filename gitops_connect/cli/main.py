@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import traceback
+from functools import cache
 from typing import IO, Annotated, Any
 
 import typer
@@ -69,8 +70,9 @@ def _root(
     """The callback of `app`: its help is the help of the program."""
 
 
+@cache
 def command_line() -> Any:
-    """All commands (of click) with all their options, as they are parsed."""
+    """All commands (of click) with all their options, as they are parsed. They are made once in a process."""
     command: Any = typer.main.get_command(app)
     add_global_options(command)
     return command

@@ -74,7 +74,11 @@ _TIMED_OUT = (
 _FORWARDING = "trying to forward REST request"
 
 _NOTHING_CHANGED = "nothing was changed"
-_SEE_LOG = "find the cause in the log of the worker that leads the Connect group, and read the current offsets again"
+_ACL = "an AuthorizationException there means a missing ACL (docs/reference/permissions.md)"
+_SEE_LOG = (
+    f"find the cause in the log of the worker that leads the Connect group ({_ACL}), and read the current offsets again"
+)
+_NOT_READ = "Failed to retrieve consumer group offsets for"
 _OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
     (
         400,
@@ -209,7 +213,8 @@ class _Reading:
         """A 5xx of Connect. Nothing was sent if the worker could not connect to the leader; else all is possible."""
         if _FORWARDING in words and "Connection refused" in words:
             return Refusal(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
-        return self._uncertain(self._quote(words), ONCE if _any(words, _TIMED_OUT) else FEW)
+        advice = f"; find the cause in the log of that worker: {_ACL}" if _NOT_READ in words else ""
+        return self._uncertain(self._quote(words) + advice, ONCE if _any(words, _TIMED_OUT) else FEW)
 
     def _by_status_of_connect(self, words: str) -> Refusal:
         match self.answer.status:

@@ -45,7 +45,7 @@ def at(urls: tuple[str, ...], tmp_path: Path) -> Iterator[Workplace]:
     workplace.clean()
 
 
-@pytest.fixture
+@pytest.fixture(params=[REAL])
 def real(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
     """Where records flow: the stand-in has none."""
     workplace = Workplace(tmp_path, sandbox.worker_urls)

@@ -67,10 +67,12 @@ def test_colors_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(os.environ.get("NO_COLOR"))
 
     main.app.command()(show)
+    main.command_line.cache_clear()
     try:
         assert (run("show").code, run("show", "--no-color").code, run("--no-color", "show").code) == (0, 0, 0)
     finally:
         main.app.registered_commands.pop()
+        main.command_line.cache_clear()
     assert seen == [None, "1", "1"]
     assert "NO_COLOR" not in os.environ
 

@@ -166,8 +166,10 @@ def failing() -> Iterator[list[BaseException]]:
         raise errors[0]
 
     main.app.command()(fail)
+    main.command_line.cache_clear()
     yield errors
     main.app.registered_commands.pop()
+    main.command_line.cache_clear()
 
 
 @pytest.mark.slow

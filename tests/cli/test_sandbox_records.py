@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gitops_connect.cli.main import run_command
 from gitops_connect.sandbox.cluster import Sandbox
 
 PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main", "sandbox")
@@ -20,14 +21,17 @@ def run(folder: Path, *arguments: str, given: str = "") -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("command", ["produce", "consume"])
-def test_without_a_sandbox_there_are_no_topics(tmp_path: Path, command: str) -> None:
-    code, out, err = run(tmp_path, command, "orders")
+def test_without_a_sandbox_there_are_no_topics(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run_command(["sandbox", command, "orders", "--dir", str(tmp_path)])
+    out, err = capsys.readouterr()
     assert (code, out) == (1, "")
     assert f"error: there is no sandbox in {tmp_path}; run `gitops-connect sandbox up` to create one" in err
 
 
 def test_a_separator_has_a_character(tmp_path: Path) -> None:
-    assert run(tmp_path, "produce", "orders", "--key-separator", "")[0] == 64
+    assert run_command(["sandbox", "produce", "orders", "--dir", str(tmp_path), "--key-separator", ""]) == 64
 
 
 @pytest.mark.e2e

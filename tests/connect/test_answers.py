@@ -236,6 +236,23 @@ def test_what_a_change_of_offsets_is_answered(
     assert advice in str(found.error)
 
 
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (CHANGE, "Failed to alter consumer group offsets for connector x"),
+        (CHANGE, "Failed to reset consumer group offsets for sink connector x"),
+        (CHANGE, "Failed to modify offsets for source connector x"),
+        (CHANGE, "Failed to perform zombie fencing for source connector prior to modifying offsets"),
+        (Request("GET", "/connectors/x/offsets"), "Failed to retrieve consumer group offsets for sink connector x"),
+    ],
+)
+def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls(request_: Request, words: str) -> None:
+    """The answers are those of Connect 4.3.1, on a cluster where the ACL was missing; none of them names the reason."""
+    text = str(refusal(request_, 500, of_connect(500, words)).error)
+    assert "find the cause in the log of " in text
+    assert "AuthorizationException there means a missing ACL (docs/reference/permissions.md)" in text
+
+
 @pytest.mark.parametrize("words", [IN_USE, UNSUPPORTED, "what a plugin throws"])
 def test_words_about_offsets_mean_nothing_to_other_requests(words: str) -> None:
     """A connector may be called `offsets`: it is the request that says what it changes, not its path."""

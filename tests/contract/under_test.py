@@ -166,5 +166,7 @@ class Contract:
 
     def json(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """The raw answer: status and JSON."""
-        with self.session.request(method, self.url + path, json=body, timeout=30) as response:
+        # A worker closes connections that were idle for 30 s, which a loaded machine may take between two requests.
+        headers = {"Connection": "close"}
+        with self.session.request(method, self.url + path, json=body, headers=headers, timeout=30) as response:
             return response.status_code, response.json() if response.content else None

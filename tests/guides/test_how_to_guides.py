@@ -43,6 +43,8 @@ def place(own: Sandbox, tmp_path: Path) -> Iterator[Place]:
         at = Place(reader, own, another_cluster)
         yield at
         at.clean()
+        if (tmp_path / ".sandbox").is_dir() and not (tmp_path / ".sandbox").is_symlink():
+            reader.run("gitops-connect sandbox down --purge")
 
 
 @pytest.mark.parametrize("guide", GUIDES)

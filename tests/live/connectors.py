@@ -18,7 +18,7 @@ from gitops_connect.sandbox.java import find_java
 DEBEZIUM = "3.3.0.Final"
 """The one release of the 3.3 line that Maven Central has for PostgreSQL and for MariaDB."""
 JAR_SETS = tuple(
-    JarSet(f"debezium-{database}", (("io.debezium", f"debezium-connector-{database}", DEBEZIUM),))
+    JarSet(f"debezium-connector-{database}", (("io.debezium", f"debezium-connector-{database}", DEBEZIUM),))
     for database in ("postgres", "mariadb")
 )
 
@@ -36,7 +36,7 @@ def build_live_plugins(directory: Path, environment: Mapping[str, str]) -> Path:
     debezium = fetch_debezium(environment, lambda *words: None)
     for name, jars in debezium.items():
         (directory / name).symlink_to(jars, target_is_directory=True)
-    for driver in debezium["debezium-postgres"].glob("postgresql-*.jar"):
+    for driver in debezium["debezium-connector-postgres"].glob("postgresql-*.jar"):
         (jdbc / driver.name).symlink_to(driver)
     build_jar(Path(__file__).parent, jdbc / "jdbc-source.jar", environment)
     return directory

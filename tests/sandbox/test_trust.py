@@ -29,6 +29,7 @@ def test_it_is_what_python_trusts(tmp_path: Path) -> None:
     assert f"-Djavax.net.ssl.trustStore={tmp_path / 'trust.jks'}" in options
 
 
+@pytest.mark.slow
 def test_java_reads_it(tmp_path: Path) -> None:
     keytool = find_java(os.environ).path.resolve().with_name("keytool")
     if not keytool.exists():

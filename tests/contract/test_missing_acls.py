@@ -1,0 +1,130 @@
+"""What Connect answers if its principal lacks an ACL: docs/reference/permissions.md has the list.
+
+The broker has Kafka's authorizer, and no passwords: everybody is `ANONYMOUS`, and may do everything to what has no ACL.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from contract.under_test import DEADLINE, TOPIC, Contract, sink_entry
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import ConnectUnavailable, OffsetsNotChanged
+from gitops_connect.model.names import ClusterName
+from gitops_connect.runtime import SystemClock
+from gitops_connect.sandbox import configs
+from gitops_connect.sandbox.answers import broker_answers, worker_answers
+from gitops_connect.sandbox.jars import fetch_jars, kafka
+from gitops_connect.sandbox.java import find_java
+from gitops_connect.sandbox.launch import JAVA_OPTIONS
+from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.releases import BROKER_RELEASE
+from gitops_connect.sandbox.state import new_id
+from gitops_connect.settings.sections import ClusterSettings
+
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+
+AUTHORIZER = """\
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+"""
+HINT = "an AuthorizationException there means a missing ACL"
+# A child that outlives this process would stay for ever: the shell ends it when our end of its stdin is closed.
+UNTIL_WE_END = '"$@" </dev/null & read -r _; kill -9 $!'
+
+
+class Guarded:
+    """A broker with ACLs, and a worker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.found = find_java(os.environ)
+        self.broker = choose_port((), ())
+        self.controller = choose_port((), (self.broker,))
+        self.worker = choose_port((), (self.broker, self.controller))
+        for name, text in configs.LOGGERS.items():
+            (folder / name).write_text(text)
+
+    def java(self, main: str, *arguments: str) -> list[str]:
+        jars = fetch_jars(kafka(BROKER_RELEASE), self.found, os.environ, lambda *_: None)
+        return [str(self.found.path), "-Xmx512m", *JAVA_OPTIONS, "-cp", f"{self.folder}:{jars}/*", main, *arguments]
+
+    @contextmanager
+    def running(self, name: str, main: str, text: str, answers: Callable[[], bool]) -> Iterator[None]:
+        log = self.folder / f"{name}.log"
+        command = ["sh", "-c", UNTIL_WE_END, "sh", *self.java(main, self.config(name, text))]
+        with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out) as process:
+            until = time.monotonic() + DEADLINE
+            while not answers():
+                assert time.monotonic() < until, log.read_text()[-5000:]
+                assert process.poll() is None
+                time.sleep(0.05)
+            yield
+
+    def config(self, name: str, text: str) -> str:
+        file = self.folder / f"{name}.properties"
+        file.write_text(text)
+        return str(file)
+
+    @contextmanager
+    def up(self) -> Iterator[None]:
+        broker = configs.broker(self.folder / "data", self.broker, self.controller) + AUTHORIZER
+        format_ = self.java("kafka.tools.StorageTool", "format", "-t", new_id(), "-c", self.config("broker", broker))
+        subprocess.run(format_, check=True, capture_output=True)
+        worker = configs.worker(BROKER_RELEASE, self.worker, self.broker, (str(self.folder),), exactly_once=False)
+        main = "org.apache.kafka.connect.cli.ConnectDistributed"
+        with ExitStack() as stack:
+            stack.enter_context(self.running("broker", "kafka.Kafka", broker, lambda: broker_answers(self.broker)))
+            stack.enter_context(self.running("worker", main, worker, lambda: worker_answers(self.worker)))
+            yield
+
+    def allow(self, user: str, operation: str, *resource: str) -> None:
+        """Give an ACL. From then on, this resource is closed to everybody who has none."""
+        address = ("--bootstrap-server", f"{configs.HOST}:{self.broker}")
+        who = ("--allow-principal", f"User:{user}", "--operation", operation)
+        command = self.java("org.apache.kafka.tools.AclCommand", *address, "--add", *who, *resource)
+        subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Guarded]:
+    guarded = Guarded(tmp_path)
+    with guarded.up():
+        yield guarded
+
+
+def test_what_is_answered_if_an_acl_is_missing(guarded: Guarded, tmp_path: Path) -> None:
+    url = f"http://{configs.HOST}:{guarded.worker}"
+    with ConnectClient(ClusterSettings(ClusterName("guarded"), (url,)), SystemClock()) as client:
+        contract = Contract(client, url, tmp_path)
+        other = contract.topic("1")
+        name, closed = (contract.stopped(text, contract.sink(topics=TOPIC)) for text in ("read", "closed"))
+        current = {**sink_entry(TOPIC, 1), **sink_entry(other, 1)}
+        for sink in (name, closed):
+            client.alter_offsets(sink, current)
+
+        guarded.allow("ANONYMOUS", "Read", "--group", f"connect-{name}")
+        with pytest.raises(OffsetsNotChanged, match=f"Failed to reset consumer group offsets .*{HINT}"):
+            client.reset_offsets(name)
+        assert client.offsets(name) == current
+        with pytest.raises(OffsetsNotChanged, match=f"Failed to alter consumer group offsets .*{HINT}"):
+            client.alter_offsets(name, {**sink_entry(TOPIC, 0), **sink_entry(other, None)})
+        assert client.offsets(name) == {**sink_entry(TOPIC, 0), **sink_entry(other, 1)}, "half of it was done"
+
+        guarded.allow("somebody", "Read", "--group", f"connect-{closed}", "--topic", other)
+        with pytest.raises(ConnectUnavailable, match=f"Failed to retrieve consumer group offsets .*{HINT}"):
+            client.offsets(closed)
+        assert client.offsets(name) == sink_entry(TOPIC, 0), "the others are left out, and nothing says so"
+
+        guarded.allow("ANONYMOUS", "Delete", "--group", "connect-", "--resource-pattern-type", "prefixed")
+        client.reset_offsets(name)
+        client.reset_offsets(closed)
+        assert client.offsets(name) == client.offsets(closed) == {}
+        contract.session.close()

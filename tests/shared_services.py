@@ -1,0 +1,50 @@
+"""Which tests share an expensive service, so that pytest-xdist runs them in one process, and in which order."""
+
+from __future__ import annotations
+
+import re
+
+REAL = re.compile(r"[\[-]real[\]-]")
+"""The parameter of a test that runs over the stand-in and over the shared sandbox."""
+SANDBOX = (
+    "tests/acceptance/test_undo.py",
+    "tests/acceptance/test_workers.py",
+    "tests/checks/test_rules_on_connect.py",
+    "tests/cli/test_offsets.py::test_what_is_shown_and_undone_is_what_connect_keeps",
+    "tests/cli/test_sandbox_records.py",
+    "tests/daemon/test_processes.py::test_a_killed_one_is_finished_on_the_real_worker",
+    "tests/death/test_killed_on_kafka.py",
+    "tests/death/test_worker_killed.py",
+    "tests/kip875/",
+    "tests/live/",
+    "tests/test_a_starting_worker.py",
+)
+"""Beginnings of the ids of the other tests with the fixture `sandbox`. One that is not here starts a second sandbox."""
+SPARK = tuple(
+    f"tests/checks/large/test_{name}.py"
+    for name in ("a_million_planted", "copying", "forking", "offenders", "on_spark", "patch", "places")
+)
+"""Files with the fixture `spark`."""
+LONG = (
+    "sandbox",
+    "tests/guides/test_how_to_guides.py",
+    "spark",
+    "tests/sandbox/test_cluster.py",
+    "tests/death/test_killed.py",
+    "tests/death/test_killed_deletions.py",
+    "tests/guides/test_tutorial.py",
+)
+"""What takes longest begins first, so that both processes end at about the same time."""
+
+
+def scope(test: str) -> str:
+    """What the test with this id must share a process with: a service, or the other tests of its file."""
+    if REAL.search(test) or test.startswith(SANDBOX):
+        return "sandbox"
+    return "spark" if test.startswith(SPARK) else test.partition("::")[0]
+
+
+def order(test: str) -> int:
+    """Where the scope of the test with this id is among the long ones."""
+    name = scope(test)
+    return LONG.index(name) if name in LONG else len(LONG)
