@@ -16,7 +16,6 @@ from gitops_connect.desired.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
 from gitops_connect.model.documents import KINDS
 from gitops_connect.model.operations import Acknowledgement, OperationKind
-from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = sorted(schema_folder().glob("*.schema.json"))
@@ -87,16 +86,6 @@ def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
     fields = {where.rpartition(".")[2] for where in FIELDS if where.startswith(f"{name}.")}
     fields -= {"additionalProperties", "items", "propertyNames"}
     assert not {field for field in fields if f"`{field}`" not in text and f".{field}`" not in text}
-
-
-def test_every_rule_is_in_its_documentation() -> None:
-    pages = {
-        "connector.md": ("yaml/", "document/", "schema/", "connector/"),
-        "offset-change.md": ("offsets/",),
-    }
-    for page, ours in pages.items():
-        text = (REPOSITORY / "docs" / "reference" / "documents" / page).read_text()
-        assert [rule for rule in RULE_EXPLANATIONS if rule.startswith(ours) and f"`{rule}`" not in text] == []
 
 
 def test_a_broken_document_holds_up_its_own_connector() -> None:

@@ -38,4 +38,3 @@ def contract(url: str, tmp_path: Path) -> Iterator[Contract]:
         yield contract
         for name in contract.made:
             client.delete(name)
-        contract.session.close()

@@ -127,4 +127,3 @@ def test_what_is_answered_if_an_acl_is_missing(guarded: Guarded, tmp_path: Path)
         client.reset_offsets(name)
         client.reset_offsets(closed)
         assert client.offsets(name) == client.offsets(closed) == {}
-        contract.session.close()

@@ -45,7 +45,6 @@ class Contract:
     client: ConnectClient
     url: str
     folder: Path
-    session: requests.Session = field(default_factory=requests.Session)
     made: list[ConnectorName] = field(default_factory=list)
 
     def name(self, text: str = "c") -> ConnectorName:
@@ -166,7 +165,6 @@ class Contract:
 
     def json(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """The raw answer: status and JSON."""
-        # A worker closes connections that were idle for 30 s, which a loaded machine may take between two requests.
-        headers = {"Connection": "close"}
-        with self.session.request(method, self.url + path, json=body, headers=headers, timeout=30) as response:
+        # On a connection of its own: a worker closes one that was idle for 30 s, as between tests on a loaded machine.
+        with requests.request(method, self.url + path, json=body, timeout=30) as response:
             return response.status_code, response.json() if response.content else None
