@@ -70,8 +70,7 @@ class ConnectorRun:
 
     @property
     def goes_back(self) -> bool:
-        """True if the next step restarts a connector that was only stopped for its offsets, and the offsets are
-        certain.
+        """True if the next step resumes or pauses a connector that was only stopped for its offsets, none in doubt.
 
         False for a connector that is to be seeded: it has not run yet.
         """

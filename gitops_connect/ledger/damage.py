@@ -59,7 +59,7 @@ def _damaged(connection: Connection, table: Table) -> Iterator[str]:
 
 
 def _raw(column: Column[Any], connection: Connection) -> Any:
-    """The stored value, before a column type of this project converts it; for an SQLite blob only its type (size)."""
+    """The stored value, before a column type converts it; for a blob in SQLite only its type, as it may be large."""
     if isinstance(column.type, LargeBinary):
         return func.typeof(column) if connection.dialect.name == "sqlite" else func.length(column)
     return type_coerce(column, Integer if isinstance(column.type, Boolean) else String)

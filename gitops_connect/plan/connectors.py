@@ -75,7 +75,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
 
 
 def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether it exists although declared absent, or runs although declared stopped: unmanaged, or an old worker."""
+    """Whether it is unexpectedly there, or not STOPPED as declared: it is unmanaged, or the worker is too old."""
     if observed is None:
         return False
     is_not_stopped = desired.state is TargetState.STOPPED and observed.state is not WorkerState.STOPPED

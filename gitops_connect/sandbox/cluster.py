@@ -83,7 +83,7 @@ class PartStatus:
 
 
 class Sandbox:
-    """A handle of the sandbox in `folder`. Use `Sandbox.up` or `Sandbox.load`; as a context it ends with `down`."""
+    """A handle of the sandbox in a directory. Use `Sandbox.up` or `Sandbox.load`; as a context it ends with `down`."""
 
     def __init__(self, folder: Path, leash: Leash | None = None) -> None:
         self.folder = folder

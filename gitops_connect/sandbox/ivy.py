@@ -109,7 +109,7 @@ def _command(retrieval: Retrieval, trust: Iterable[str]) -> list[str]:
     options = ["-XX:TieredStopAtLevel=1", *_proxy_options(), *trust, f"-Divy.default.ivy.user.dir={scratch}"]
     where = ["-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
     pattern = str(retrieval.target / "[artifact]-[revision].[ext]")
-    # Without `bundle`, scala-logging, snappy and the JAX-RS jars would be missing: their poms name a jar so.
+    # Without `bundle`, scala-logging, snappy and the JAX-RS jars would be missing: their poms use that type for a jar.
     what = ["-cache", str(scratch / "cache"), "-types", "jar", "bundle", "-retrieve", pattern]
     return [str(retrieval.java.path), *options, "-jar", str(ivy_jar()), *where, *what]
 

@@ -30,7 +30,7 @@ class Leash:
 
 
 def tie(folder: Path, environment: Mapping[str, str]) -> Leash:
-    """Stop the sandbox in `folder` when this process ends, from now on."""
+    """From now on, the sandbox in the directory is stopped when this process ends."""
     reading, writing = os.pipe()
     try:
         command = (sys.executable, "-m", "gitops_connect.sandbox.watch", str(folder))

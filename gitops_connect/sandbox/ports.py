@@ -9,7 +9,7 @@ from gitops_connect.sandbox.configs import HOST
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on the port. Binds and connects: macOS allows a second bind to all addresses."""
+    """Whether a server could listen on the port. Binds and connects: macOS allows two binds, one to all addresses."""
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

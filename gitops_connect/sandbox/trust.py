@@ -36,7 +36,7 @@ def write_trust_store(file: Path) -> tuple[str, ...]:
 
 
 def _system_certificates() -> list[bytes]:
-    """The certificates in DER. OpenSSL's default honours SSL_CERT_FILE; it does not list those of a directory."""
+    """The certificates in DER. OpenSSL's default honours SSL_CERT_FILE; a directory is not listed until it is used."""
     context = ssl.create_default_context()
     if not context.get_ca_certs():
         for bundle in filter(Path.exists, map(Path, _BUNDLES)):
