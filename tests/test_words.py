@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from tokenize import COMMENT, generate_tokens
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +93,18 @@ def strings(module: Path) -> Iterator[str]:
             yield node.value
 
 
+def docstrings(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text())):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str() as text)):
+                yield text
+
+
+def comments(module: Path) -> Iterator[str]:
+    with module.open() as file:
+        yield from (token.string for token in generate_tokens(file.readline) if token.type == COMMENT)
+
+
 def descriptions(value: Any) -> Iterator[str]:
     """The titles and descriptions anywhere in a schema."""
     match value:
@@ -115,6 +128,10 @@ def test_the_pages_are_in_plain_words() -> None:
 
 def test_the_messages_are_in_plain_words() -> None:
     assert problems((module, text) for module in MODULES for text in strings(module)) == []
+
+
+def test_docstrings_and_comments_are_in_plain_words() -> None:
+    assert problems((module, text) for module in MODULES for text in [*docstrings(module), *comments(module)]) == []
 
 
 def test_the_schemas_are_described_in_plain_words() -> None:
