@@ -34,6 +34,7 @@ test: setup      ## run all checks and tests, except the tests that only a relea
 test-thorough: test ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
 	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
+	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/desired/test_yaml.py tests/apply/test_executor_properties.py tests/checks/large
 
 databases:
 	@tests/live/install-databases
