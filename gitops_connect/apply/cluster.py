@@ -53,11 +53,10 @@ class Cluster(Protocol):
         """The connector's current offsets. Raises NotFound."""
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
-        """Set these offsets, and remove those that are None; other offsets stay. Returns Connect's warning, mostly
-        empty.
+        """Set these offsets, and remove those that are None; other offsets stay.
 
-        Raises NotStopped and GroupInUse (not possible now), OffsetsNotSupported, and OffsetsNotChanged (the request
-        failed).
+        Returns Connect's warning, mostly empty. Raises NotStopped and GroupInUse (not possible now),
+        OffsetsNotSupported, and OffsetsNotChanged (the request failed).
         """
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:

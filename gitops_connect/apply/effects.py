@@ -153,10 +153,10 @@ def _judge_restart(seen: ObservedConnector) -> EffectCheck:
 
 
 def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
-    """Pending, with the keys, while the config differs from the config that was sent. Keys that a server adds are
-    ignored.
+    """Pending, with the keys, while the config differs from the config that was sent.
 
-    A masked value counts as equal, but it is no evidence that a request without an answer was received.
+    Keys that a server adds are ignored. A masked value counts as equal, but it is no evidence that a request without an
+    answer was received.
     """
     changed = {change.key for change in step.changes} if doubtful else set()
     keys = [

@@ -71,8 +71,9 @@ class LargeChange(Protocol):
         """Read the current offsets. Returns how they differ from the declared offsets; empty if they do not."""
 
     def settle(self, warning: str) -> None:
-        """Durably record that the change took effect and was observed. Not called for a connector that is to be
-        deleted.
+        """Durably record that the change took effect and was observed.
+
+        Not called for a connector that is to be deleted.
         """
 
 
@@ -89,8 +90,9 @@ class Journal(Protocol):
         """Whether an earlier reconciliation began the operation, so that some of it may have been sent."""
 
     def begin(self, operation: Operation, before: Offsets) -> None:
-        """Record that the operation is about to be sent, with the current offsets. Offsets of an earlier begin are
-        kept.
+        """Record that the operation is about to be sent, with the current offsets.
+
+        Offsets of an earlier begin are kept.
         """
 
     def settle(self, operation: Operation, after: Offsets, warning: str) -> None:

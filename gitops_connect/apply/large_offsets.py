@@ -91,8 +91,9 @@ class _Patience:
 
 
 class _Change:
-    """`_done` entries were accepted. `_touched`: offsets may have changed. `_doubtful`: a request may still take
-    effect.
+    """`_done` entries were accepted. `_touched`: offsets may have changed.
+
+    `_doubtful`: a request may still take effect.
     """
 
     def __init__(self, operation: Operation, context: StepContext, change: LargeChange) -> None:
@@ -240,8 +241,9 @@ class _Change:
         return self._read(self._change.difference, "the offsets after the change")
 
     def _read(self, ask: Callable[[], T], what: str) -> T:
-        """Returns what `ask` returns. Raises StepFailed if the cluster does not answer: sent chunks may have had an
-        effect.
+        """Returns what `ask` returns.
+
+        Raises StepFailed if the cluster does not answer: sent chunks may have had an effect.
         """
         timeout = _Patience(self._context)
         while True:

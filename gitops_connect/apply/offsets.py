@@ -115,13 +115,13 @@ class _Change:
             pause = min(2 * pause, LONGEST_RETRY)
 
     def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> StepFailed:
-        """The worker has rejected the change, or has not accepted it in time. Restore the offsets that it changed
-        anyway.
+        """The worker has rejected the change, or has not accepted it in time.
 
-        A sink's offsets may be changed in part: if one of its topics is unknown, all the others are set, and the answer
-        is a 500 (`Worker.alterSinkConnectorOffsets`). If an answer was lost, the request may still be in progress in
-        the worker and could overwrite restored offsets later, so the outcome is uncertain. If nothing was done and the
-        offsets changed nevertheless, someone has started the connector: those offsets are not restored.
+        Restore the offsets that it changed anyway. A sink's offsets may be changed in part: if one of its topics is
+        unknown, all the others are set, and the answer is a 500 (`Worker.alterSinkConnectorOffsets`). If an answer was
+        lost, the request may still be in progress in the worker and could overwrite restored offsets later, so the
+        outcome is uncertain. If nothing was done and the offsets changed nevertheless, someone has started the
+        connector: those offsets are not restored.
         """
         message, final, before = (
             explain(error, self._operation, self._context),

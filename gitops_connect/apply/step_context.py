@@ -83,8 +83,11 @@ def record_failure(operation: Operation, context: StepContext, failed: StepFaile
 
 
 def warning_of(answer: str, review: Review) -> str:
-    """Connect's warning after a change. If the class did not check the change, the review's own sentence, which is
-    empty if that means nothing for the class."""
+    """Connect's warning after a change.
+
+    If the class did not check the change, the review's own sentence, which is empty if that means nothing for the
+    class.
+    """
     return review.unchecked if is_unchecked(answer) else answer
 
 

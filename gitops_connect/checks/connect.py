@@ -36,8 +36,9 @@ _NO_SUCH_CLASS = "Failed to find any class"
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """`timeout`: seconds after which no further config is sent, and requests in progress are ended. `say` gets the
-    progress, from any thread.
+    """`timeout`: seconds after which no further config is sent, and requests in progress are ended.
+
+    `say` gets the progress, from any thread.
     """
 
     clock: Clock

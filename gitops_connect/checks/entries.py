@@ -33,8 +33,10 @@ _NULLS = {
 
 
 class Judged(NamedTuple):
-    """The findings of one entry. `partition` is None if the entry has no canonical form; `offset` is also None for a
-    tombstone."""
+    """The findings of one entry.
+
+    `partition` is None if the entry has no canonical form; `offset` is also None for a tombstone.
+    """
 
     findings: tuple[Finding, ...]
     partition: PartitionText | None = None
@@ -157,16 +159,19 @@ class EntryJudge:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
     def _of_what_stands(self, findings: Iterable[Finding], *, same: bool) -> Iterator[Finding]:
-        """The findings for a current partition. Its offset may be set again, whoever set it. The `same` entry is
-        accepted whatever is wrong with it, unless Connect refuses it."""
+        """The findings for a current partition. Its offset may be set again, whoever set it.
+
+        The `same` entry is accepted whatever is wrong with it, unless Connect refuses it.
+        """
         for finding in findings:
             harmless = same and self._partition.demand is Demand.NOTHING
             if not finding.unread and not (harmless and severity_of(finding) is Severity.ERROR):
                 yield finding
 
     def _of_tombstone(self, name: PartitionText, partition: Mapping[str, Any]) -> Iterator[Finding]:
-        """The findings for a tombstone. A source accepts it for any partition: so a partition that nothing reads is
-        removed.
+        """The findings for a tombstone.
+
+        A source accepts it for any partition: so a partition that nothing reads is removed.
         """
         if self._kind in _NULLS:
             kind, hint = _NULLS[self._kind]
@@ -178,9 +183,7 @@ class EntryJudge:
 
 
 def _is_refused(finding: Finding) -> bool:
-    """Whether the finding is an error of the partition because of which Connect refuses the entry, so nothing can be
-    acknowledged.
-    """
+    """Whether Connect refuses the entry because of an error in its partition: this cannot be acknowledged."""
     is_of_partition = finding.field.split(".", 1)[0] == "partition"
     return is_of_partition and not finding.unread and severity_of(finding) is Severity.ERROR
 

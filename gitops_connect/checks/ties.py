@@ -1,6 +1,4 @@
-"""The values that a connector's config fixes in its partitions: aliases, file or logical names, databases, topics,
-tables.
-"""
+"""The values that a config fixes in partitions: aliases, file or logical names, databases, topics, tables."""
 
 from __future__ import annotations
 

@@ -34,8 +34,10 @@ _PIECES = re.compile(
 
 @dataclass(slots=True)
 class TopicFilter:
-    """The topics of one connector. `key` is the config key that names them, `value` its value; `names` are the topics,
-    if it lists them. `field` is the field of a partition with the topic. Topics that end in `always` are read.
+    """The topics of one connector.
+
+    `key` is the config key that names them, `value` its value; `names` are the topics, if it lists them. `field` is the
+    field of a partition with the topic. Topics that end in `always` are read.
     """
 
     key: str

@@ -67,8 +67,11 @@ def _of_plugin(key: str) -> bool:
 def _reported(
     connector: DesiredConnector, verdict: ConfigVerdict, undefined: list[str], own: Set[str]
 ) -> list[_Unknown]:
-    """The unknown keys. If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it
-    does not define: then only those with a suggestion, and those that are certainly not read."""
+    """The unknown keys.
+
+    If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it does not define: then
+    only those with a suggestion, and those that are certainly not read.
+    """
     found = [one for key in undefined if (one := _judge(connector, verdict, key)) is not None]
     certain = [one for one in found if one.meant is not None or one.certain]
     return found if len(found) - len(certain) <= len(connector.config.keys() & own) else certain
@@ -98,9 +101,11 @@ def _matches(undefined: Iterable[Undefined], key: str, class_name: str) -> bool:
 
 
 def _in_section(connector: DesiredConnector, verdict: ConfigVerdict, key: str, section: Section) -> _Unknown | None:
-    """The finding for a key of a transform. A key of a transform that is not listed is never read. A key of a listed
-    transform is compared with the keys that this transform defines, if it defines any; Connect defines none as long as
-    the class is missing."""
+    """The finding for a key of a transform. A key of a transform that is not listed is never read.
+
+    A key of a listed transform is compared with the keys that this transform defines, if it defines any; Connect
+    defines none as long as the class is missing.
+    """
     prefix = next((one for one in _prefixes(connector, section) if key.startswith(one)), None)
     if prefix is None:
         start = section.prefix.partition("{}")[0]
@@ -125,8 +130,9 @@ def _aliases(connector: DesiredConnector, section: Section) -> tuple[str, ...]:
 
 
 def _unset(connector: DesiredConnector, verdict: ConfigVerdict) -> list[str]:
-    """The keys that the plugin defines and the config does not set. Debezium defines some patterns as if they were
-    keys.
+    """The keys that the plugin defines and the config does not set.
+
+    Debezium defines some patterns as if they were keys.
     """
     return [key for key in sorted(verdict.defined - connector.config.keys()) if "(" not in key]
 

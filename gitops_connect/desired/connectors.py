@@ -84,8 +84,9 @@ class _Builder:
             self._read(draft, document)
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
-        """Add an offset change. A broken one blocks nothing: no connector depends on its name, and none becomes
-        undeclared.
+        """Add an offset change.
+
+        A broken one blocks nothing: no connector depends on its name, and none becomes undeclared.
         """
         name = document.operation
         draft = self._draft(document)

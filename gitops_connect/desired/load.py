@@ -21,9 +21,7 @@ Key = tuple[str, str]
 
 
 class Files(Protocol):
-    """The files of a revision, as in `source.checkout.Checkout`: their names are known, their content is read on
-    demand.
-    """
+    """The files of a revision, as in `source.checkout.Checkout`: names are known, content is read on demand."""
 
     @property
     def entries(self) -> Collection[Entry]:

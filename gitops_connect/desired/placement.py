@@ -17,8 +17,9 @@ _POINTER = ("metadata", "cluster")
 
 
 def place(document: Document, clusters: Collection[ClusterName] | None) -> ClusterName | Diagnostic:
-    """The document's cluster, or the error why it has none. `clusters` are those of the settings, None without
-    settings.
+    """The document's cluster, or the error why it has none.
+
+    `clusters` are those of the settings, None without settings.
     """
     folder = _folder_of(document)
     named = document.cluster

@@ -78,9 +78,7 @@ class Database:
         self._readers.dispose()
 
     def _require_folder(self) -> None:
-        """Raise LedgerUnusable for a missing directory: SQLite reports it as it reports missing access ("unable to
-        open").
-        """
+        """Raise LedgerUnusable for a missing directory: SQLite reports it like missing access ("unable to open")."""
         if self.file and not self.file.parent.is_dir():
             raise LedgerUnusable(
                 f"the ledger {self.file} cannot be opened: the directory {self.file.parent} does not exist;"
@@ -99,8 +97,10 @@ def _parse(url: str) -> URL:
 
 
 def _limits(url: URL) -> dict[str, Any]:
-    """How long a server may take, as parameters of its driver (libpq's for psycopg: PostgreSQL's manual, "Database
-    Connection Control Functions"). A parameter of the URL wins."""
+    """How long a server may take, as parameters of its driver. A parameter of the URL wins.
+
+    For psycopg they are libpq's (PostgreSQL's manual, "Database Connection Control Functions").
+    """
     limits: dict[str, Any] = {"timeout": CONNECT_TIMEOUT}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
         limits = {

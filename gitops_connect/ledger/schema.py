@@ -30,8 +30,7 @@ from gitops_connect.errors import LedgerUnusable
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A time with its offset, stored as `2026-11-21T10:00:00.000000Z`: a string that sorts and that every database
-    holds.
+    """A time with its offset, stored as `2026-11-21T10:00:00.000000Z`: a sortable string for every database.
 
     SQLite has no type for times, and drivers treat the offset differently.
     """
@@ -149,8 +148,9 @@ _SINCE_3 = {"entries", "sent"}
 
 
 def _add_operations(connection: Connection) -> None:
-    """Upgrade to version 2. A later version that changes this table must keep its old form here for the steps that
-    follow.
+    """Upgrade to version 2.
+
+    A later version that changes this table must keep its old form here for the steps that follow.
     """
     connection.exec_driver_sql("ALTER TABLE ownership ADD COLUMN on_delete VARCHAR DEFAULT 'keep' NOT NULL")
     then = [column for column in OPERATIONS.c if column.name not in _SINCE_3]

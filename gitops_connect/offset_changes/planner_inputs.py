@@ -42,8 +42,7 @@ from gitops_connect.source.checkout import Checkout
 
 @dataclass(frozen=True, slots=True)
 class ManifestsChecked:
-    """The violations in the manifests of one cluster; `skipped` is the number of applied changes, which are not checked
-    again."""
+    """The violations in the manifests of one cluster; `skipped`: applied changes, which are not checked again."""
 
     diagnostics: Diagnostics
     skipped: int = 0

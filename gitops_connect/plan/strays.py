@@ -29,8 +29,9 @@ class Strays:
 
 
 def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
-    """Plan all strays of one cluster. Nothing is finished on connectors that are `leaving`: a deletion needs no
-    offsets.
+    """Plan all strays of one cluster.
+
+    Nothing is finished on connectors that are `leaving`: a deletion needs no offsets.
     """
     declared = {connector.name for connector in situation.desired.connectors}
     assessed = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]

@@ -133,8 +133,9 @@ def write_state(folder: Path, state: State) -> None:
 
 @contextmanager
 def locked(folder: Path, progress: Progress) -> Iterator[None]:
-    """Hold the directory for one command; wait while another command holds it. The kernel frees it when the holder
-    ends.
+    """Hold the directory for one command; wait while another command holds it.
+
+    The kernel frees it when the holder ends.
     """
     with (folder / "lock").open("w") as file:
         while not _try_lock(file.fileno()):

@@ -59,8 +59,7 @@ class Jvm:
         _LEFT.append(self.gateway.proc)
 
     def end(self, spark: SparkSession | None) -> None:
-        """Release the resources of the session, and end the process; nothing of either is left, in whatever state they
-        are.
+        """Release the resources of the session, and end the process; nothing of them is left, whatever their state.
 
         PySpark would keep its JVM until this process ends, and mix the next session with the remains of a dead one.
         """

@@ -165,8 +165,10 @@ def _started(where: Master, settings: SparkSettings, environment: Mapping[str, s
 
 
 def _looked_at(session: Session, folder: Path | None) -> Session:
-    """The session after sending the modules to its executors and checking them. Spark then reports how many tasks it
-    would make of a large range: the number of parallel tasks."""
+    """The session after sending the modules to its executors and checking them.
+
+    Spark then reports how many tasks it would make of a large range: the number of parallel tasks.
+    """
     shipped = TemporaryDirectory(prefix="gitops-connect-")
     session = replace(session, shipped=shipped)
     try:

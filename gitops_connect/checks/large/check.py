@@ -63,8 +63,9 @@ def check_prepared(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """Check manifests that `prepare.prepare` has already prepared without a session. Returns and raises as `check`
-    does.
+    """Check manifests that `prepare.prepare` has already prepared without a session.
+
+    Returns and raises as `check` does.
     """
     buckets = _buckets(manifests, session.parallelism)
     job = replace(job, buckets=buckets, folders=job_directories(ready, violations))

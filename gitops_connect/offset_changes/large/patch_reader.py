@@ -39,8 +39,9 @@ class PatchReader:
         return Chunk(entries, _BEGIN + lines[:-1].replace(b"\n", b",") + _END)
 
     def _go_to(self, start: int) -> None:
-        """Move to an entry. Near are the entries of the last chunk, which may be read again in smaller parts, and later
-        ones.
+        """Move to an entry.
+
+        Near are the entries of the last chunk, which may be read again in smaller parts, and later ones.
         """
         if start >= self._following:
             self._number, (self._file, self._position) = self._following, self._next

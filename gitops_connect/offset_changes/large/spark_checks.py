@@ -25,12 +25,11 @@ class SparkChecks:
     def ask(
         self, questions: Sequence[CheckRequest], folder: Path, *, ready: bool = False, violations: Path | None = None
     ) -> list[LargeVerdict]:
-        """One verdict for each request, in their order, by one job. Files are written to the directory, which is
-        created.
+        """One verdict for each request, in their order, by one job.
 
-        With `ready`, the entries to send are left there, for changes that nothing blocks; `violations` is a directory
-        for a list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
-        installed.
+        Files are written to the directory, which is created. With `ready`, the entries to send are left there, for
+        changes that nothing blocks; `violations` is a directory for a list of all violations. Raises SparkFailed,
+        SparkUnusable, OSError, and UsageError if a package is not installed.
         """
         _require_packages()
         from gitops_connect.offset_changes.large.prepared_check import PreparedCheck  # noqa: PLC0415 - it imports numpy and Arrow

@@ -82,8 +82,9 @@ class Store:
         return tuple(self._file(key, name, one) for name, one in zip(shown, listing, strict=True))
 
     def keep(self, key: str, fill: Callable[[Path], Sequence[LargeFile]]) -> tuple[LargeFile, ...]:
-        """Store what `fill` writes to an empty directory, all or nothing. Errors of `fill` are passed on. Raises
-        OSError.
+        """Store what `fill` writes to an empty directory, all or nothing. Errors of `fill` are passed on.
+
+        Raises OSError.
         """
         partial = self._folder / f"{key}.{secrets.token_hex(4)}.partial"
         partial.mkdir()

@@ -43,8 +43,9 @@ _RANGES: Mapping[FieldType, tuple[int | None, int | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Some rows. A column contains strings, 64-bit integers, booleans, or values that are checked singly; a null is a
-    missing field.
+    """Some rows.
+
+    A column contains strings, 64-bit integers, booleans, or values that are checked singly; a null is a missing field.
     """
 
     columns: Mapping[Key, Any]
@@ -148,8 +149,9 @@ def _fitting(table: Table, form: LineForm, line_format: LineFormat | None) -> Wh
 
 
 def _certain_values(array: Any, field: Field) -> Which | None:
-    """The certain values of a column; None if it has none. Strings of an offset must need no escapes, as they are
-    copied.
+    """The certain values of a column; None if it has none.
+
+    Strings of an offset must need no escapes, as they are copied.
     """
     if is_text(array.type) and field.kind in TEXTS:
         values = array.dictionary if pa.types.is_dictionary(array.type) else array
@@ -184,8 +186,9 @@ def _within(array: Any, least: int | None, most: int | None) -> Which:
 
 
 def plain_texts(array: Any) -> Which:
-    """The strings that need no escapes in JSON; nulls do not count. One pass over all their bytes is nearly always
-    enough.
+    """The strings that need no escapes in JSON; nulls do not count.
+
+    One pass over all their bytes is nearly always enough.
     """
     _, offsets, data = array.buffers()
     valid = _flags(array.is_valid())

@@ -93,8 +93,10 @@ def smallest(rows: Indexes, count: int) -> Indexes:
 
 
 def furthest(distances: Indexes, rows: Indexes, count: int, ties: int) -> NDArray[Any]:
-    """The positions in both of the `count` largest distances, and of those that tie with the last: at most `ties`, the
-    first by place."""
+    """The positions in both arrays of the `count` largest distances, and of those that tie with the last.
+
+    At most `ties` of those that tie are included, the first by place.
+    """
     if len(rows) <= count:
         return np.arange(len(rows))
     least = np.partition(distances, len(rows) - count)[len(rows) - count]

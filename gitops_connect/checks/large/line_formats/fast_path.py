@@ -23,8 +23,9 @@ _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
 class ValidRows(NamedTuple):
-    """Rows of a form by their numbers, with their content. If neither `offset` nor `numbers` is set, the offset is
-    null.
+    """Rows of a form by their numbers, with their content.
+
+    If neither `offset` nor `numbers` is set, the offset is null.
     """
 
     form: LineForm

@@ -61,10 +61,9 @@ class LineForm:
     """A form of lines. `pattern` is for RE2 and matches whole lines of this form with their line feed, and no others.
 
     `partition` and `offset` are the pieces of their canonical texts: constant bytes, and parts of the line. An empty
-    `offset` means null. `number` is the number that alone decides the move, `topic` the topic of a sink.
-    `is_canonical`: the line equals the line to send. `fields` are those of all such lines. `findings` are the
-    violations of each such line if its partition has no current offset, in exactly these words; with a current offset
-    there are none.
+    `offset` means null. `number` is the number that alone decides the move, `topic` a sink's topic. `is_canonical`:
+    the line equals the line to send. `fields` are those of all such lines. `findings` are the violations of each such
+    line if its partition has no current offset, in exactly these words; with a current offset there are none.
     """
 
     pattern: str

@@ -29,8 +29,10 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The second job. `units` are the splits that may have entries to send. `chosen` are the files, for each manifest,
-    with the lines that the first job has chosen: declared lines that are not sent, and current lines to be removed.
+    """The second job. `units` are the splits that may have entries to send.
+
+    `chosen` are the files, for each manifest, with the lines that the first job has chosen: declared lines that are not
+    sent, and current lines to be removed.
     """
 
     job: Job

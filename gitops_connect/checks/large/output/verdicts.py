@@ -1,5 +1,4 @@
-"""Converts the findings of the tasks to verdicts: places become lines, findings become words, the largest moves get
-their partitions."""
+"""Converts findings of tasks to verdicts: lines for places, words for findings, partitions for the largest moves."""
 
 from __future__ import annotations
 
@@ -119,9 +118,7 @@ class TaskResult:
         return bool(self.counts.broken)
 
     def beside(self, places: LineNumbers) -> list[Diagnostic]:
-        """The diagnostics in addition to findings of lines: files that became unreadable or could not be rewritten, or
-        no entries.
-        """
+        """The diagnostics in addition to findings of lines: files that cannot be read or rewritten, or no entries."""
         context = self.manifest.context
         said = [self._diagnostic(one, places) for one in self._breaks()]
         for file in self.manifest.files:
