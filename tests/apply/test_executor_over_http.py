@@ -54,7 +54,6 @@ def runtime(url: str, clock: Clock, tmp_path: Path) -> Iterator[World]:
         yield runtime
         for name in runtime.made:
             client.delete(name)
-        runtime.session.close()
 
 
 def run(runtime: World, *steps: Step) -> dict[tuple[str, Action], StepOutcome]:

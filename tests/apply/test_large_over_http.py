@@ -41,7 +41,6 @@ def runtime(standin_or_url: StandIn | str, tmp_path: Path) -> Iterator[LargeWorl
         yield runtime
         for name in runtime.made:
             client.delete(name)
-        runtime.session.close()
 
 
 def test_it_is_sent_in_chunks_and_settled(runtime: LargeWorld) -> None:

@@ -42,7 +42,6 @@ def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
                 runtime = LargeWorld(client, standin.url, folder, clock=ManualClock(), chunks=CHUNKS)
                 runtime.prepare(MANY)
                 yield runtime, standin
-                runtime.session.close()
 
         yield each()
 
