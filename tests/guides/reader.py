@@ -11,6 +11,9 @@ The blocks of a page are followed in their order:
 - After `<!-- until: TEXT -->` a command runs until it prints the text; then the reader stops it with SIGTERM.
 
 Questions are answered with `yes`.
+
+pytest-codeblocks 0.17 also runs shell blocks, each in a directory of its own choice, and compares all that they print,
+word by word. A guide needs a directory that lasts, files, and outputs of which a part is shown.
 """
 
 from __future__ import annotations
