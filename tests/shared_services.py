@@ -22,7 +22,7 @@ SANDBOX = (
 """Beginnings of the ids of the other tests with the fixture `sandbox`. One that is not here starts a second sandbox."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
-    for name in ("a_million_planted", "copying", "forking", "offenders", "on_spark", "patch", "places")
+    for name in ("a_million_planted", "file_copy", "line_numbers", "on_spark", "patch", "violations", "worker_daemon")
 )
 """Files with the fixture `spark`."""
 LONG = (

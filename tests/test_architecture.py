@@ -6,6 +6,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import shared_services
+
 import gitops_connect
 
 PACKAGE = Path(gitops_connect.__file__).parent
@@ -56,3 +58,8 @@ def test_the_core_opens_no_file_and_reads_no_clock() -> None:
 
 def called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else str(getattr(node.func, "id", ""))
+
+
+def test_the_tests_that_share_a_service_exist() -> None:
+    named = [test.partition("::")[0] for test in (*shared_services.SANDBOX, *shared_services.SPARK)]
+    assert [name for name in named if not (PACKAGE.parent / name).exists()] == []
