@@ -16,6 +16,7 @@ from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import gitops_connect
 from gitops_connect.errors import SparkUnusable
 from gitops_connect.spark.error_messages import PACKAGES
 
@@ -32,7 +33,7 @@ def ship(spark: SparkSession, folder: Path) -> None:
 
 def packed(folder: Path) -> Path:
     """Write the modules to a zip file in the directory. Equal modules give equal files."""
-    root = Path(__file__).parents[2]
+    root = Path(gitops_connect.__file__).parent
     file = folder / f"{_PACKAGE}.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(root.rglob("*.py")):

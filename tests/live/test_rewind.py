@@ -27,7 +27,10 @@ def test_a_rewind_that_the_slot_forbids_is_acknowledged_fails_is_reported_and_un
     assert "the replication slot decides, not the offset" in planned
     assert "snapshot.mode: when_needed" in planned
 
+    # Its task is RUNNING until Debezium has connected to the slot, which takes as long as the machine is loaded.
+    orders.place.settings('min_running = "60s"')
     failed = orders.place.run("apply", "--yes")
+    orders.place.settings()
     assert failed.code == 1
     said = failed.out + failed.err
     assert "io.debezium.DebeziumException: The connector is trying to read change stream starting at" in said
