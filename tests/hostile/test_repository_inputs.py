@@ -123,7 +123,9 @@ DOCUMENTS = [
     Row("200 GiB of an offset manifest", sparse("offsets/x.json", 200 * GIB), "larger than 4 GiB"),
     Row("a tag of Python", file("b.yaml", OURS + "a: !!python/object/apply:os.system ['exit 3']\n"), "b.yaml:2"),
     Row(
-        "a link to /dev/zero", lambda place: (place.repository / "b.yaml").symlink_to("/dev/zero"), "out of the folder"
+        "a link to /dev/zero",
+        lambda place: (place.repository / "b.yaml").symlink_to("/dev/zero"),
+        "outside of the directory",
     ),
     Row("a pipe", lambda place: os.mkfifo(place.repository / "b.yaml"), "b.yaml"),
     Row("500 directories in one another", partial(directories, depth=500), "+ orders"),
@@ -186,7 +188,7 @@ SCHEMAS = [
     Row(
         "a circle",
         changed_by("a.json", lambda: f"[{ENTRY}]", {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
-        "in a circle",
+        "is circular",
     ),
     Row(
         "10,000 schemas",
