@@ -28,7 +28,7 @@ from gitops_connect.plan.offsets import effect_of, find_difference
 
 NOT_PLANTED = {
     "compression": "it ends the whole file: test_oddities.py",
-    "format": "likewise, of the whole file: test_oddities.py",
+    "format": "concerns the whole file: test_oddities.py",
     "empty": "no line has it: test_oddities.py",
     "too-large": "it takes 16 MiB: test_oddities.py",
     "value": "JSON Lines cannot say one, the reader refuses its line as encoding or number: tests/checks/test_rules.py",

@@ -145,3 +145,9 @@ def test_settings_in_the_docs_are_settings(tmp_path: Path) -> None:
             file = tmp_path / f"{block.page.replace('/', '-')}-{number}.toml"
             file.write_text(block.text)
             load_settings(file, {})
+
+
+def test_no_page_has_a_path_of_one_machine() -> None:
+    """Examples are for everybody: a directory of somebody's own is `…`."""
+    found = re.compile(r"/(?:home|root|Users|work)/\w+")
+    assert [f"{page}: {path}" for page in PAGES for path in found.findall(page.read_text())] == []

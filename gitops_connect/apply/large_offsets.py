@@ -67,7 +67,7 @@ class _Interrupted(Exception):
     """Nothing more may begin."""
 
 
-class _Patience:
+class _Retries:
     """How long consecutive failures are retried, with a pause that grows each time."""
 
     def __init__(self, context: StepContext) -> None:
@@ -107,7 +107,7 @@ class _Change:
         self._size = ChunkSize()
         self._done = 0
         self._warning = ""
-        self._timeout = _Patience(context)
+        self._retries = _Retries(context)
         self._first: tuple[int, float] = (0, 0.0)
 
     def run(self) -> StepResult:
@@ -152,7 +152,7 @@ class _Change:
                 raise StepFailed(f"{told}, although Connect accepted the change twice", certain=False)
 
     def _send(self) -> None:
-        self._timeout = _Patience(self._context)
+        self._retries = _Retries(self._context)
         if self._operation.kind in _ALL:
             self._reset()
             return
@@ -172,7 +172,7 @@ class _Change:
                 seconds = self._context.clock.monotonic() - began
         except (ConnectRefused, Waiting) as error:
             if isinstance(error, OutcomeUnknown) or (
-                isinstance(error, ConnectUnavailable) and not self._timeout.failures
+                isinstance(error, ConnectUnavailable) and not self._retries.failures
             ):
                 self._size = self._size.failed(len(chunk.body))
             self._refused(error)
@@ -182,7 +182,7 @@ class _Change:
         self._touched = True
         self._done += chunk.entries
         self._change.mark(self._done)
-        self._timeout = _Patience(self._context)
+        self._retries = _Retries(self._context)
         self._tell()
 
     def _reset(self) -> None:
@@ -207,9 +207,9 @@ class _Change:
         if isinstance(error, ConnectRefused):
             raise self._give_up(error) from error
         while True:
-            if self._timeout.ends():
+            if self._retries.ends():
                 raise self._give_up(error) from error
-            self._timeout.wait()
+            self._retries.wait()
             if self._operation.kind not in _ALL:
                 self._change.mark(self._done)  # raises LedgerBusy if the lease was lost
             try:
@@ -233,11 +233,11 @@ class _Change:
 
     def _differs(self) -> str:
         """How the current offsets differ from the declared offsets, after a few polls."""
-        timeout = _Patience(self._context)
+        retries = _Retries(self._context)
         for _ in range(_LOOKS - 1):
             if not self._read(self._change.difference, "the offsets after the change"):
                 return ""
-            timeout.wait()
+            retries.wait()
         return self._read(self._change.difference, "the offsets after the change")
 
     def _read(self, ask: Callable[[], T], what: str) -> T:
@@ -245,15 +245,15 @@ class _Change:
 
         Raises StepFailed if the cluster does not answer: sent chunks may have had an effect.
         """
-        timeout = _Patience(self._context)
+        retries = _Retries(self._context)
         while True:
             try:
                 return ask()
             except (ConnectUnavailable, RebalanceInProgress) as error:
-                if timeout.ends():
+                if retries.ends():
                     text = f"not applied after {self._context.timeout:g} s: {what} could not be read: {error}"
                     raise StepFailed(text, certain=not self._begun) from error
-                timeout.wait()
+                retries.wait()
             except ConnectRefused as error:
                 raise StepFailed(f"{what} could not be read: {error}", certain=not self._begun) from error
 

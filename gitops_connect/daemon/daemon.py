@@ -73,8 +73,8 @@ class Daemon:
 
     def __init__(self, runtime: Runtime, source: Source, *, once: bool = False) -> None:
         """Raises UsageError if an interval in the settings is 0."""
-        self._world = runtime
-        self._cadence = PollSchedule.of(runtime.settings)
+        self._runtime = runtime
+        self._poll_schedule = PollSchedule.of(runtime.settings)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
         self._turns = {cluster: Turn() for cluster in runtime.settings.clusters}
@@ -145,7 +145,7 @@ class Daemon:
         """Run a job after `wait` seconds, unless `run` has begun to end. A job that calls it holds `_scheduling`."""
         if self._interrupted.is_set():
             return
-        when = self._world.clock.now() + timedelta(seconds=wait)
+        when = self._runtime.clock.now() + timedelta(seconds=wait)
         self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
 
     def _counted(self, work: Callable[[], None]) -> None:
@@ -175,11 +175,11 @@ class Daemon:
 
     def _until_next_look(self) -> float:
         """Seconds until the next poll. After a failure it is earlier than usual, and never later."""
-        usual, failures = self._cadence.usual(), self._repository.failures
-        return min(usual, self._cadence.after(None, failures)) if failures else usual
+        usual, failures = self._poll_schedule.usual(), self._repository.failures
+        return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _wake(self, *, first: bool) -> None:
-        now = DateTrigger(self._world.clock.now(), UTC)
+        now = DateTrigger(self._runtime.clock.now(), UTC)
         for cluster in self._turns:
             if first:
                 self._schedule(_job(cluster), self._turn_of(cluster), 0)
@@ -191,7 +191,7 @@ class Daemon:
 
     def _give_back(self) -> None:
         """End the Spark session once it is idle."""
-        self._world.spark.give_back_if_idle(self._world.clock.monotonic())
+        self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
             self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
 
@@ -219,14 +219,14 @@ class Daemon:
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
         """Reconcile one cluster. Errors are logged and lengthen the wait, and never end the daemon. Returns seconds."""
-        turn, began = self._turns[cluster], self._world.clock.monotonic()
+        turn, began = self._turns[cluster], self._runtime.clock.monotonic()
         is_new, turn.revision = turn.revision != declared.revision, declared.revision
         ended = self._attempt(cluster, declared)
-        now = self._world.clock.monotonic()
+        now = self._runtime.clock.monotonic()
         failed = not isinstance(ended, LedgerBusy | _Stopped) and not went_well(ended)
         turn.failures = (1 if is_new else turn.failures + 1) if failed else 0
         error = ended if isinstance(ended, Exception) else None
-        wait = self._cadence.after(error, turn.failures) if failed else self._cadence.usual()
+        wait = self._poll_schedule.after(error, turn.failures) if failed else self._poll_schedule.usual()
         if isinstance(ended, ReconciliationOutcome):
             _tell_of(ended, turn, declared)
             if ended.steps or is_new or not went_well(turn.ended) or now - turn.spoke_at >= HEARTBEAT:
@@ -252,7 +252,7 @@ class Daemon:
 
         try:
             options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped)
-            return reconcile(self._world, declared, cluster, options)
+            return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
             return _Stopped() if was_left_behind else error

@@ -54,7 +54,7 @@ def declared(at: Workplace) -> Workplace:
 
 
 @pytest.fixture
-def status(declared: Workplace) -> Workplace:
+def many_offsets(declared: Workplace) -> Workplace:
     """The same, with more offsets than a process holds: of topic `tN`, N."""
     body = json.loads(f'{{"offsets": [{",".join(lines(MANY))}]}}')
     declared.rest("PATCH", f"/connectors/{declared.name('lines')}/offsets", body)
@@ -98,8 +98,8 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     assert not list((at.folder / "cache" / "spark").iterdir()), "nothing is left behind"
 
 
-def test_what_stands_is_compared_without_being_held_and_reported(status: Workplace) -> None:
-    at = status
+def test_what_stands_is_compared_without_being_held_and_reported(many_offsets: Workplace) -> None:
+    at = many_offsets
     moved = [line(0, 10), line(1, 1_001), line(50_000, 49_990), line(60_000, 5), line(MANY, 1), *lines(5)[2:]]
     file, report = written(at.folder / "few.jsonl", moved), at.folder / "report"
     ran = apart(
@@ -125,7 +125,7 @@ def test_what_stands_is_compared_without_being_held_and_reported(status: Workpla
 
 def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
     import pyarrow as pa  # noqa: PLC0415 - only where a JVM is wanted
-    from pyarrow import parquet  # noqa: PLC0415 - likewise
+    from pyarrow import parquet  # noqa: PLC0415 - imported when it is used
 
     at, folder = declared, declared.folder / "many"
     written(folder / "a.jsonl", [line(1, 1), line(2, -2)])
@@ -188,8 +188,8 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
 
 
 @pytest.mark.parametrize("name", ["saved.jsonl", pytest.param("saved.json", marks=pytest.mark.thorough)])
-def test_what_is_too_much_to_be_held_is_saved_as_it_comes(status: Workplace, name: str) -> None:
-    at, file = status, status.folder / name
+def test_what_is_too_much_to_be_held_is_saved_as_it_comes(many_offsets: Workplace, name: str) -> None:
+    at, file = many_offsets, many_offsets.folder / name
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
     assert (ran.code, ran.out) == (0, "")
     assert f"Saved {MANY:,} offsets to {file}." in ran.err
@@ -201,8 +201,8 @@ def test_what_is_too_much_to_be_held_is_saved_as_it_comes(status: Workplace, nam
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 64
 
 
-def test_a_table_of_too_many_has_the_first_and_the_way_to_all(status: Workplace) -> None:
-    at = status
+def test_a_table_of_too_many_has_the_first_and_the_way_to_all(many_offsets: Workplace) -> None:
+    at = many_offsets
     ran = at.run("offsets", "get", at.name("lines"))
     assert ran.code == 0
     assert len(ran.out.splitlines()) == 13
@@ -219,14 +219,14 @@ def test_a_table_of_too_many_has_the_first_and_the_way_to_all(status: Workplace)
 
 
 @pytest.fixture
-def large_change(status: Workplace) -> Callable[..., Workplace]:
+def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
     """A change `one` of many offsets, as the ledger has it: each a hundred further than what stood, or from nothing.
 
     So many of them were sent.
     """
 
     def make(sent: int, *, is_settled: bool, stood: int = MANY) -> Workplace:
-        at, now = status, datetime(2026, 11, 21, 12, tzinfo=UTC)
+        at, now = many_offsets, datetime(2026, 11, 21, 12, tzinfo=UTC)
         operation = Operation(
             OperationName("one"),
             ConnectorName(at.name("lines")),

@@ -43,7 +43,7 @@ def where_from(batches: Iterable[Any]) -> Iterator[Any]:
     """Where executors have our modules from."""
     import pyarrow as pa  # noqa: PLC0415 - runs on executors
 
-    import gitops_connect  # noqa: PLC0415 - likewise
+    import gitops_connect  # noqa: PLC0415 - imported when it is used
 
     for _ in batches:
         pass

@@ -178,7 +178,7 @@ def test_the_same_is_left_of_parquet(kind: OperationKind, tmp_path: Path) -> Non
     assert sent(verdict) == expected
 
 
-def test_what_is_only_compared_is_left_likewise(tmp_path: Path) -> None:
+def test_an_entry_that_is_only_compared_is_left_too(tmp_path: Path) -> None:
     """Whatever its rules would say."""
     values = [mirrored(n, -1, cluster="elsewhere") for n in range(9)] + [{**mirrored(99), "offset": None}]
     content = jsonl(values) + line_of(mirrored(10, 1.0), (", ", ": ")).encode()

@@ -101,7 +101,7 @@ def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind, o
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
     chosen: list[Any] = [[one] if rest else [] for one in fine for rest in (1, 0, 0, 0)]
     plans = [Plan(family, kind, UNREAD, live, names) for live, names in of]
-    made = [make(plan, chosen, random.Random(5)) for plan in plans]  # noqa: S311 - likewise
+    made = [make(plan, chosen, random.Random(5)) for plan in plans]  # noqa: S311 - a test needs no secure random numbers
     assert all(one.errors == 0 and (one.moves or not one.context.live) for one in made)
     checked(*made)
 
@@ -109,7 +109,7 @@ def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind, o
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("kind", EACH_KIND, ids=lambda kind: kind.value)
 def test_several_plants_in_one_entry(name: str, kind: OperationKind) -> None:
-    family, rnd = FAMILIES[name], random.Random(11)  # noqa: S311 - likewise
+    family, rnd = FAMILIES[name], random.Random(11)  # noqa: S311 - a test needs no secure random numbers
     chosen = [rnd.sample(list(family.plants), rnd.choice([2, 2, 3])) for _ in range(100)]
     checked(*(make(Plan(family, kind, UNREAD, live), chosen, rnd) for live in (None, 0.4)))
 
@@ -145,7 +145,7 @@ def test_of_many_offenders_the_first_are_named() -> None:
     chosen = [[names[number % 7]] if number % 7 < 6 else [] for number in range(400)]
     for acknowledged in (frozenset(), UNREAD):
         plan = Plan(family, OperationKind.ALTER, acknowledged, 0.5, NAMES[1])
-        checked(make(plan, chosen, random.Random(7)), unit=900)  # noqa: S311 - likewise
+        checked(make(plan, chosen, random.Random(7)), unit=900)  # noqa: S311 - a test needs no secure random numbers
 
 
 def test_every_rule_is_planted() -> None:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 def _where(batches: Iterable[Any]) -> Iterator[Any]:
     import pyarrow as pa  # noqa: PLC0415 - it runs in a worker
-    import pyspark as own  # noqa: PLC0415 - likewise
+    import pyspark as own  # noqa: PLC0415 - imported when it is used
 
     for _ in batches:
         yield pa.RecordBatch.from_pydict({"file": [own.__file__]})
