@@ -72,7 +72,7 @@ def _accept(plan: Plan) -> None:
     """Approve any plan."""
 
 
-def _ignore(told: StepOutcome | SendingProgress) -> None:
+def _ignore(outcome: StepOutcome | SendingProgress) -> None:
     """Listen to nothing."""
 
 
@@ -131,10 +131,10 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Propo
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
     settings = runtime.cluster(cluster)
-    asked = unproven(situation, proposed) if settings.connect_validate else []
-    if asked:
+    unvalidated = unproven(situation, proposed) if settings.connect_validate else []
+    if unvalidated:
         checked = connect.validate(
-            client, asked, connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
+            client, unvalidated, connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
         )
         situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
         diagnostics, proposed = diagnostics + checked.diagnostics, plan(situation)

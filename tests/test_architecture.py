@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
-from pathlib import Path
 
 import shared_services
+from package_source import MODULES, PACKAGE, nodes, tree
 
-import gitops_connect
-
-PACKAGE = Path(gitops_connect.__file__).parent
-MODULES = sorted(PACKAGE.rglob("*.py"))
 REFUSED = {"utils", "util", "helpers", "common", "misc", "manager", "base", "core"}
 PURE = ("model", "desired", "plan", "report")
 LONGEST_MODULE = 300
 LONGEST_FUNCTION = 50
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """Each module parsed, by its path in the package."""
-    return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in MODULES}
-
-
 def test_a_module_has_a_name_and_a_reason() -> None:
     assert [path for path in MODULES if path.stem in REFUSED] == []
-    without = [name for name, tree in trees().items() if not ast.get_docstring(tree)]
+    without = [module for module in MODULES if not ast.get_docstring(tree(module))]
     assert without == [], "every module opens with a sentence saying what it is"
 
 
@@ -36,9 +25,9 @@ def test_modules_are_short() -> None:
 
 def test_functions_are_short() -> None:
     long = [
-        f"{name}: {node.name}"
-        for name, tree in trees().items()
-        for node in ast.walk(tree)
+        f"{module}: {node.name}"
+        for module in MODULES
+        for node in nodes(module)
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
     ]
     assert long == []
@@ -47,10 +36,10 @@ def test_functions_are_short() -> None:
 def test_the_core_opens_no_file_and_reads_no_clock() -> None:
     effects = {"open", "print", "now", "utcnow", "today", "input"}
     found = [
-        f"{name}:{node.lineno}"
-        for name, tree in trees().items()
-        if Path(name).parts[0] in PURE
-        for node in ast.walk(tree)
+        f"{module}:{node.lineno}"
+        for module in MODULES
+        if module.relative_to(PACKAGE).parts[0] in PURE
+        for node in nodes(module)
         if isinstance(node, ast.Call) and called(node) in effects
     ]
     assert found == []

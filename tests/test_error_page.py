@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 import error_page
-from test_words import MODULES
+from package_source import MODULES, nodes
 
 from gitops_connect import errors
 from gitops_connect.report.rules import RULE_EXPLANATIONS
@@ -33,8 +33,8 @@ SHORTEST_FRAGMENT = 8
 @cache
 def fragments() -> set[str]:
     """The constant parts of all string literals of the package."""
-    trees = (ast.parse(module.read_text()) for module in MODULES if not EXPLANATIONS & set(module.parts))
-    found = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    modules = (module for module in MODULES if not EXPLANATIONS & set(module.parts))
+    found = (node.value for module in modules for node in nodes(module) if isinstance(node, ast.Constant))
     texts = {part.strip() for one in found if isinstance(one, str) for part in PLACEHOLDER.split(one)}
     return {one for one in texts if len(one) >= SHORTEST_FRAGMENT and " " in one}
 

@@ -248,6 +248,7 @@ def test_a_rotated_secret_is_sent_exactly_once_to_a_server_that_masks_it(
     assert sent(standin) == [VALUE, "another-horse"]
 
 
+@pytest.mark.slow
 def test_a_missing_secret_holds_up_its_own_connector_only(
     masking: tuple[Workplace, StandIn], monkeypatch: pytest.MonkeyPatch
 ) -> None:

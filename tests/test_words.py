@@ -10,8 +10,9 @@ from pathlib import Path
 from tokenize import COMMENT, generate_tokens
 from typing import Any
 
+from package_source import MODULES, nodes
+
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "gitops_connect"
 
 BANNED: Mapping[str, str] = {
     r"stands?|stood|standing": "is, exists, is stored; current offsets",
@@ -61,10 +62,9 @@ BANNED: Mapping[str, str] = {
     r"not exact": "incomplete, approximate",
 }
 """Words and phrases as regular expressions, and what to write instead."""
-PATTERN = re.compile("|".join(rf"(?<![\w./-])(?:{words})(?![\w/-])" for words in BANNED), re.IGNORECASE)
+PATTERN = re.compile(rf"(?<![\w./-])(?:{'|'.join(BANNED)})(?![\w/-])", re.IGNORECASE)
 NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|^\[[^]]*\]:.*?$", re.MULTILINE | re.DOTALL)
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md")])
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 GOLDEN = sorted((ROOT / "tests" / "golden").iterdir())
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
 OLD_NAMES = re.compile(r"^### Changed$.*?(?=^##|\Z)", re.MULTILINE | re.DOTALL)
@@ -82,7 +82,7 @@ def _around(text: str, found: re.Match[str]) -> str:
 def strings(module: Path) -> Iterator[str]:
     """The string literals with more than one word, without docstrings."""
     apart: set[ast.expr] = set()
-    for node in ast.walk(ast.parse(module.read_text())):  # parents come first
+    for node in nodes(module):
         if isinstance(node, ast.Expr):
             apart.add(node.value)
         elif isinstance(node, ast.JoinedStr):
@@ -94,7 +94,7 @@ def strings(module: Path) -> Iterator[str]:
 
 
 def docstrings(module: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in nodes(module):
         match node:
             case ast.Expr(value=ast.Constant(value=str() as text)):
                 yield text

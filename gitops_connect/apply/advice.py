@@ -19,11 +19,11 @@ def advice(before: Iterable[StepOutcome], step: Step) -> str:
     applied = [outcome.step for outcome in before if outcome.result is Result.APPLIED]
     changes = [one.operation for one in applied if one.action in _CHANGES_OFFSETS and one.operation is not None]
     actions = {one.action for one in (*applied, step)}
-    told = []
+    parts = []
     if changes:
-        told.append(f"to restore the offsets, run: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
+        parts.append(f"to restore the offsets, run: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
     if Action.CONFIGURE in actions:
-        told.append("fix its config in the repository (Git has the previous version), and apply again")
+        parts.append("fix its config in the repository (Git has the previous version), and apply again")
     elif Action.CREATE in actions:
-        told.append("fix its config in the repository, and apply again")
-    return "; ".join(told)
+        parts.append("fix its config in the repository, and apply again")
+    return "; ".join(parts)

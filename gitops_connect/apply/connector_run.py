@@ -79,7 +79,7 @@ class ConnectorRun:
         for_offsets = bool(kinds) and OperationKind.SEED not in kinds
         return was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
 
-    def in_hand(self, now: float) -> StepExecution:
+    def execution(self, now: float) -> StepExecution:
         """The step in progress. If there is none, the next step begins now (monotonic seconds)."""
         if self.attempt is None:
             self.attempt = StepExecution(self.step, now, self.run_context.timeout, self._watched())
@@ -87,11 +87,11 @@ class ConnectorRun:
                 self.run_context.stopped.add(self.run_context.cluster, self.name)
         return self.attempt
 
-    def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str) -> NextAction:
+    def answered(self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: str) -> NextAction:
         """The request of the step in progress has ended; see `StepExecution.answered`."""
         if error is None and self.step.action in _END_A_STOP:
             self._is_not_stopped()
-        return self.in_hand(now).answered(error, looks, now, remark)
+        return self.execution(now).answered(error, snapshot_number, now, remark)
 
     @property
     def _is_last(self) -> bool:
@@ -119,8 +119,8 @@ class ConnectorRun:
 
     def end(self, ending: StepResult, seconds: float, finished: datetime) -> StepOutcome:
         """End the step in progress, or the next step, with this result. The message contains no secret of the steps."""
-        told = advice(self.outcomes, self.step) if ending.took_effect else ""
-        message = "; ".join(filter(None, [mask(ending.message, self._secrets()), told]))
+        next_steps = advice(self.outcomes, self.step) if ending.took_effect else ""
+        message = "; ".join(filter(None, [mask(ending.message, self._secrets()), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect)
         if self._stops() and not (self.attempt is not None and self.attempt.may_have_effect):
             self._is_not_stopped()

@@ -99,8 +99,8 @@ class _Run:
         self._later: list[tuple[float, int, ConnectorRun]] = []
         self._sending: dict[Future[StepResult | str], ConnectorRun] = {}
         self._waiting: list[ConnectorRun] = []
-        self._looking: Future[ClusterSnapshot] | None = None
-        self._looks = 0
+        self._snapshot_taken: Future[ClusterSnapshot] | None = None
+        self._snapshots = 0
         self._tickets = count()
         self._pace = PollInterval(self._clock.monotonic())
         self._halted, self._takes_back = "", False
@@ -114,7 +114,7 @@ class _Run:
             while self._ready or self._later or self._sending or self._waiting:
                 self._check_from_time_to_time()
                 self._send(pool)
-                self._look(pool)
+                self._take_snapshot(pool)
                 self._rest()
         if self._error is not None:
             raise self._error
@@ -171,17 +171,17 @@ class _Run:
             self._ready.append(heapq.heappop(self._later)[2])
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             run = self._ready.popleft()
-            attempt = run.in_hand(self._clock.monotonic())
+            attempt = run.execution(self._clock.monotonic())
             self._sending[pool.submit(carry_out, attempt.step, self._context)] = run
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)
 
-    def _look(self, pool: ThreadPoolExecutor) -> None:
-        if self._waiting and self._looking is None and self._clock.monotonic() >= self._next_look():
-            self._looks += 1
+    def _take_snapshot(self, pool: ThreadPoolExecutor) -> None:
+        if self._waiting and self._snapshot_taken is None and self._clock.monotonic() >= self._next_look():
+            self._snapshots += 1
             deleted = frozenset(run.name for run in self._waiting if run.step.action is Action.DELETE)
-            self._looking = pool.submit(take_snapshot, self._cluster, self._clock, self._looks, deleted)
+            self._snapshot_taken = pool.submit(take_snapshot, self._cluster, self._clock, self._snapshots, deleted)
 
     def _next_look(self) -> float:
         return self._pace.due(busy=bool(self._ready))
@@ -190,8 +190,8 @@ class _Run:
         """Wait until a request ends or an action is due, and process what has ended."""
         pause = max(0.0, min(self._times(), default=_LONGEST_REST))
         under_way: list[Future[Any]] = [*self._sending]
-        if self._looking is not None:
-            under_way.append(self._looking)
+        if self._snapshot_taken is not None:
+            under_way.append(self._snapshot_taken)
         if under_way:
             wait(under_way, timeout=pause, return_when=FIRST_COMPLETED)
             self._take_in()
@@ -202,7 +202,7 @@ class _Run:
         """In how many seconds each next action is due, at most `_LONGEST_REST`, so that interrupts are noticed."""
         now = self._clock.monotonic()
         times = [_LONGEST_REST]
-        if self._waiting and self._looking is None:
+        if self._waiting and self._snapshot_taken is None:
             times.append(self._next_look() - now)
         if self._later and self._has_room():
             times.append(self._later[0][0] - now)
@@ -212,18 +212,18 @@ class _Run:
         """Report the latest progress of each operation; earlier progress is outdated."""
         latest = {}
         while not self._progress.empty():
-            told = self._progress.get()
-            latest[told.operation] = told
-        for told in latest.values():
-            self._report(self._options.on_progress, told)
+            progress = self._progress.get()
+            latest[progress.operation] = progress
+        for progress in latest.values():
+            self._report(self._options.on_progress, progress)
 
     def _take_in(self) -> None:
         ended = [future for future in self._sending if future.done()]
         self._tell_progress()  # progress is reported before the end of its step
         for future in ended:
             self._answered(self._sending.pop(future), future)
-        if self._looking is not None and self._looking.done():
-            finished, self._looking = self._looking, None
+        if self._snapshot_taken is not None and self._snapshot_taken.done():
+            finished, self._snapshot_taken = self._snapshot_taken, None
             self._looked(finished)
 
     def _answered(self, run: ConnectorRun, future: Future[StepResult | str]) -> None:
@@ -234,7 +234,7 @@ class _Run:
             if isinstance(answer, StepResult):
                 self._move(run, answer)
                 return
-            self._move(run, run.answered(error, self._looks, now, answer))
+            self._move(run, run.answered(error, self._snapshots, now, answer))
             self._pace.answered(now, alone=len(self._waiting) == 1)
         else:
             self._fail(error)
@@ -252,8 +252,8 @@ class _Run:
             return
         seen = future.result()
         for run in runs:
-            self._move(run, run.in_hand(now).looked(seen, now))
-        self._pace.looked(now, seen.seconds, moved=len(self._waiting) < len(runs))
+            self._move(run, run.execution(now).observe(seen, now))
+        self._pace.observe(now, seen.seconds, moved=len(self._waiting) < len(runs))
 
     def _move(self, run: ConnectorRun, move: NextAction) -> None:
         match move:
@@ -270,7 +270,7 @@ class _Run:
     def _end(self, run: ConnectorRun, ending: StepResult) -> None:
         """A step has ended: continue with the next step, or skip all that are left."""
         now = self._clock.monotonic()
-        seconds = now - run.attempt.begun if run.attempt else 0.0
+        seconds = now - run.attempt.started if run.attempt else 0.0
         self._report(self._options.on_outcome, run.end(ending, seconds, self._clock.now()))
         if run.is_over:
             return
@@ -288,9 +288,9 @@ class _Run:
         else:
             self._end(run, StepResult(Result.SKIPPED, f"skipped: {self._halted}"))
 
-    def _report(self, listener: Callable[[T], None], news: T) -> None:
+    def _report(self, listener: Callable[[T], None], event: T) -> None:
         try:
-            listener(news)
+            listener(event)
         except Exception as error:  # any error is raised when the steps in progress have ended
             self._fail(error)
 

@@ -36,7 +36,7 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result
 
 _ALL = (OperationKind.RESET, OperationKind.CLEAR)
-_LOOKS = 3
+_ATTEMPTS = 3
 """If accepted offsets are not seen after this many polls, they are sent again: an abandoned task may have written once
 more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
 
@@ -88,7 +88,7 @@ class _Change:
             warning = warning_of(self._send(before, review), review) or warning
             self._touched = True
             seen = self._see(review, after)
-            if self._stands(seen, review, after):
+            if self._is_in_effect(seen, review, after):
                 break
         if self._operation.kind is not OperationKind.CLEAR:
             self._context.journal.settle(self._operation, seen, warning)
@@ -107,7 +107,7 @@ class _Change:
                 over = isinstance(error, ConnectRefused) or self._is_late(pause)
                 if over or isinstance(error, OutcomeUnknown):
                     seen = self._read("the offsets after the request")
-                    if self._stands(seen, review, after):
+                    if self._is_in_effect(seen, review, after):
                         return ""
                     if over:
                         raise self._give_up(error, seen, review, doubtful=doubtful) from error
@@ -141,8 +141,8 @@ class _Change:
                 f"{message}; some offsets were changed and could not be restored: {second}", certain=False
             )
         certain = self._read("the restored offsets") == before
-        told = "were restored" if certain else "were restored, but the cluster shows other offsets now"
-        return StepFailed(f"{message}; the offsets that it had changed {told}", certain=certain, final=final)
+        result = "were restored" if certain else "were restored, but the cluster shows other offsets now"
+        return StepFailed(f"{message}; the offsets that it had changed {result}", certain=certain, final=final)
 
     def _request(self, review: Review) -> str:
         name = self._operation.connector
@@ -153,8 +153,8 @@ class _Change:
     def _see(self, review: Review, after: Offsets) -> Offsets:
         """The offsets after the change was sent: as soon as they have the effect, at the latest after a few polls."""
         seen = self._read("the offsets after the change")
-        for _ in range(_LOOKS - 1):
-            if self._stands(seen, review, after):
+        for _ in range(_ATTEMPTS - 1):
+            if self._is_in_effect(seen, review, after):
                 return seen
             self._wait(
                 FIRST_RETRY, f"{self._differing(seen, review)}, although Connect accepted the change", certain=False
@@ -162,7 +162,7 @@ class _Change:
             seen = self._read("the offsets after the change")
         return seen
 
-    def _stands(self, seen: Offsets, review: Review, after: Offsets) -> bool:
+    def _is_in_effect(self, seen: Offsets, review: Review, after: Offsets) -> bool:
         """Whether the offsets have the effect: on every partition of an alter or seed, else on all."""
         if self._operation.kind in (OperationKind.ALTER, OperationKind.SEED):
             return all(seen.get(one) == offset for one, offset in review.patch.items())
@@ -197,8 +197,10 @@ class _Change:
         return record_failure(self._operation, self._context, failed if failed.certain else self._stays_open(failed))
 
     def _stays_open(self, failed: StepFailed) -> StepFailed:
-        told = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
-        return StepFailed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
+        result = (
+            "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
+        )
+        return StepFailed(f"{failed}; {result}; {how_to_give_up(self._operation.name)}", certain=False)
 
 
 def leftovers(name: ConnectorName, context: StepContext) -> str:
@@ -206,18 +208,18 @@ def leftovers(name: ConnectorName, context: StepContext) -> str:
 
     Read at once, before the new connector writes offsets. The worker that answers may not know the connector yet.
     """
-    looks = 0
+    attempts = 0
     while True:
-        looks += 1
+        attempts += 1
         try:
-            return _tell(context.cluster.offsets(name))
+            return _leftovers(context.cluster.offsets(name))
         except GitopsConnectError as error:
-            if looks == _LOOKS or not isinstance(error, NotFound):
+            if attempts == _ATTEMPTS or not isinstance(error, NotFound):
                 return f"could not read whether an earlier connector of this name left offsets behind: {error}"
         context.clock.sleep(FIRST_RETRY)
 
 
-def _tell(found: Offsets) -> str:
+def _leftovers(found: Offsets) -> str:
     if not found:
         return ""
     count = "1 offset" if len(found) == 1 else f"{len(found):,} offsets"

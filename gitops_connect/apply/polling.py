@@ -62,7 +62,7 @@ class PollInterval:
         if alone:
             self._since = now
 
-    def looked(self, now: float, seconds: float, *, moved: bool) -> None:
+    def observe(self, now: float, seconds: float, *, moved: bool) -> None:
         """A poll has ended, `moved` if it ended a step."""
         self._pause = SHORTEST_PAUSE if moved else min(self._pause * _GROWTH, LONGEST_PAUSE)
         self._since = now

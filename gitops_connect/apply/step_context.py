@@ -23,7 +23,7 @@ def never() -> bool:
     return False
 
 
-def ignore(news: object) -> None:
+def ignore(event: object) -> None:
     """Discard the news: nothing listens."""
 
 
@@ -63,9 +63,9 @@ def may_run(operation: Operation) -> bool:
 
 def block(operation: Operation, context: StepContext, review: Review, *, begun: bool) -> StepResult:
     """The offsets changed after the plan was made: a person must check that, and the connector continues as before."""
-    told = "; ".join(refusal.message for refusal in review.refusals)
+    reasons = "; ".join(refusal.message for refusal in review.refusals)
     failed = StepFailed(
-        f"blocked, because the current offsets changed after the plan was made: {told}", certain=not begun
+        f"blocked, because the current offsets changed after the plan was made: {reasons}", certain=not begun
     )
     return replace(record_failure(operation, context, failed), harmless=may_run(operation))
 

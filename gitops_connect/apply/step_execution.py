@@ -11,7 +11,7 @@ from gitops_connect.errors import AlreadyExists, GitopsConnectError, NotSettled,
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 
-LOOKS_BEFORE_RESENDING = 3
+SNAPSHOTS_BEFORE_RESENDING = 3
 SECONDS_BEFORE_RESENDING = 5.0
 """A request without an answer may still be in the queue of the herder (KAFKA-14353)."""
 FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
@@ -54,7 +54,7 @@ class StepExecution:
         `watched`: the connector must run for some time before the step is done.
         """
         self.step = step
-        self.begun = now
+        self.started = now
         self._timeout = timeout
         self._deadline = now + timeout
         self._retry = FIRST_RETRY
@@ -63,8 +63,8 @@ class StepExecution:
         self._resent = False
         self._last_refusal = ""
         self._sent_at = now
-        self._blind_until = 0  # polls up to this number began before the request was answered
-        self._looks = 0
+        self._outdated_until = 0  # polls up to this number began before the request was answered
+        self._snapshots = 0
         self._watched = watched
         self._lasting: tuple[EffectCheck, float] | None = None
         self._found = ""
@@ -76,8 +76,10 @@ class StepExecution:
         """Whether a request was accepted, or may have been."""
         return self._accepted or bool(self._unanswered)
 
-    def answered(self, error: GitopsConnectError | None, looks: int, now: float, remark: str = "") -> NextAction:
-        """The request has ended, with or without `error`; `looks` polls began before. Success reports the `remark`."""
+    def answered(
+        self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: str = ""
+    ) -> NextAction:
+        """The request has ended, with or without `error`; older polls do not count. Success keeps `remark`."""
         self._remark = remark
         match error:
             case None:
@@ -92,17 +94,17 @@ class StepExecution:
             case _:
                 return StepResult(Result.FAILED, str(error))
         self._deadline = now + self._timeout
-        self._sent_at, self._blind_until, self._looks, self._lasting = now, looks, 0, None
+        self._sent_at, self._outdated_until, self._snapshots, self._lasting = now, snapshot_number, 0, None
         return AwaitEffect()
 
-    def looked(self, look: ClusterSnapshot, now: float) -> NextAction:
+    def observe(self, snapshot: ClusterSnapshot, now: float) -> NextAction:
         """A poll of the cluster has ended."""
-        if look.number <= self._blind_until:
+        if snapshot.number <= self._outdated_until:
             return AwaitEffect()
-        verdict = self._judge(look)
+        verdict = self._judge(snapshot)
         if verdict:
             self._found, self._took_effect = verdict.found, verdict.took_effect
-            self._looks += 1
+            self._snapshots += 1
             if self._lasts(verdict, now):
                 return self._end(verdict)
             if self._should_resend(now):
@@ -125,19 +127,19 @@ class StepExecution:
         if now + pause > self._deadline:
             return StepResult(
                 Result.FAILED,
-                f"the cluster rejected the request for {now - self.begun:.0f} s; its last answer was: {refusal}",
+                f"the cluster rejected the request for {now - self.started:.0f} s; its last answer was: {refusal}",
             )
         return SendAgain(now + pause)
 
-    def _judge(self, look: ClusterSnapshot) -> EffectCheck | None:
+    def _judge(self, snapshot: ClusterSnapshot) -> EffectCheck | None:
         """None if the poll says nothing about this connector."""
         name = self.step.connector
-        if look.error or name in look.unknown:
-            self._found = f"no readable status ({look.error})" if look.error else "no readable status"
+        if snapshot.error or name in snapshot.unknown:
+            self._found = f"no readable status ({snapshot.error})" if snapshot.error else "no readable status"
             return None
-        if self.step.action is Action.DELETE and name not in look.connectors:
-            return judge_delete(gone=name in look.gone)
-        seen = look.connectors.get(name)
+        if self.step.action is Action.DELETE and name not in snapshot.connectors:
+            return judge_delete(gone=name in snapshot.gone)
+        seen = snapshot.connectors.get(name)
         doubtful = bool(self._unanswered)
         if self._watched is None:
             return judge(self.step, seen, doubtful=doubtful)
@@ -156,7 +158,7 @@ class StepExecution:
     def _should_resend(self, now: float) -> bool:
         """Resend once if the answer is unknown, or for a delete: during a rebalance a worker may not know the name."""
         doubtful = bool(self._unanswered) or self.step.action is Action.DELETE
-        patient = self._looks >= LOOKS_BEFORE_RESENDING and now - self._sent_at >= SECONDS_BEFORE_RESENDING
+        patient = self._snapshots >= SNAPSHOTS_BEFORE_RESENDING and now - self._sent_at >= SECONDS_BEFORE_RESENDING
         return doubtful and patient and not self._resent and self._lasting is None
 
     def _not_settled(self) -> NotSettled:

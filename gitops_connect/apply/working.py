@@ -75,10 +75,10 @@ def judge_working(
     if step.action in _SENDS_CONFIG and (other := differs(step, seen, doubtful=doubtful and is_config)):
         return other
     failed = failed_parts(seen)
-    if fresh := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
+    if new_failures := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
         # Before the restart that a new config causes, the old task may have failed by itself.
         lasting = STALE_SECONDS if is_config else 0.0
-        return EffectCheck(Progress.FAILED, _words(fresh), lasting, took_effect=True)
+        return EffectCheck(Progress.FAILED, _words(new_failures), lasting, took_effect=True)
     if failed:
         return _judge_failed_before(step, failed)
     return _judge_running(step, seen, watched)

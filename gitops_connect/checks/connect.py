@@ -59,14 +59,14 @@ def validate(
 
     The configs that were not checked before the timeout, or because Connect does not answer, are one warning.
     """
-    asked = sorted(connectors, key=lambda connector: connector.name)
-    inquiry = _Inquiry(client, options, len(asked), options.clock.monotonic() + options.timeout)
+    ordered = sorted(connectors, key=lambda connector: connector.name)
+    validation = _Validation(client, options, len(ordered), options.clock.monotonic() + options.timeout)
     with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
-        answers = list(pool.map(inquiry.ask, asked))
-    pairs = _without_secrets(list(zip(asked, answers, strict=True)))
+        answers = list(pool.map(validation.validate, ordered))
+    pairs = _without_secrets(list(zip(ordered, answers, strict=True)))
     catalogue = _Catalogue(client, plugins)
     found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]
-    found += _unchecked([connector for connector, verdict in pairs if verdict is None], inquiry.reason)
+    found += _unchecked([connector for connector, verdict in pairs if verdict is None], validation.reason)
     return ConnectChecks(
         Diagnostics.of(found),
         frozenset(item.connector for item in found if item.severity is Severity.ERROR and item.connector is not None),
@@ -75,7 +75,7 @@ def validate(
 
 
 @dataclass(slots=True)
-class _Inquiry:
+class _Validation:
     """Validates configs until too many requests have failed, or until `deadline` (monotonic seconds)."""
 
     client: ConnectClient
@@ -87,7 +87,7 @@ class _Inquiry:
     reason: str = ""
     lock: Lock = field(default_factory=Lock)
 
-    def ask(self, connector: DesiredConnector) -> _Answer:
+    def validate(self, connector: DesiredConnector) -> _Answer:
         """The verdict, or the error instead; None if the time is over, or if Connect no longer answers."""
         if not self._may_ask():
             return None

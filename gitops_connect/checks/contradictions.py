@@ -51,10 +51,10 @@ def between(
 ) -> Iterator[Finding]:
     """The contradictions between a partition's current and declared offset: one finding for each unchanged field."""
     before = json.loads(current)
-    told = set()
+    reported = set()
     for one in rules:
-        if one.kept not in told and _contradicts(one, types, before, declared):
-            told.add(one.kept)
+        if one.kept not in reported and _contradicts(one, types, before, declared):
+            reported.add(one.kept)
             yield Finding(_RULE, f"offset.{one.changed}", LazyWords(partial(_words, one, before, declared)))
 
 

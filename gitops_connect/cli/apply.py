@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import ask, coloured, emit, tell, tell_styled
+from gitops_connect.cli.console import ask, coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
@@ -50,7 +50,7 @@ def apply(
     saved = load_saved(_read(path), str(path)) if path and is_saved else None
     report = TextReport(coloured=coloured(sys.stdout))
     if saved:
-        tell(f"Applying the saved plan {path}.")
+        echo(f"Applying the saved plan {path}.")
         path = Path(saved.path) if saved.path else None
     with session.opened(context) as runtime:
         declared, made, failures = session.proposals(runtime, path, _clusters(runtime, saved, cluster))
@@ -62,7 +62,7 @@ def apply(
             require_fresh(saved, plans)
         _require_safe(made)
         emit(report.plans(plans, len(diagnostics.errors)))
-        if not _go(plans, asked=not (yes or saved)):
+        if not _go(plans, confirm=not (yes or saved)):
             return ExitCode.FAILED
         outcomes, more = _carry_out(runtime, declared, plans, report)
     if any(outcome.steps for outcome in outcomes):
@@ -105,19 +105,19 @@ def _require_safe(made: list[Proposal]) -> None:
         raise UnsafePlan("\n".join(refused))
 
 
-def _go(plans: list[Plan], *, asked: bool) -> bool:
+def _go(plans: list[Plan], *, confirm: bool) -> bool:
     """Whether to continue. Empty plans need no approval. Raises UsageError if there is no terminal to ask on."""
-    if not asked or all(plan.is_empty for plan in plans):
+    if not confirm or all(plan.is_empty for plan in plans):
         return True
     if not sys.stdin.isatty():
         raise UsageError(
             "cannot ask for approval, as stdin is not a terminal; review the plan, then run apply with --yes, or apply"
             " a saved plan"
         )
-    tell("\nDo you want to apply these steps? Only 'yes' will be accepted to approve.")
+    echo("\nDo you want to apply these steps? Only 'yes' will be accepted to approve.")
     if ask("  Enter a value: ") == "yes":
         return True
-    tell("Apply cancelled. Nothing was changed.")
+    echo("Apply cancelled. Nothing was changed.")
     return False
 
 
@@ -151,13 +151,13 @@ def _carry_out(
         def listen(outcome: StepOutcome) -> None:
             nonlocal ended
             ended += 1
-            tell_styled(report.step(outcome))
+            echo_styled(report.step(outcome))
             update("steps", ended, total)
 
         def follow(sending: SendingProgress) -> None:
             update(sending_words(sending), sending.done, sending.entries)
             if not sys.stderr.isatty():
-                tell(sending_words(sending))
+                echo(sending_words(sending))
 
         options = ReconcileOptions(approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)

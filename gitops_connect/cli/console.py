@@ -15,14 +15,14 @@ def emit(text: str | Iterator[str]) -> None:
     sys.stdout.flush()
 
 
-def tell(text: str) -> None:
+def echo(text: str) -> None:
     """Write a message to stderr. Control characters are escaped, because names and errors come from outside."""
     from gitops_connect.report.printable import escaped_lines
 
-    tell_styled(escaped_lines(text))
+    echo_styled(escaped_lines(text))
 
 
-def tell_styled(text: str) -> None:
+def echo_styled(text: str) -> None:
     """Write a part of a report to stderr, which may have colours and has already escaped every value.
 
     A reader that closed stderr does not end the command.

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.files import new_file, refuse_old, write_new
 from gitops_connect.cli.options import TableOutput
 from gitops_connect.errors import UsageError
@@ -111,9 +111,9 @@ def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
     else:
         write_new(file, _body(found), force=saving.force)
     count = found.entries if isinstance(found, SavedOffsets) else len(found)
-    tell(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file}.")
+    echo(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file}.")
     if not count:
-        tell("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
+        echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
 
 
 def listed(found: Offsets, output: TableOutput) -> str:

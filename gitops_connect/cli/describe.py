@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
 
@@ -47,7 +47,7 @@ def connector(
     if values:
         emit(_render(values, output))
     elif not failures:
-        tell(
+        echo(
             f"error: there is no connector {name!r} on {', '.join(clusters)};"
             " run `gitops-connect get connectors` to list all connectors"
         )
@@ -138,7 +138,7 @@ def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[
     try:
         return client.sensitive_keys(observed.config.get("connector.class", ""))
     except NotFound:
-        tell("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
+        echo("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
         return frozenset(observed.config) - {"connector.class", "tasks.max"}
 
 

@@ -49,7 +49,7 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
     """Check settings, repository, ledger, clusters and local tools."""
     with progress("Checking") as update:
         findings = []
-        for finding in _look(context):
+        for finding in _checks(context):
             update(finding.part)
             findings.append(finding)
     values = [{"verdict": one.verdict.value, "part": one.part, "found": one.found} for one in findings]
@@ -57,7 +57,7 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
     return ExitCode.FAILED if any(one.verdict is CheckStatus.ERROR for one in findings) else ExitCode.DONE
 
 
-def _look(context: typer.Context) -> Iterator[CheckResult]:
+def _checks(context: typer.Context) -> Iterator[CheckResult]:
     from importlib import metadata
 
     yield CheckResult(
@@ -76,9 +76,9 @@ def _look(context: typer.Context) -> Iterator[CheckResult]:
         yield from _look_at_cluster(cluster)
 
 
-def _examine(part: str, look: Callable[[], str], *, otherwise: CheckStatus = CheckStatus.ERROR) -> CheckResult:
+def _examine(part: str, check: Callable[[], str], *, otherwise: CheckStatus = CheckStatus.ERROR) -> CheckResult:
     try:
-        return CheckResult(CheckStatus.OK, part, look())
+        return CheckResult(CheckStatus.OK, part, check())
     except GitopsConnectError as error:
         return CheckResult(otherwise, part, str(error))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
@@ -51,7 +51,7 @@ def connectors(
         return session.worst(failures)
     missing = [name for name in dict.fromkeys(names or ()) if name not in known]
     for name in missing:
-        tell(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
+        echo(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
     return ExitCode.FAILED if missing else ExitCode.DONE
 
 

@@ -74,14 +74,14 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
 
 def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
     """The files that a document in this directory would find, if the directory were the repository's root."""
-    from gitops_connect.desired.manifest_files import Lost, ManifestFiles
+    from gitops_connect.desired.manifest_files import ManifestFiles, NoManifest
     from gitops_connect.model.entries import Entry
 
     entries = [Entry(path.relative_to(folder).as_posix(), "", None) for path in _files_below(folder)]
-    met = ManifestFiles(entries).find(pattern, "", connector)
-    if isinstance(met, Lost):
+    matching = ManifestFiles(entries).find(pattern, "", connector)
+    if isinstance(matching, NoManifest):
         raise UsageError(_nothing(folder, pattern, connector))
-    yield from (folder / entry.path for entry in met)
+    yield from (folder / entry.path for entry in matching)
 
 
 def _nothing(folder: Path, pattern: str, connector: ConnectorName) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.cli.console import tell
+from gitops_connect.cli.console import echo
 from gitops_connect.errors import UndoImpossible
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ def acknowledged(
     asked = CheckRequest(Location("the document"), files, planned, kind, live)
     compared, known, unknown = desk.ask([replace(asked, is_judged=False), asked, replace(asked, live=None)])
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
-        tell(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
+        echo(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     difference = compared.difference or Difference()
     if not any(count for way, count in difference.counts.items() if way is not Direction.SAME):
-        tell("note: the current offsets are the same already, so the document changes nothing")
+        echo("note: the current offsets are the same already, so the document changes nothing")
     unread = bool(known.unread or unknown.unread)
     return needed(refusals_of(subject, kind, difference, settings), unread=unread)
 

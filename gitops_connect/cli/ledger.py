@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
@@ -86,7 +86,7 @@ def _show_one(
     from gitops_connect.report.table import as_json, as_yaml, outline
 
     if not found:
-        tell(f"error: the ledger has no offset change {name!r}; run `gitops-connect ledger show` to list all")
+        echo(f"error: the ledger has no offset change {name!r}; run `gitops-connect ledger show` to list all")
         return ExitCode.FAILED
     text = output is TableOutput.TABLE
     values = [_in_full(runtime, cluster, record, text=text) for cluster, record in found]
@@ -193,9 +193,9 @@ def resolve(
             chosen = resolution.waiting(runtime, candidates, clusters)
         chosen = resolution.unsettled(chosen) if applied else resolution.unseen(chosen)
         if not chosen:
-            tell("There is nothing to resolve.")
+            echo("There is nothing to resolve.")
             return ExitCode.DONE
-        if not resolution.agreed(chosen, applied=applied, asked=not yes):
+        if not resolution.agreed(chosen, applied=applied, confirm=not yes):
             return ExitCode.FAILED
 
         def write(name: ClusterName) -> int:
@@ -204,7 +204,7 @@ def resolve(
 
         done, failures = session.each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
-        tell(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
+        echo(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
     return session.worst(failures) if failures else ExitCode.DONE
 
 
@@ -240,7 +240,7 @@ def export(
         aside.replace(file)
     except OSError as error:
         raise UsageError(f"cannot write the ledger to {file}: {error.strerror}") from error
-    tell(f"Exported the ledger to {file}. To import it elsewhere: gitops-connect ledger import {file}")
+    echo(f"Exported the ledger to {file}. To import it elsewhere: gitops-connect ledger import {file}")
     return ExitCode.DONE
 
 
@@ -260,13 +260,13 @@ def import_(
     with closing(open_ledger(session.settings_of(context))) as ledger:
         restored = ledger.restore(archive, SystemClock().now(), replace=replace)
     counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
-    tell(
+    echo(
         f"Nothing to import: the ledger has the same content ({counts})."
         if restored.unchanged
         else f"Imported ({counts})."
     )
     if restored.without_digests:
-        tell(
+        echo(
             "note: this ledger has a different key, so the last applied configs of"
             f" {restored.without_digests} connectors were not imported. Until each of them is applied again,"
             " drift cannot be distinguished from a change in Git, and a masked secret counts as unchanged"

@@ -23,9 +23,9 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line; a traceback is a field."""
         line = {**_fields(record), "traceback": _traceback(self, record)}
-        said = {key: value for key, value in line.items() if not _is_empty(value)}
+        fields = {key: value for key, value in line.items() if not _is_empty(value)}
         head = {"time": _time(record), "level": record.levelname.lower(), "event": _event(record)}
-        return json.dumps({**head, **said, **head}, ensure_ascii=False, default=str)
+        return json.dumps({**head, **fields, **head}, ensure_ascii=False, default=str)
 
 
 class TextFormatter(logging.Formatter):

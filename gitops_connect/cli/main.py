@@ -28,7 +28,7 @@ from gitops_connect.cli import (
     validate,
     version,
 )
-from gitops_connect.cli.console import emit, tell, without_secrets
+from gitops_connect.cli.console import echo, emit, without_secrets
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.global_options import GlobalOptions, add_global_options
 from gitops_connect.errors import GitopsConnectError
@@ -101,18 +101,18 @@ def run_command(arguments: list[str]) -> int:
         result = command_line().main(arguments, "gitops-connect", standalone_mode=False, obj=GlobalOptions())
         return int(result or 0)
     except GitopsConnectError as error:
-        tell(f"error: {error}")
+        echo(f"error: {error}")
         return exit_code(error)
     except typer.TyperException as error:
-        tell(_usage(error))
+        echo(_usage(error))
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
-        tell("interrupted")
+        echo("interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:  # the reader of stdout is gone, and needs no message
         return ExitCode.FAILED
     except Exception:
-        tell(_bug_report(arguments))
+        echo(_bug_report(arguments))
         return ExitCode.BUG
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckOptions:
     """The arguments of a command that checks a manifest. `cluster` is None if the command line names none.
 
     `acknowledged` are acknowledgements as in a document. `report` is a directory for the report, or None.
@@ -39,25 +39,25 @@ class Asked:
     report: Path | None = None
 
 
-def check(asked: Asked, settings: Settings) -> CheckedManifest:
+def check(options: CheckOptions, settings: Settings) -> CheckedManifest:
     """Check all rules, and compute the manifest's effect. A manifest too large for this process is checked on Spark.
 
-    Raises UsageError if a file cannot be read or written, and the errors of `subject.look` and of Spark.
+    Raises UsageError if a file cannot be read or written, and the errors of `subject.subject_of` and of Spark.
     """
     from gitops_connect.cli import given_files, large_checks
 
     began = time.monotonic()
-    given = given_files.find(asked.path, asked.connector)
+    given = given_files.find(options.path, options.connector)
     with large_checks.opened(settings) as desk:
-        is_for_spark = asked.report is not None or given.are_certainly_large
+        is_for_spark = options.report is not None or given.are_certainly_large
         if is_for_spark:
             desk.start()
-        subject = _subject(asked, settings, desk.folder)
+        subject = _subject(options, settings, desk.folder)
         manifest = None if is_for_spark or subject.saved is not None else given.read()
         if manifest is None:
-            checked = _on_spark(asked, given, subject, desk, settings)
+            checked = _on_spark(options, given, subject, desk, settings)
         else:
-            checked = _in_process(asked, manifest, subject, settings)
+            checked = _in_process(options, manifest, subject, settings)
         checked = replace(checked, file=given.shown, files=tuple(path.as_posix() for path in given.paths))
     return replace(checked, seconds=time.monotonic() - began)
 
@@ -72,18 +72,18 @@ def write_page(checked: CheckedManifest, folder: Path, program: str) -> None:
     write_new(folder / "index.html", page, force=True)
 
 
-def _subject(asked: Asked, settings: Settings, folder: Path) -> ManifestSubject:
-    from gitops_connect.cli.subject import clients_of, look, repository_of
+def _subject(options: CheckOptions, settings: Settings, folder: Path) -> ManifestSubject:
+    from gitops_connect.cli.subject import clients_of, repository_of, subject_of
 
     declared = repository_of(settings)
-    if asked.is_offline and not settings.clusters:
+    if options.is_offline and not settings.clusters:
         # Without configured clusters, only the repository can name clusters.
         clusters = tuple(declared.states) if declared is not None else ()
     else:
-        clusters = chosen_clusters(settings, asked.cluster)
-    with clients_of(settings, () if asked.is_offline else clusters) as clients:
-        found = look(clients, clusters, asked.connector, declared, folder)
-    return found.acknowledging(asked.acknowledged)
+        clusters = chosen_clusters(settings, options.cluster)
+    with clients_of(settings, () if options.is_offline else clusters) as clients:
+        found = subject_of(clients, clusters, options.connector, declared, folder)
+    return found.acknowledging(options.acknowledged)
 
 
 def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
@@ -95,16 +95,18 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterNam
     return session.chosen_in(settings, [cluster] if cluster else None)
 
 
-def _in_process(asked: Asked, manifest: Manifest, subject: ManifestSubject, settings: Settings) -> CheckedManifest:
+def _in_process(
+    options: CheckOptions, manifest: Manifest, subject: ManifestSubject, settings: Settings
+) -> CheckedManifest:
     from gitops_connect.checks import small
 
-    verdict = small.check(manifest, subject.context, asked.kind)
+    verdict = small.check(manifest, subject.context, options.kind)
     reviewed = None
     if verdict.offsets is not None and subject.context.live is not None:
-        reviewed = review_of(subject, asked.kind, verdict.offsets, settings)
+        reviewed = review_of(subject, options.kind, verdict.offsets, settings)
     difference = reviewed.difference if reviewed is not None else None
     return replace(
-        _checked(asked, subject),
+        _checked(options, subject),
         entries=len(manifest.entries),
         partitions=_partitions(manifest) if verdict.offsets is None else len(verdict.offsets),
         diagnostics=verdict.diagnostics,
@@ -117,20 +119,20 @@ def _in_process(asked: Asked, manifest: Manifest, subject: ManifestSubject, sett
 
 
 def _on_spark(
-    asked: Asked, given: GivenFiles, subject: ManifestSubject, desk: SparkDesk, settings: Settings
+    options: CheckOptions, given: GivenFiles, subject: ManifestSubject, desk: SparkDesk, settings: Settings
 ) -> CheckedManifest:
     from gitops_connect.cli.large_checks import VIOLATIONS
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.offset_changes.large.check_request import CheckRequest
     from gitops_connect.plan.offsets import described
 
-    question = CheckRequest(Location(given.shown), desk.take(given), subject.context, asked.kind, subject.current)
-    violations = asked.report / VIOLATIONS if asked.report is not None else None
+    question = CheckRequest(Location(given.shown), desk.take(given), subject.context, options.kind, subject.current)
+    violations = options.report / VIOLATIONS if options.report is not None else None
     (verdict,) = desk.ask([question], violations=violations)
-    refused = () if verdict.difference is None else refusals_of(subject, asked.kind, verdict.difference, settings)
+    refused = () if verdict.difference is None else refusals_of(subject, options.kind, verdict.difference, settings)
     difference = None if verdict.difference is None else described(verdict.difference, shape_for(subject))
     return replace(
-        _checked(asked, subject),
+        _checked(options, subject),
         entries=verdict.entries,
         partitions=verdict.partitions,
         diagnostics=verdict.diagnostics,
@@ -143,7 +145,7 @@ def _on_spark(
     )
 
 
-def _checked(asked: Asked, subject: ManifestSubject) -> CheckedManifest:
+def _checked(options: CheckOptions, subject: ManifestSubject) -> CheckedManifest:
     """The fields of the result that do not depend on where the manifest is checked."""
     from gitops_connect.report.manifests import CheckedManifest
 
@@ -152,7 +154,7 @@ def _checked(asked: Asked, subject: ManifestSubject) -> CheckedManifest:
         connector=subject.context.connector,
         cluster=subject.cluster,
         basis=subject.basis,
-        kind=asked.kind,
+        kind=options.kind,
         entries=0,
         partitions=0,
         why_not=subject.unread,

@@ -35,9 +35,9 @@ class HistoryEntry:
 
         record = self.record
         warning = f"warning: {record.warning}" if record.warning else ""
-        told = "; ".join(one_line(text.partition("\n")[0]) for text in (record.message, warning) if text)
+        messages = "; ".join(one_line(text.partition("\n")[0]) for text in (record.message, warning) if text)
         what = [self.cluster, record.name, record.kind.value, record.state.value]
-        return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), self._counts(), told or "-"]
+        return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), self._counts(), messages or "-"]
 
     def _counts(self) -> str:
         if self.record.entries is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import (
@@ -104,10 +104,10 @@ def diff(
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.report import manifests
 
-    asked = manifest_checks.Asked(
+    options = manifest_checks.CheckOptions(
         file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster=cluster
     )
-    checked = manifest_checks.check(asked, session.settings_of(context))
+    checked = manifest_checks.check(options, session.settings_of(context))
     if checked.diagnostics.errors:
         emit(manifests.as_json(checked) if output is TextOutput.JSON else _problems(checked))
         return ExitCode.INVALID
@@ -167,14 +167,14 @@ def check(
 
     if report is not None:
         new_folder(report, force=force)
-    asked = manifest_checks.Asked(
+    options = manifest_checks.CheckOptions(
         file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster, offline, report
     )
-    checked = manifest_checks.check(asked, session.settings_of(context))
+    checked = manifest_checks.check(options, session.settings_of(context))
     _emit(checked, output)
     if report is not None:
         manifest_checks.write_page(checked, report, f"gitops-connect {__version__}")
-        tell(f"Report: {report / 'index.html'}")
+        echo(f"Report: {report / 'index.html'}")
     return ExitCode.INVALID if checked.diagnostics.errors else ExitCode.DONE
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from gitops_connect.cli import global_options, session
-from gitops_connect.cli.console import coloured, emit, tell, tell_styled
+from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
 
@@ -68,7 +68,7 @@ def show_problems(diagnostics: Diagnostics) -> None:
     from gitops_connect.report.problems import problems_text
 
     if len(diagnostics):
-        tell_styled(problems_text(diagnostics, coloured=coloured(sys.stderr)))
+        echo_styled(problems_text(diagnostics, coloured=coloured(sys.stderr)))
 
 
 def shown_moves(all_offsets: bool) -> int | None:
@@ -116,4 +116,4 @@ def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: Pla
         aside.replace(out)
     except OSError as error:
         raise UsageError(f"cannot save the plan to {out}: {error.strerror}") from error
-    tell(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")
+    echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gitops_connect.cli.console import ask, emit, tell
+from gitops_connect.cli.console import ask, echo, emit
 from gitops_connect.errors import StalePlan, UsageError
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.names import ClusterName, Digest, OperationName
@@ -82,7 +82,7 @@ def waiting(runtime: Runtime, candidates: Sequence[Candidate], clusters: Sequenc
     """
     for cluster in clusters:
         if runtime.ledger.revisions(cluster).attempted is None:
-            tell(
+            echo(
                 f"note: the ledger has no record of {cluster} yet; run `gitops-connect apply` first. It records offset"
                 " changes that may have been applied before as unknown, and applies none of them"
             )
@@ -106,7 +106,7 @@ def unsettled(chosen: Sequence[Candidate]) -> list[Candidate]:
     """The changes that are not recorded as applied; a note names each of the others."""
     for one in chosen:
         if one.record.state is OperationState.SETTLED:
-            tell(f"note: offset change {one.record.name} is already recorded as applied on {one.cluster}")
+            echo(f"note: offset change {one.record.name} is already recorded as applied on {one.cluster}")
     return [one for one in chosen if one.record.state is not OperationState.SETTLED]
 
 
@@ -124,18 +124,18 @@ def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
     return list(chosen)
 
 
-def agreed(chosen: Sequence[Candidate], *, applied: bool, asked: bool) -> bool:
+def agreed(chosen: Sequence[Candidate], *, applied: bool, confirm: bool) -> bool:
     """Show the new records of the ledger, and ask for approval as `apply` does."""
     emit(table(_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
-    if not asked:
+    if not confirm:
         return True
     if not sys.stdin.isatty():
         raise UsageError("cannot ask for approval, as stdin is not a terminal; review the list above, then add --yes")
     meaning = "applied? They are not applied again." if applied else "not applied? They are planned again."
-    tell(f"\nDo you want to mark these offset changes as {meaning} Only 'yes' will be accepted to approve.")
+    echo(f"\nDo you want to mark these offset changes as {meaning} Only 'yes' will be accepted to approve.")
     if ask("  Enter a value: ") == "yes":
         return True
-    tell("Cancelled. Nothing was changed.")
+    echo("Cancelled. Nothing was changed.")
     return False
 
 

@@ -41,14 +41,14 @@ def run(
         with logging_to_stderr(log_format), interruptible(daemon.stop, end_at_once):
             daemon.run()
         code = _exit_code(daemon) if once else ExitCode.DONE
-        if daemon.is_looking:
+        if daemon.is_polling:
             _leave(code)
     return code
 
 
 def _exit_code(daemon: Daemon) -> ExitCode:
     """The worst exit code of all clusters; a repository that could not be read is a failure in any case."""
-    if daemon.told_to_stop:
+    if daemon.stop_requested:
         return ExitCode.INTERRUPTED
     ends = daemon.ended if daemon.repository_error is None else [daemon.repository_error, *daemon.ended]
     codes = {_code(end) for end in ends if end is not None}

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gitops_connect.cli.console import tell
+from gitops_connect.cli.console import echo
 from gitops_connect.cli.interrupts import interruptible
 from gitops_connect.errors import UsageError
 
@@ -42,7 +42,7 @@ def produce(
     sent = 0
     with _tool("producer", topic, folder, lambda state: produce_arguments(state, topic, key_separator)) as stdin:
         if sys.stdin.isatty():
-            tell("One record per line; end with Ctrl-D.")
+            echo("One record per line; end with Ctrl-D.")
         for line in sys.stdin.buffer:
             if key_separator is not None and key_separator.encode() not in line:
                 raise UsageError(
@@ -52,7 +52,7 @@ def produce(
             stdin.write(line)
             stdin.flush()
             sent += 1
-    tell(f"{_records(sent)} sent to {topic}.")
+    echo(f"{_records(sent)} sent to {topic}.")
 
 
 def consume(
@@ -89,7 +89,7 @@ def consume(
 
     with _tool("consumer", topic, folder, arguments):
         if sys.stderr.isatty() and max_messages is None and timeout_ms is None:
-            tell("End with Ctrl-C.")
+            echo("End with Ctrl-C.")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from gitops_connect.cli import global_options
-from gitops_connect.cli.console import tell
+from gitops_connect.cli.console import echo
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
@@ -96,9 +96,9 @@ def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], 
         try:
             done.append(work(cluster))
         except GitopsConnectError as error:
-            told = str(error).removeprefix("connect ").removeprefix(f"cluster {cluster}: ")
-            names_cluster = told.startswith(f"cluster {cluster} ")
-            tell(f"error: {told}" if names_cluster else f"error: cluster {cluster}: {told}")
+            message = str(error).removeprefix("connect ").removeprefix(f"cluster {cluster}: ")
+            names_cluster = message.startswith(f"cluster {cluster} ")
+            echo(f"error: {message}" if names_cluster else f"error: cluster {cluster}: {message}")
             failures.append(error)
     return done, failures
 
@@ -117,7 +117,7 @@ def proposals(
 
     require_documents(runtime.settings, path)
     if path is not None:
-        tell(f"Reading documents from the directory {path}, not from a Git repository.")
+        echo(f"Reading documents from the directory {path}, not from a Git repository.")
     with progress("Planning") as update:
         update("reading the repository")
         declared = declared_in(runtime.settings, path)
@@ -128,5 +128,5 @@ def proposals(
 
         made, failures = each_cluster(clusters, one)
     if made and failures:
-        tell(f"note: the result covers {len(made)} of {len(clusters)} clusters")
+        echo(f"note: the result covers {len(made)} of {len(clusters)} clusters")
     return declared, made, failures

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import Clusters, Folder, ListOutput, TableOutput
@@ -54,15 +54,15 @@ def status(
             for status in _statuses(proposal, found, documents, folder)
         ]
         lines = [_revisions(runtime, proposal, path) for proposal in made]
-    lost = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
+    unmatched = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
     emit(listing(HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
     errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
     more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
-    for line in (*lines, *lost, *_problems(errors, only_planned), *more):
-        tell(line)
+    for line in (*lines, *unmatched, *_problems(errors, only_planned), *more):
+        echo(line)
     if failures:
         return session.worst(failures)
-    is_fine = all(one.is_fine for one in statuses) and not (lost or errors or only_planned)
+    is_fine = all(one.is_fine for one in statuses) and not (unmatched or errors or only_planned)
     return ExitCode.FAILED if exit_code and not is_fine else ExitCode.DONE
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli import session
-from gitops_connect.cli.console import tell
+from gitops_connect.cli.console import echo
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ManifestSubject:
 
 
 @dataclass(slots=True)
-class Sighting:
+class FoundConnector:
     """The clusters that have a connector, the names of all connectors found, and the errors of other clusters."""
 
     there: list[ClusterName] = field(default_factory=list)
@@ -75,9 +75,9 @@ def clients_of(settings: Settings, clusters: Sequence[ClusterName]) -> Iterator[
             client.close()
 
 
-def sight(clients: Clients, name: ConnectorName) -> Sighting:
+def find_connector(clients: Clients, name: ConnectorName) -> FoundConnector:
     """Ask each cluster for the names of its connectors. Errors are in the result; nothing is raised."""
-    found = Sighting()
+    found = FoundConnector()
     for cluster, client in clients.items():
         try:
             names = client.names()
@@ -92,7 +92,7 @@ def sight(clients: Clients, name: ConnectorName) -> Sighting:
 
 def locate(clients: Clients, name: ConnectorName) -> ClusterName:
     """The only cluster with the connector. Raises UsageError if several clusters have it, NotFound if none has it."""
-    found = sight(clients, name)
+    found = find_connector(clients, name)
     return _only(found, found.there, name, list(clients))
 
 
@@ -120,11 +120,11 @@ def repository_of(settings: Settings) -> Declared | None:
     try:
         return session.declared_in(settings, None)
     except GitopsConnectError as error:
-        tell(f"note: cannot read the repository: {error}")
+        echo(f"note: cannot read the repository: {error}")
         return None
 
 
-def look(
+def subject_of(
     clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None, folder: Path
 ) -> ManifestSubject:
     """Everything about one connector. Its declared config has priority over its config on the cluster.
@@ -136,7 +136,7 @@ def look(
     from gitops_connect.model.manifests import ManifestContext
 
     wanted = _declared(declared, clusters, name)
-    found = sight(clients, name)
+    found = find_connector(clients, name)
     possible = [cluster for cluster in clusters if cluster in wanted or cluster in found.there]
     if not possible and not clients:
         return ManifestSubject(None, ManifestContext(name), "")
@@ -160,7 +160,7 @@ def look(
 
 
 def _only(
-    found: Sighting, possible: Sequence[ClusterName], name: ConnectorName, clusters: Sequence[ClusterName]
+    found: FoundConnector, possible: Sequence[ClusterName], name: ConnectorName, clusters: Sequence[ClusterName]
 ) -> ClusterName:
     from gitops_connect.model.suggestions import did_you_mean
 
@@ -173,12 +173,12 @@ def _only(
         hint = "" if meant else "; run `gitops-connect get connectors` to list all connectors"
         raise NotFound(f"there is no connector {name!r} on {', '.join(clusters)}{meant}{hint}")
     for failure in found.failures:
-        tell(f"note: {failure}")
+        echo(f"note: {failure}")
     return possible[0]
 
 
 def _current(
-    clients: Clients, cluster: ClusterName, found: Sighting, of: tuple[ConnectorName, Path]
+    clients: Clients, cluster: ClusterName, found: FoundConnector, of: tuple[ConnectorName, Path]
 ) -> tuple[Offsets | SavedOffsets | None, str]:
     """The current offsets, or None and the reason why they are unknown."""
     name, folder = of

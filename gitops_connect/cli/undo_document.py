@@ -9,9 +9,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.cli.console import emit, tell
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.files import refuse_old, write_new
-from gitops_connect.cli.subject import look, repository_of
+from gitops_connect.cli.subject import repository_of, subject_of
 from gitops_connect.errors import UndoImpossible, UsageError
 
 if TYPE_CHECKING:
@@ -55,23 +55,23 @@ def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target:
     with large_checks.opened(runtime.settings) as desk:
         declared = repository_of(runtime.settings)
         client = {cluster: runtime.clients[cluster]}
-        subject = look(client, [cluster], record.connector, declared, desk.folder)
+        subject = subject_of(client, [cluster], record.connector, declared, desk.folder)
         if subject.current is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
-            tell(
+            echo(
                 f"note: {subject.unread}; the plan that creates the connector lists what the document must acknowledge"
             )
         if later := later_changes(runtime, cluster, record):
-            tell(f"note: these later offset changes are undone, too: {', '.join(later)}")
+            echo(f"note: these later offset changes are undone, too: {', '.join(later)}")
         name = new_name(change, known_names(runtime, cluster, declared))
         if record.entries is None and subject.saved is None:
-            made, said = _write_small(runtime, record, subject, (name, target))
+            made, message = _write_small(runtime, record, subject, (name, target))
         else:
-            made, said = _write_large(runtime, record, subject, (name, target), desk)
+            made, message = _write_large(runtime, record, subject, (name, target), desk)
     if target.path is None:
         emit(change_document.render(made))
-    tell(said)
+    echo(message)
 
 
 def _write_small(
@@ -199,7 +199,7 @@ def live_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, 
 
     if record.state is not OperationState.OPEN:
         return live
-    tell(f"note: offset change {record.name} is in progress; the next apply finishes it first")
+    echo(f"note: offset change {record.name} is in progress; the next apply finishes it first")
     operations = runtime.ledger.operations
     before = operations.snapshot(cluster, record.name) or {}
     return merged(live, effect_of(operations.saved(cluster, record.name), before))
@@ -242,7 +242,7 @@ def document_for(
     kind = OperationKind.REPLACE if before else OperationKind.RESET
     reviewed = review_of(subject, kind, before, settings)
     if not reviewed.patch:
-        tell("note: the current offsets are the same already, so the document changes nothing")
+        echo("note: the current offsets are the same already, so the document changes nothing")
     unread = any(one.unread for one in _verdicts(kind, before, subject))
     acknowledge = needed(reviewed.refusals, unread=unread)
     return replace(_document(name, record, subject, kind), offsets=before, acknowledge=acknowledge)
@@ -281,7 +281,7 @@ def _verdicts(kind: OperationKind, before: Offsets, subject: ManifestSubject) ->
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     verdicts = [small.check(manifest, context, kind) for context in (planned, replace(planned, live=None))]
     if wrong := next((one.diagnostics.errors for one in verdicts if one.errors), ()):
-        tell(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
+        echo(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     return verdicts
 
 

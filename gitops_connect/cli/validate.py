@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from gitops_connect.cli import global_options, session
-from gitops_connect.cli.console import coloured, emit, tell
+from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Folder, ProblemOutput
 from gitops_connect.cli.progress import progress
@@ -71,7 +71,7 @@ def _list_ignored(declared: Declared, caches: Caches, folder: str) -> None:
         if not entry.path.startswith("clusters/") or not entry.path.endswith((".yaml", ".yml")):
             continue
         if key in caches.files and caches.files.get(key) is None:
-            tell(f"ignored: {shown}: no document in it has `apiVersion: {API_VERSION}`")
+            echo(f"ignored: {shown}: no document in it has `apiVersion: {API_VERSION}`")
 
 
 def _check_manifests(settings: Settings, declared: Declared, update: Update) -> ManifestsChecked:
@@ -87,7 +87,7 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
             checked = check_manifests(SparkChecks(sessions, update), declared.checkout, desired, histories[cluster])
             found, skipped = found + checked.diagnostics, skipped + checked.skipped
     if found.notes:
-        tell(f"note: it is unknown whether the offset changes with notes were applied before: {why_not}")
+        echo(f"note: it is unknown whether the offset changes with notes were applied before: {why_not}")
     return ManifestsChecked(found, skipped)
 
 
@@ -128,7 +128,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
             options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
             diagnostics += resolved.diagnostics + connect.validate(client, whole, options).diagnostics
         except GitopsConnectError as error:
-            tell(f"note: cannot validate configs on cluster {name}: {error}")
+            echo(f"note: cannot validate configs on cluster {name}: {error}")
         finally:
             client.close()
     return diagnostics

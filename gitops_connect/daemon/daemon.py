@@ -38,29 +38,29 @@ HEARTBEAT = 3600.0
 """Seconds. If nothing happens on a cluster, its reconciliations are logged so often."""
 GRACE = 1.0
 """Seconds that a poll in progress has at the end. A poll that takes longer is abandoned: it has no effect to lose."""
-_LOOK = "poll the repository"
+_POLL = "poll the repository"
 _GIVE_BACK = "end an idle Spark session"
 _GIVE_BACK_EVERY = 30.0
 
 
 @dataclass(slots=True)
-class Turn:
+class ClusterProgress:
     """The state of one cluster's job between reconciliations: the time to wait, and what was already logged."""
 
     ended: ReconciliationOutcome | Exception | None = None
     """The result of its last reconciliation."""
     revision: Revision | None = None
     failures: int = 0
-    spoke_at: float = float("-inf")
-    diagnostics: events.News = field(default_factory=events.News)
-    notes: events.News = field(default_factory=events.News)
+    logged_at: float = float("-inf")
+    diagnostics: events.NewItems = field(default_factory=events.NewItems)
+    notes: events.NewItems = field(default_factory=events.NewItems)
     unhealthy: frozenset[ConnectorName] = frozenset()
 
 
 class _Over(Enum):
     """The reason why `run` returns."""
 
-    TOLD = "asked to stop"
+    REQUESTED = "asked to stop"
     DONE = "nothing left to do"
 
 
@@ -77,7 +77,7 @@ class Daemon:
         self._poll_schedule = PollSchedule.of(runtime.settings)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
-        self._turns = {cluster: Turn() for cluster in runtime.settings.clusters}
+        self._progress = {cluster: ClusterProgress() for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
         self._work = threading.Condition()  # for `_acting` and `_running`, and setting `_interrupted`
@@ -85,19 +85,19 @@ class Daemon:
         self._running = 0
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
-        self.told_to_stop = False
+        self.stop_requested = False
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
         # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
         # previous run.
         defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
-        threads = {"default": ThreadPoolExecutor(len(self._turns) + 2)}
+        threads = {"default": ThreadPoolExecutor(len(self._progress) + 2)}
         self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
 
     @property
     def ended(self) -> list[ReconciliationOutcome | Exception | None]:
         """The result of the last reconciliation of each cluster; None if there was none."""
-        return [turn.ended for turn in self._turns.values()]
+        return [progress.ended for progress in self._progress.values()]
 
     @property
     def repository_error(self) -> Exception | None:
@@ -105,25 +105,25 @@ class Daemon:
         return self._repository.error
 
     @property
-    def is_looking(self) -> bool:
+    def is_polling(self) -> bool:
         """Whether, after `run`, a thread still waits for a server that does not answer. It will change nothing."""
         return self._running > 0
 
     def stop(self) -> None:
         """Begin no further step, and let `run` return. A signal handler may call it, because it takes no lock."""
-        self._over.put(_Over.TOLD)
+        self._over.put(_Over.REQUESTED)
 
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
-        events.started(self._turns, __version__)
-        self._schedule(_LOOK, self._look, 0)
+        events.started(self._progress, __version__)
+        self._schedule(_POLL, self._poll, 0)
         if not self._once:
             self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._scheduler.start()
-        self.told_to_stop = self._over.get() is _Over.TOLD
+        self.stop_requested = self._over.get() is _Over.REQUESTED
         with self._scheduling, self._work:
             self._interrupted.set()
-            if self.told_to_stop:
+            if self.stop_requested:
                 events.stopping(self._acting)
         self._end_scheduler()
         with self._work:
@@ -161,26 +161,26 @@ class Daemon:
                 self._running -= 1
                 self._work.notify_all()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Poll the repository; a new revision ends the wait of every cluster."""
-        declared = self._repository.look(self._declared)
+        declared = self._repository.poll(self._declared)
         with self._scheduling:
             before, self._declared = self._declared, declared
             if declared and (before is None or before.revision != declared.revision):
                 self._wake(first=before is None)
             if not self._once:
-                self._schedule(_LOOK, self._look, self._until_next_look())
+                self._schedule(_POLL, self._poll, self._until_next_poll())
             elif declared is None:
                 self._over.put(_Over.DONE)
 
-    def _until_next_look(self) -> float:
+    def _until_next_poll(self) -> float:
         """Seconds until the next poll. After a failure it is earlier than usual, and never later."""
         usual, failures = self._poll_schedule.usual(), self._repository.failures
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _wake(self, *, first: bool) -> None:
         now = DateTrigger(self._runtime.clock.now(), UTC)
-        for cluster in self._turns:
+        for cluster in self._progress:
             if first:
                 self._schedule(_job(cluster), self._turn_of(cluster), 0)
                 continue
@@ -211,7 +211,7 @@ class Daemon:
                 self._work.notify_all()
         with self._scheduling:
             if self._once:
-                if all(turn.ended for turn in self._turns.values()):
+                if all(progress.ended for progress in self._progress.values()):
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
@@ -219,22 +219,22 @@ class Daemon:
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
         """Reconcile one cluster. Errors are logged and lengthen the wait, and never end the daemon. Returns seconds."""
-        turn, began = self._turns[cluster], self._runtime.clock.monotonic()
-        is_new, turn.revision = turn.revision != declared.revision, declared.revision
+        progress, began = self._progress[cluster], self._runtime.clock.monotonic()
+        is_new, progress.revision = progress.revision != declared.revision, declared.revision
         ended = self._attempt(cluster, declared)
         now = self._runtime.clock.monotonic()
         failed = not isinstance(ended, LedgerBusy | _Stopped) and not went_well(ended)
-        turn.failures = (1 if is_new else turn.failures + 1) if failed else 0
+        progress.failures = (1 if is_new else progress.failures + 1) if failed else 0
         error = ended if isinstance(ended, Exception) else None
-        wait = self._poll_schedule.after(error, turn.failures) if failed else self._poll_schedule.usual()
+        wait = self._poll_schedule.after(error, progress.failures) if failed else self._poll_schedule.usual()
         if isinstance(ended, ReconciliationOutcome):
-            _tell_of(ended, turn, declared)
-            if ended.steps or is_new or not went_well(turn.ended) or now - turn.spoke_at >= HEARTBEAT:
-                turn.spoke_at = now
+            _log_outcome(ended, progress, declared)
+            if ended.steps or is_new or not went_well(progress.ended) or now - progress.logged_at >= HEARTBEAT:
+                progress.logged_at = now
                 events.cycle_ended(ended, now - began)
         else:
             _tell_of_error(cluster, declared.revision, ended, None if self._once else wait)
-        turn.ended = ended
+        progress.ended = ended
         return wait
 
     def _attempt(self, cluster: ClusterName, declared: Declared) -> ReconciliationOutcome | Exception:
@@ -267,13 +267,13 @@ def went_well(ended: ReconciliationOutcome | Exception | None) -> bool:
     return isinstance(ended, ReconciliationOutcome) and (ended.succeeded or ended.interrupted)
 
 
-def _tell_of(outcome: ReconciliationOutcome, turn: Turn, declared: Declared) -> None:
+def _log_outcome(outcome: ReconciliationOutcome, progress: ClusterProgress, declared: Declared) -> None:
     known = set(declared.diagnostics)
-    for diagnostic in turn.diagnostics.of(one for one in outcome.diagnostics if one not in known):
+    for diagnostic in progress.diagnostics.of(one for one in outcome.diagnostics if one not in known):
         events.diagnosed(diagnostic, outcome.cluster)
-    for connector, message in turn.notes.of(events.notes(outcome.plan)):
+    for connector, message in progress.notes.of(events.notes(outcome.plan)):
         events.noted(outcome.cluster, connector, message)
-    turn.unhealthy = events.health_seen(outcome.plan, turn.unhealthy)
+    progress.unhealthy = events.health_seen(outcome.plan, progress.unhealthy)
 
 
 def _tell_of_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:

@@ -24,7 +24,7 @@ log = logging.getLogger("gitops_connect")
 T = TypeVar("T", bound=Hashable)
 
 
-class News:
+class NewItems:
     """Finds conditions that did not exist at the last poll."""
 
     def __init__(self) -> None:
@@ -32,10 +32,10 @@ class News:
 
     def of(self, now: Iterable[T]) -> list[T]:
         """The new conditions. A condition that has ended is forgotten, and is new if it begins again."""
-        things = list(now)
-        fresh = [thing for thing in things if thing not in self._before]
-        self._before = frozenset(things)
-        return fresh
+        items = list(now)
+        new = [thing for thing in items if thing not in self._before]
+        self._before = frozenset(items)
+        return new
 
 
 def revision_seen(declared: Declared, before: Revision | None) -> None:
@@ -76,9 +76,11 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
 
     A blocked offset change is left out if the diagnostic with its reason is logged already.
     """
-    told = [diagnostic.summary for diagnostic in plan.diagnostics]
+    summaries = [diagnostic.summary for diagnostic in plan.diagnostics]
     waiting = [
-        one for one in offsets.waiting(plan) if not one.message or not any(one.message in summary for summary in told)
+        one
+        for one in offsets.waiting(plan)
+        if not one.message or not any(one.message in summary for summary in summaries)
     ]
     return [
         *(("", warning) for warning in plan.warnings),

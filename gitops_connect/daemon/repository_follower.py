@@ -18,12 +18,12 @@ class RepositoryFollower:
         self._source = source
         self._clusters = settings.clusters
         self._caches = Caches()
-        self._news = events.News()
-        self._diagnostics = events.News()
+        self._news = events.NewItems()
+        self._diagnostics = events.NewItems()
         self.failures = 0
         self.error: Exception | None = None
 
-    def look(self, before: Declared | None) -> Declared | None:
+    def poll(self, before: Declared | None) -> Declared | None:
         """The declared state from now on; None if the repository was never read. Raises nothing."""
         try:
             declared = self._declare(self._source)

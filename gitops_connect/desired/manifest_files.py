@@ -22,7 +22,7 @@ _SHOWN = 3
 _RELATIVE_TO = "a path is relative to the repository root; one that starts with ./ or ../ is relative to the document"
 
 
-class Lost(NamedTuple):
+class NoManifest(NamedTuple):
     """Why a path names no file."""
 
     rule: str
@@ -36,7 +36,7 @@ class ManifestFiles:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = entries
 
-    def find(self, path: str, document: str, connector: ConnectorName) -> tuple[Entry, ...] | Lost:
+    def find(self, path: str, document: str, connector: ConnectorName) -> tuple[Entry, ...] | NoManifest:
         """The files that `path` in that document names for that connector, sorted by path.
 
         A path is relative to the repository root, or with `./` or `../` to the document's directory. A directory means
@@ -45,14 +45,14 @@ class ManifestFiles:
         """
         resolved = _resolve(path, document)
         if resolved is None:
-            return Lost("offsets/path", f"the path {path!r} leads out of the repository", _RELATIVE_TO)
+            return NoManifest("offsets/path", f"the path {path!r} leads out of the repository", _RELATIVE_TO)
         if resolved in self._by_path and not path.endswith("/"):
             return (self._by_path[resolved],)
         if is_glob(resolved):
             return self._met(resolved)
         if not self._exists(resolved) and (other := self._other_reading(path, document)) is not None:
             summary = f"there is no file {resolved!r} in the repository"
-            return Lost("offsets/no-file", summary, f"write {other!r} for the existing file; {_RELATIVE_TO}")
+            return NoManifest("offsets/no-file", summary, f"write {other!r} for the existing file; {_RELATIVE_TO}")
         if path.endswith("/") or not resolved or self._is_folder(resolved):
             return self._in_folder(resolved, connector)
         return self._lost(resolved)
@@ -66,7 +66,7 @@ class ManifestFiles:
     def _exists(self, path: str) -> bool:
         return path in self._by_path or self._is_folder(path)
 
-    def _in_folder(self, folder: str, connector: ConnectorName) -> tuple[Entry, ...] | Lost:
+    def _in_folder(self, folder: str, connector: ConnectorName) -> tuple[Entry, ...] | NoManifest:
         start = f"{folder}/" if folder else ""
         names = [f"{start}{name}.json" for name in (connector.replace("->", "--"), connector)]
         named = next((self._by_path[one] for one in names if one in self._by_path), None)
@@ -77,17 +77,17 @@ class ManifestFiles:
         inside = (path for path in self._under(start) if not is_hidden(path[len(start) :]))
         return tuple(self._by_path[path] for path in inside if is_manifest(path)) or self._lost(names[0])
 
-    def _met(self, glob: str) -> tuple[Entry, ...] | Lost:
+    def _met(self, glob: str) -> tuple[Entry, ...] | NoManifest:
         folder, pattern = folder_of(glob), Glob(glob)
-        met = [path for path in self._under(f"{folder}/" if folder else "") if pattern.meets(path)]
-        found = tuple(self._by_path[path] for path in met if is_manifest(path))
-        return found or self._not_met(glob, folder, met)
+        matching = [path for path in self._under(f"{folder}/" if folder else "") if pattern.matches(path)]
+        found = tuple(self._by_path[path] for path in matching if is_manifest(path))
+        return found or self._no_match(glob, folder, matching)
 
-    def _not_met(self, glob: str, folder: str, met: Sequence[str]) -> Lost:
+    def _no_match(self, glob: str, folder: str, matching: Sequence[str]) -> NoManifest:
         where = f"in {folder!r}" if folder else "in the repository root"
-        if met:
-            summary = f"{glob!r} matches no offset manifest, only other files such as {met[0]!r}"
-            return Lost("offsets/no-file", summary, f"use one of the suffixes {', '.join(SUFFIXES)}")
+        if matching:
+            summary = f"{glob!r} matches no offset manifest, only other files such as {matching[0]!r}"
+            return NoManifest("offsets/no-file", summary, f"use one of the suffixes {', '.join(SUFFIXES)}")
         inside = [path.rpartition("/")[2] for path in islice(self._inside(folder), _SHOWN)]
         if inside:
             near = f"{where} are {', '.join(map(repr, inside))}"
@@ -96,13 +96,13 @@ class ManifestFiles:
         else:
             near = f"{where} are only directories; ** matches any number of them"
         hint = f"{_RELATIVE_TO}; *, ? and [...] match within one name; names that begin with _ or . are skipped"
-        return Lost("offsets/no-file", f"no file of the repository matches {glob!r}: {near}", hint)
+        return NoManifest("offsets/no-file", f"no file of the repository matches {glob!r}: {near}", hint)
 
-    def _lost(self, path: str, advice: str = "") -> Lost:
+    def _lost(self, path: str, advice: str = "") -> NoManifest:
         nearest = self._nearest(path)
         suggestion = f"; did you mean {nearest!r}?" if nearest is not None else ""
         hint = f"{_RELATIVE_TO}; links out of the repository are not followed{advice}"
-        return Lost("offsets/no-file", f"there is no file {path!r} in the repository{suggestion}", hint)
+        return NoManifest("offsets/no-file", f"there is no file {path!r} in the repository{suggestion}", hint)
 
     def _nearest(self, path: str) -> str | None:
         """The file of that name in another directory, or a file of the same directory with a similar name."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gitops_connect.desired.manifest_files import Lost, ManifestFiles
+from gitops_connect.desired.manifest_files import ManifestFiles, NoManifest
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Severity
@@ -85,7 +85,7 @@ class _Draft:
     def _file(self, files: ManifestFiles) -> ManifestFile | Diagnostic:
         location = self.document.locate((*self.pointer, "manifest", "path"))
         found = files.find(self.section["manifest"]["path"], self.document.location.file, self.connector)
-        if isinstance(found, Lost):
+        if isinstance(found, NoManifest):
             return Diagnostic(Severity.ERROR, found.rule, found.summary, location, found.hint, self.connector)
         return ManifestFile(found, location)
 

@@ -156,8 +156,8 @@ def _require_snapshot(row: ArchiveRow, where: str) -> None:
     """Raise ValueError if the snapshot is not what was current before the change: the snapshot is the undo."""
     if row["snapshot"] is None:
         return
-    stood = unpack(row["snapshot"])
-    if None in stood.values() or offsets_digest(stood) != row["digest_before"]:
+    earlier = unpack(row["snapshot"])
+    if None in earlier.values() or offsets_digest(earlier) != row["digest_before"]:
         raise ValueError(f"{where}.snapshot: its offsets are not those of digest_before")
 
 

@@ -26,13 +26,13 @@ def read_lines(content: bytes) -> bytes:
     return piece_of(lines).content
 
 
-def spoken_of(operations: Iterable[Mapping[str, Any]], pieces: _Rows) -> _Rows:
+def referenced(operations: Iterable[Mapping[str, Any]], pieces: _Rows) -> _Rows:
     """The pieces without those that are left over from an interrupted attempt."""
     known = {(row["cluster"], row["name"]): row for row in operations}
-    return [piece for piece in pieces if _is_spoken_of(known.get((piece["cluster"], piece["name"])), piece["part"])]
+    return [piece for piece in pieces if _is_referenced(known.get((piece["cluster"], piece["name"])), piece["part"])]
 
 
-def _is_spoken_of(operation: Mapping[str, Any] | None, part: str) -> bool:
+def _is_referenced(operation: Mapping[str, Any] | None, part: str) -> bool:
     if operation is None:
         return False
     if part == OffsetsPart.DECLARED.value:

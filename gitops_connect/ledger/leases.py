@@ -20,7 +20,7 @@ from gitops_connect.model.names import ClusterName
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseTerms:
+class LeaseOptions:
     """The cluster of a lease, and how long the lease lasts without a renewal (`ttl` in seconds)."""
 
     cluster: ClusterName
@@ -31,10 +31,10 @@ class LeaseTerms:
 class Lease:
     """The right to change one cluster. Safe for several threads."""
 
-    def __init__(self, database: Database, terms: LeaseTerms) -> None:
+    def __init__(self, database: Database, options: LeaseOptions) -> None:
         """Create a lease that is not yet acquired; `held` acquires it."""
         self._database = database
-        self._terms = terms
+        self._options = options
         self._token = secrets.token_hex(16)
         self._renewed = float("-inf")
         self._renewing = Lock()
@@ -64,13 +64,13 @@ class Lease:
         with self._database.write() as connection:
             self._require_ours(connection)
             connection.execute(update(LEASES).where(self._ours()).values(expires=self._expiry()))
-        self._renewed = self._terms.clock.monotonic()
+        self._renewed = self._options.clock.monotonic()
 
     def acquire(self) -> None:
         """Acquire the lease if it is free. Raises LedgerBusy, which names the holder."""
-        cluster = self._terms.cluster
+        cluster = self._options.cluster
         process = Process.current()
-        now = self._terms.clock.now()
+        now = self._options.clock.now()
         with self._database.write() as connection:
             row = connection.execute(select(LEASES).where(LEASES.c.cluster == cluster).with_for_update()).one_or_none()
             if row is not None and not _is_free(row, now):
@@ -88,7 +88,7 @@ class Lease:
                     expires=self._expiry(),
                 )
             )
-        self._renewed = self._terms.clock.monotonic()
+        self._renewed = self._options.clock.monotonic()
 
     def release(self) -> None:
         """Give the lease back. Does nothing if this process no longer holds it."""
@@ -96,30 +96,30 @@ class Lease:
             connection.execute(delete(LEASES).where(self._ours()))
 
     def _ours(self) -> ColumnElement[bool]:
-        return (LEASES.c.cluster == self._terms.cluster) & (LEASES.c.token == self._token)
+        return (LEASES.c.cluster == self._options.cluster) & (LEASES.c.token == self._token)
 
     def _expiry(self) -> datetime:
-        return self._terms.clock.now() + timedelta(seconds=self._terms.ttl)
+        return self._options.clock.now() + timedelta(seconds=self._options.ttl)
 
     def _is_due(self) -> bool:
-        return self._terms.clock.monotonic() - self._renewed >= self._terms.ttl / 3
+        return self._options.clock.monotonic() - self._renewed >= self._options.ttl / 3
 
     def _require_ours(self, connection: Connection, *, locked: bool = False) -> None:
-        query = select(LEASES).where(LEASES.c.cluster == self._terms.cluster)
+        query = select(LEASES).where(LEASES.c.cluster == self._options.cluster)
         # SQLite has one lock for all writers, and no other. In other databases nobody takes a row with this lock.
         row = connection.execute(query.with_for_update(read=True) if locked else query).one_or_none()
         if row is None or row.token != self._token:
             taken = f"taken over by {_holder(row)}" if row else "removed from the ledger"
             raise LedgerBusy(
-                f"the lease of cluster {self._terms.cluster} was lost: it expired and was {taken};"
+                f"the lease of cluster {self._options.cluster} was lost: it expired and was {taken};"
                 " this process makes no more changes"
             )
 
 
 @contextmanager
-def held(database: Database, terms: LeaseTerms) -> Iterator[Lease]:
+def held(database: Database, options: LeaseOptions) -> Iterator[Lease]:
     """Hold the lease of a cluster while the block runs. Raises LedgerBusy if another process holds it."""
-    lease = Lease(database, terms)
+    lease = Lease(database, options)
     lease.acquire()
     try:
         yield lease

@@ -14,7 +14,7 @@ from sqlalchemy import Row, delete, select
 from gitops_connect.ledger.archive import Archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
-from gitops_connect.ledger.leases import Lease, LeaseTerms, held, require_idle
+from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.ledger.schema import OWNERSHIP, REVISIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
@@ -115,7 +115,7 @@ class Ledger:
         `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. It should be
         longer than one request to the cluster may take.
         """
-        return held(self._database, LeaseTerms(cluster, clock, ttl))
+        return held(self._database, LeaseOptions(cluster, clock, ttl))
 
     def export(self) -> Archive:
         """The whole content of the ledger, except its leases and its key."""

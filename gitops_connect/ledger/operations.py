@@ -73,10 +73,10 @@ class Operations:
             row = rows.find(connection, cluster, name)
         if row is None or row.snapshot is None:
             return None
-        stood = self._unpack(row, row.snapshot)
-        if offsets_digest(stood) != row.digest_before:
+        earlier = self._unpack(row, row.snapshot)
+        if offsets_digest(earlier) != row.digest_before:
             raise self._damaged(row)
-        return {partition: offset for partition, offset in stood.items() if offset is not None}
+        return {partition: offset for partition, offset in earlier.items() if offset is not None}
 
     def pieces(self, cluster: ClusterName, name: OperationName, part: OffsetsPart) -> Iterator[bytes]:
         """The offsets of a large operation as whole lines, one entry each: a few MiB at a time, each read separately.
@@ -138,11 +138,11 @@ class Operations:
         """
         if not self._make_room(cluster, operation):
             return
-        stood, sent = pieces.BlockCounts(), pieces.BlockCounts()
-        for part, tally, blocks in ((OffsetsPart.BEFORE, stood, before), (OffsetsPart.DECLARED, sent, declared)):
-            self._write_pieces(PartKey(cluster, operation.name, part), tally.cut(blocks))
+        found, sent = pieces.BlockCounts(), pieces.BlockCounts()
+        for part, counts, blocks in ((OffsetsPart.BEFORE, found, before), (OffsetsPart.DECLARED, sent, declared)):
+            self._write_pieces(PartKey(cluster, operation.name, part), counts.cut(blocks))
         opened = rows.entered(operation, OperationState.OPEN, at)
-        values = {**opened, "digest_before": stood.digest, "entries": sent.entries, "sent": 0}
+        values = {**opened, "digest_before": found.digest, "entries": sent.entries, "sent": 0}
         with self._writing(cluster, operation.name) as (connection, row):
             rows.require_free(cluster, row)
             rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, Archive, ArchiveRow, in_order
-from gitops_connect.ledger.archived_pieces import spoken_of
+from gitops_connect.ledger.archived_pieces import referenced
 from gitops_connect.ledger.key import FINGERPRINT
 from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, get_property
 
@@ -35,7 +35,7 @@ def take_out(connection: Connection) -> Archive:
     found: dict[str, Sequence[ArchiveRow]] = {
         table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES
     }
-    found[PIECES.name] = spoken_of(found[OPERATIONS.name], found[PIECES.name])
+    found[PIECES.name] = referenced(found[OPERATIONS.name], found[PIECES.name])
     return Archive(fingerprint, {table.name: in_order(table, found[table.name]) for table in TABLES})
 
 

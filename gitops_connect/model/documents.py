@@ -58,8 +58,8 @@ class Document:
     @property
     def connector(self) -> ConnectorName | None:
         """The connector that the document names, or None if it names none. The document need not be valid."""
-        spoken_of = self._section("spec").get("connector") if self.is_offset_change else self._name
-        return ConnectorName(spoken_of) if isinstance(spoken_of, str) and spoken_of else None
+        name = self._section("spec").get("connector") if self.is_offset_change else self._name
+        return ConnectorName(name) if isinstance(name, str) and name else None
 
     @property
     def operation(self) -> OperationName | None:

@@ -40,7 +40,7 @@ class Glob:
         if self._steps[-1] is None:
             self._steps.append(_Name("*"))
 
-    def meets(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """Whether the glob matches that path."""
         parts = path.split("/")
         reached = {0}
@@ -65,7 +65,7 @@ class Glob:
         name = self._steps[step]
         if name is None:
             return () if part.startswith(_HIDDEN) else (step,)
-        return (step + 1,) if name.meets(part) else ()
+        return (step + 1,) if name.matches(part) else ()
 
 
 class _Name:
@@ -73,5 +73,5 @@ class _Name:
         self._pattern = re.compile(translate(pattern))
         self._meets_hidden = not is_glob(pattern[:1])
 
-    def meets(self, part: str) -> bool:
+    def matches(self, part: str) -> bool:
         return (self._meets_hidden or not part.startswith(_HIDDEN)) and self._pattern.match(part) is not None

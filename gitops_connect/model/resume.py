@@ -73,8 +73,8 @@ class ResumeRules:
 
     def of(self, config: Mapping[str, str]) -> ResumeRules:
         """The rules that apply to a connector with this config."""
-        met = (rule for rule in self.rules if all(condition.holds(config) for condition in rule.when))
-        return replace(self, rules=tuple(replace(rule, when=()) for rule in met))
+        matching = (rule for rule in self.rules if all(condition.holds(config) for condition in rule.when))
+        return replace(self, rules=tuple(replace(rule, when=()) for rule in matching))
 
     def lines(self, directions: Iterable[Direction]) -> tuple[ResumeLine, ...]:
         """The lines about a change that moves offsets in these directions, without duplicates."""

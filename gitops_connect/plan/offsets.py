@@ -80,9 +80,9 @@ def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, e
     distances: Counter[Direction] = Counter()
     for move in moves:
         distances[move.direction] += move.distance or 0
-    told = [move for move in moves if move.direction is not Direction.SAME]
-    told.sort(key=Move.sort_key)
-    return described(Difference(counts, +distances, tuple(told), exact=exact), shape)
+    shown_moves = [move for move in moves if move.direction is not Direction.SAME]
+    shown_moves.sort(key=Move.sort_key)
+    return described(Difference(counts, +distances, tuple(shown_moves), exact=exact), shape)
 
 
 def described(difference: Difference, shape: Shape | None) -> Difference:

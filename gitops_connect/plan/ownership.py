@@ -32,9 +32,9 @@ def remember(situation: Situation, connector: DesiredConnector, origin: Origin, 
         if situation.is_sensitive(connector, key)
     }
     earlier = situation.ownership.get(connector.name)
-    fresh = Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
+    new = Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
     return replace(
-        earlier or fresh,
+        earlier or new,
         revision=situation.revision,
         desired=desired_digest(situation, connector),
         applied=applied,

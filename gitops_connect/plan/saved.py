@@ -61,10 +61,10 @@ def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
     A directory that was planned directly has no commit to compare (the saved plan itself may be stored in it). For such
     a directory, the plan is fresh if the steps and the observed state are equal.
     """
-    fresh = {plan.cluster: plan for plan in plans}
+    current = {plan.cluster: plan for plan in plans}
     moved = []
     for one in saved.clusters:
-        plan = fresh.get(one.cluster)
+        plan = current.get(one.cluster)
         if plan is None:
             moved.append(f"cluster {one.cluster} is no longer in the settings")
         elif saved.path is None and plan.revision != saved.revision:

@@ -34,7 +34,7 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
     Nothing is finished on connectors that are `leaving`: a deletion needs no offsets.
     """
     declared = {connector.name for connector in situation.desired.connectors}
-    assessed = [(one, _stand(situation, one)) for one in situation.desired.operations if one.connector not in declared]
+    assessed = [(one, _assess(situation, one)) for one in situation.desired.operations if one.connector not in declared]
     shown = [show(one, how) for one, how in assessed]
     return Strays(
         tuple(
@@ -48,7 +48,7 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
     )
 
 
-def _stand(situation: Situation, operation: DesiredOperation) -> Assessment:
+def _assess(situation: Situation, operation: DesiredOperation) -> Assessment:
     known = history_unknown(situation, operation) or status_by_record(situation, operation)
     if known is not None:
         return known

@@ -26,11 +26,11 @@ def bars(counts: Sequence[int], style: str, title: str) -> str:
     most, least = max(counts), min(count for count in counts if count)
     by_factors = most >= _SPREAD * least
     height = len(rows) * _ROW + (_ROW if by_factors else 4)
-    told = "; ".join(f"{_decade(decade)}: {count:,}" for decade, count in rows)
+    description = "; ".join(f"{_decade(decade)}: {count:,}" for decade, count in rows)
     name = f"{style}-title"
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-labelledby="{name} {style}-text">',
-        f'<title id="{name}">{shown(title)}</title><desc id="{style}-text">{told}</desc>',
+        f'<title id="{name}">{shown(title)}</title><desc id="{style}-text">{description}</desc>',
         *(_grid(most, len(rows)) if by_factors else ()),
     ]
     for index, (decade, count) in enumerate(rows):

@@ -69,8 +69,8 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
             f"operation {checked.kind.value}, compared with the current offsets: {offsets.counts(checked.difference)}"
         )
         largest = offsets.move_lines(_largest(checked.difference), checked.difference.scale)
-        told = (*largest, *offsets.resume_lines(checked.difference))
-        lines += TextReport(coloured=coloured).offsets(told).splitlines()
+        moves_shown = (*largest, *offsets.resume_lines(checked.difference))
+        lines += TextReport(coloured=coloured).offsets(moves_shown).splitlines()
     elif checked.why_not:
         lines.append(f"not compared with the current offsets: {one_line(checked.why_not)}")
     needed = ", ".join(one.value for one in checked.acknowledge)
@@ -108,8 +108,8 @@ def _problems(checked: CheckedManifest) -> Iterator[str]:
         yield f"{found}:"
         yield from (f"  {count:>{width},} {rule}" for rule, count in counts)
     else:
-        told = ", ".join(f"{count:,} {rule}" for rule, count in counts)
-        yield f"{found} ({told})" if told else found
+        moves_shown = ", ".join(f"{count:,} {rule}" for rule, count in counts)
+        yield f"{found} ({moves_shown})" if moves_shown else found
 
 
 def ranked_rules(checked: CheckedManifest) -> list[tuple[str, int]]:

@@ -80,16 +80,16 @@ def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Li
     yield from _details(operation, limit)
 
 
-def waiting_lines(operation: PlannedOperation, limit: int | None, told: Diagnostics | None = None) -> Iterator[Line]:
-    """The lines of a change that is blocked in this plan, and the reason. `told` are diagnostics printed before."""
-    yield Line(_blocked_by(operation, told or Diagnostics()) or waits(operation), BLOCKED, inner=False)
+def waiting_lines(operation: PlannedOperation, limit: int | None, printed: Diagnostics | None = None) -> Iterator[Line]:
+    """The lines of a change that is blocked in this plan, and the reason. `printed` are diagnostics printed before."""
+    yield Line(_blocked_by(operation, printed or Diagnostics()) or waits(operation), BLOCKED, inner=False)
     yield from _details(operation, limit)
 
 
-def _blocked_by(operation: PlannedOperation, told: Diagnostics) -> str:
+def _blocked_by(operation: PlannedOperation, printed: Diagnostics) -> str:
     """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
     of = f"offset change {operation.name}: "
-    found = next((one for one in told if one.summary.startswith(of)), None)
+    found = next((one for one in printed if one.summary.startswith(of)), None)
     if found is None:
         return ""
     return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]"
@@ -268,13 +268,13 @@ def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:
     )
 
 
-def stray_lines(plan: Plan, limit: int | None, told: Diagnostics | None = None) -> Iterator[Line]:
-    """The block of changes whose connector is not declared. `told` are diagnostics that were printed before."""
+def stray_lines(plan: Plan, limit: int | None, printed: Diagnostics | None = None) -> Iterator[Line]:
+    """The block of changes whose connector is not declared. `printed` are diagnostics that were printed before."""
     strays = strays_of(plan)
     if strays:
         yield Line("offset changes without a declared connector:", inner=False)
     for one in strays:
-        for line in waiting_lines(one, limit, told):
+        for line in waiting_lines(one, limit, printed):
             yield Line(line.text, line.mark)
 
 

@@ -148,15 +148,18 @@ class _Subject:
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
     """Whether everything is applied, and if not, why. Blocked offset changes are reported separately."""
-    told, errors = _told(one, problems), [problem for problem in problems if problem.severity is Severity.ERROR]
+    printed, errors = (
+        _summary(one, problems),
+        [problem for problem in problems if problem.severity is Severity.ERROR],
+    )
     if one.planned.name in one.plan.unmanaged:
-        return Sync.UNMANAGED, told
+        return Sync.UNMANAGED, printed
     if why := _why_unknown(one, errors):
-        return Sync.UNKNOWN, told or why
+        return Sync.UNKNOWN, printed or why
     if one.declared is None:
-        return Sync.OUT_OF_SYNC, told or "no longer declared, but kept"
+        return Sync.OUT_OF_SYNC, printed or "no longer declared, but kept"
     is_applied = one.is_left_alone and not errors and _is_in_place(one.declared, one.observed)
-    return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), told
+    return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), printed
 
 
 def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
@@ -184,7 +187,7 @@ def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None)
     return declared.state is not TargetState.STOPPED or observed.state is WorkerState.STOPPED
 
 
-def _told(one: _Subject, problems: Sequence[Diagnostic]) -> str:
+def _summary(one: _Subject, problems: Sequence[Diagnostic]) -> str:
     """The plan, or why there is none; then the first problem that is not reported yet, and the number of others."""
     waiting = [change.message for change in _waiting_changes(one) if change.message]
     fresh = [problem for problem in problems if not any(message in problem.summary for message in waiting)]

@@ -120,7 +120,7 @@ class TextReport:
         if not self._applied:
             yield from (f"\n  {one.render('`{}`'.format)}" for one in offsets.applied_sentence(plan.applied))
 
-    def _connector(self, connector: ConnectorPlan, told: Diagnostics) -> Iterator[str]:
+    def _connector(self, connector: ConnectorPlan, printed: Diagnostics) -> Iterator[str]:
         mark = words.symbol(connector)
         extent = words.plural(len(connector.steps), "step") if connector.steps else offsets.extent(connector)
         drift = "  drift: changed on the cluster since the last apply" if connector.drifted else ""
@@ -132,7 +132,7 @@ class TextReport:
                 lines = offsets.planned_lines(operations[step.operation.name], self._moves)
                 yield from self._lines(lines, "      ")
         for operation in offsets.waiting_of(connector):
-            yield from self._lines(offsets.waiting_lines(operation, self._moves, told), "      ")
+            yield from self._lines(offsets.waiting_lines(operation, self._moves, printed), "      ")
         for note in connector.notes:
             yield f"      note: {escaped(note)}"
 

@@ -34,7 +34,7 @@ class Remote:
     clone: Clone
     where: str
 
-    def look(self, target: Target) -> Revision:
+    def resolve(self, target: Target) -> Revision:
         """The current commit of a branch or tag: one small request. Raises GitFailed, SourceRefused."""
         peeled = f"{target.wanted}^{{}}"
         references = self._references(target.wanted, peeled)
@@ -56,7 +56,7 @@ class Remote:
             complete = self._fetch_shallow(f"+{target.wanted}:{FETCHED}", since)
         except GitFailed as failure:
             if _ABSENT in failure.stderr:
-                self.look(target)
+                self.resolve(target)
             raise
         revision = self.clone.commit(FETCHED)
         if revision is None:

@@ -97,7 +97,7 @@ class Repository:
         remote = self._remote(clone)
         known = self._current.revision if self._current else clone.commit(self._target.good_ref)
         # A commit never changes once it is in the clone.
-        tip = known if self._target.kind is TargetKind.COMMIT else remote.look(self._target)
+        tip = known if self._target.kind is TargetKind.COMMIT else remote.resolve(self._target)
         if tip is not None and tip == known:
             if self._current is None or self._current.revision != tip:
                 self._current = self._checkout(clone, tip, remote.fetch_blobs)
@@ -109,25 +109,25 @@ class Repository:
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
         """Clone under another name, then replace the existing clone, if any. `damage` is the error of that clone."""
-        fresh = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings, (held,))
+        new_clone = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings, (held,))
         try:
-            revision = self._clone_into(fresh, filtered=filtered)
-            fresh.replace(self._folder)
+            revision = self._clone_into(new_clone, filtered=filtered)
+            new_clone.replace(self._folder)
         except GitFailed as failure:
             raise _again(self._explain(failure), damage) from failure
         except SourceRefused as error:
             raise _again(error, damage) from error
         finally:
-            shutil.rmtree(fresh.folder, ignore_errors=True)
+            shutil.rmtree(new_clone.folder, ignore_errors=True)
         clone = self._clone(held)
         try:
             return self._adopt(clone, revision, self._remote(clone))
         except NotById:
             return self._clone_again(held, damage, filtered=False)
 
-    def _clone_into(self, fresh: Clone, *, filtered: bool) -> Revision:
-        fresh.create(filtered=filtered)
-        remote = self._remote(fresh)
+    def _clone_into(self, new_clone: Clone, *, filtered: bool) -> Revision:
+        new_clone.create(filtered=filtered)
+        remote = self._remote(new_clone)
         revision, _ = remote.fetch(self._target, None)
         return revision
 

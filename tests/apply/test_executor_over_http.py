@@ -191,6 +191,7 @@ class TestFaults:
         )
         assert messages(run(runtime, step(name, Action.CREATE, config))) == []
 
+    @pytest.mark.slow
     def test_many_cost_as_many_looks_as_one(self, standin: StandIn, runtime: World) -> None:
         steps = [step(runtime.name(f"n{number}"), Action.CREATE, runtime.source()) for number in range(40)]
         assert messages(run(runtime, *steps)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
@@ -39,6 +40,7 @@ faults = st.dictionaries(
 states = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([RUNNING, STOPPED, FAILED]))
 
 
+@pytest.mark.slow
 @settings(max_examples=3 * settings().max_examples)
 @given(
     wanted=st.lists(steps, max_size=9),

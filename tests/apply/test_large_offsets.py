@@ -545,6 +545,7 @@ def _require_honest(stage: Stage) -> None:
         assert stage.stored.get(partition) == begun.patch[partition]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(most=st.integers(1, 40), deaths=st.lists(st.integers(0, 30), max_size=4), data=st.data())
 def test_killed_anywhere_the_next_cycle_goes_on(most: int, deaths: list[int], data: st.DataObject) -> None:

@@ -12,7 +12,7 @@ NONE: frozenset[str] = frozenset()
 def pauses(pace: PollInterval, count: int, *, seconds: float = 0.0) -> list[float]:
     now, found = 0.0, []
     for _ in range(count):
-        pace.looked(now, seconds, moved=False)
+        pace.observe(now, seconds, moved=False)
         found.append(round(pace.due(busy=False) - now, 6))
         now = pace.due(busy=False)
     return found
@@ -28,10 +28,10 @@ def test_looks_become_rarer_up_to_a_limit() -> None:
 def test_looks_are_frequent_again_when_something_moves() -> None:
     pace = PollInterval(0)
     pauses(pace, 12)
-    pace.looked(100, 0, moved=True)
+    pace.observe(100, 0, moved=True)
     assert pace.due(busy=False) == 100 + SHORTEST_PAUSE
     pauses(pace, 12)
-    pace.looked(200, 0, moved=False)
+    pace.observe(200, 0, moved=False)
     pace.answered(200.1, alone=False)
     assert pace.due(busy=False) == 200 + SHORTEST_PAUSE
 
@@ -44,9 +44,9 @@ def test_the_first_that_waits_is_looked_at_soon() -> None:
 
 def test_looks_that_cost_much_are_rare_and_rarer_while_requests_queue_up() -> None:
     pace = PollInterval(0)
-    pace.looked(0, 0.3, moved=True)
+    pace.observe(0, 0.3, moved=True)
     assert 0.3 < pace.due(busy=False) < pace.due(busy=True)
-    pace.looked(0, 0.01, moved=True)
+    pace.observe(0, 0.01, moved=True)
     assert pace.due(busy=True) == BUSY_PAUSE
 
 

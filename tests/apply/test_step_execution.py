@@ -31,26 +31,26 @@ def test_a_look_that_began_before_the_answer_says_nothing() -> None:
     """It may show the state from before the request, which may be the one that is waited for."""
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     assert attempt.answered(None, 3, 1) == AwaitEffect()
-    assert attempt.looked(look(3, STOPPED), 1.1) == AwaitEffect()
-    assert attempt.looked(look(4, STOPPED), 1.2) == APPLIED
+    assert attempt.observe(look(3, STOPPED), 1.1) == AwaitEffect()
+    assert attempt.observe(look(4, STOPPED), 1.2) == APPLIED
 
 
 def test_a_running_connector_has_to_stay_so_after_its_new_config() -> None:
     attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
     attempt.answered(None, 0, 0)
-    assert attempt.looked(look(1, RUNNING), 0.2) == AwaitEffect()
-    assert attempt.looked(look(2, WorkerState.UNASSIGNED), 0.9) == AwaitEffect()
-    assert attempt.looked(look(3, RUNNING), 1.3) == AwaitEffect()
-    assert attempt.looked(look(4, RUNNING), 2.4) == APPLIED
+    assert attempt.observe(look(1, RUNNING), 0.2) == AwaitEffect()
+    assert attempt.observe(look(2, WorkerState.UNASSIGNED), 0.9) == AwaitEffect()
+    assert attempt.observe(look(3, RUNNING), 1.3) == AwaitEffect()
+    assert attempt.observe(look(4, RUNNING), 2.4) == APPLIED
 
 
 def test_an_old_failure_is_not_that_of_the_new_config() -> None:
     attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
     attempt.answered(None, 0, 0)
-    assert attempt.looked(look(1, FAILED), 0.2) == AwaitEffect()
-    assert attempt.looked(look(2, RUNNING), 2.0) == AwaitEffect()
-    assert attempt.looked(look(3, FAILED), 3.3) == AwaitEffect()
-    ending = attempt.looked(look(4, FAILED), 6.4)
+    assert attempt.observe(look(1, FAILED), 0.2) == AwaitEffect()
+    assert attempt.observe(look(2, RUNNING), 2.0) == AwaitEffect()
+    assert attempt.observe(look(3, FAILED), 3.3) == AwaitEffect()
+    ending = attempt.observe(look(4, FAILED), 6.4)
     assert isinstance(ending, StepResult)
     assert ending.result is Result.FAILED
 
@@ -76,11 +76,11 @@ def test_a_refusal_for_good_is_the_end(error: ConnectRefused) -> None:
 def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     assert attempt.answered(OutcomeUnknown("lost"), 0, 0) == AwaitEffect()
-    assert [attempt.looked(look(number, RUNNING), number) for number in (1, 2, 3, 4)] == [AwaitEffect()] * 4
-    assert attempt.looked(look(5, RUNNING), 5) == SendAgain(5)
+    assert [attempt.observe(look(number, RUNNING), number) for number in (1, 2, 3, 4)] == [AwaitEffect()] * 4
+    assert attempt.observe(look(5, RUNNING), 5) == SendAgain(5)
     assert attempt.answered(OutcomeUnknown("lost again"), 5, 6) == AwaitEffect()
-    assert {attempt.looked(look(number, RUNNING), number) for number in range(6, 36)} == {AwaitEffect()}
-    ending = attempt.looked(look(36, RUNNING), 36)
+    assert {attempt.observe(look(number, RUNNING), number) for number in range(6, 36)} == {AwaitEffect()}
+    ending = attempt.observe(look(36, RUNNING), 36)
     assert isinstance(ending, StepResult)
     assert "sent twice, and its outcome is unknown: lost again" in ending.message
 
@@ -88,14 +88,14 @@ def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
 def test_looks_that_saw_nothing_are_no_reason_to_send_again() -> None:
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     attempt.answered(OutcomeUnknown("lost"), 0, 0)
-    moves = [attempt.looked(ClusterSnapshot(number, 0.0, error="nobody answers"), number) for number in range(1, 30)]
+    moves = [attempt.observe(ClusterSnapshot(number, 0.0, error="nobody answers"), number) for number in range(1, 30)]
     assert set(moves) == {AwaitEffect()}
 
 
 def test_what_was_accepted_is_not_sent_again() -> None:
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     attempt.answered(None, 0, 0)
-    assert {attempt.looked(look(number, RUNNING), number) for number in range(1, 30)} == {AwaitEffect()}
+    assert {attempt.observe(look(number, RUNNING), number) for number in range(1, 30)} == {AwaitEffect()}
 
 
 def test_what_was_never_carried_out_is_skipped_when_abandoned_and_all_else_has_failed() -> None:

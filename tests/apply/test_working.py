@@ -113,16 +113,16 @@ def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_
 
 def test_a_resumed_connector_whose_task_fails_at_once_is_done_for_at_once() -> None:
     attempt = watched_attempt(Action.RESUME)
-    assert attempt.looked(look(1, seen(S.RUNNING)), 0.2) == AwaitEffect()
-    ending = attempt.looked(look(2, seen(S.FAILED)), 1.0)
+    assert attempt.observe(look(1, seen(S.RUNNING)), 0.2) == AwaitEffect()
+    ending = attempt.observe(look(2, seen(S.FAILED)), 1.0)
     assert ending == StepResult(Result.FAILED, "task 0 is FAILED: org.example.Gone: no longer there", took_effect=True)
 
 
 def test_it_succeeds_when_it_has_run_for_long_enough_and_not_before() -> None:
     attempt = watched_attempt(Action.RESUME)
-    assert attempt.looked(look(1, seen(S.RUNNING)), 1.0) == AwaitEffect()
-    assert attempt.looked(look(2, seen(S.RUNNING)), 5.9) == AwaitEffect()
-    assert attempt.looked(look(3, seen(S.RUNNING)), 6.0) == StepResult(Result.APPLIED)
+    assert attempt.observe(look(1, seen(S.RUNNING)), 1.0) == AwaitEffect()
+    assert attempt.observe(look(2, seen(S.RUNNING)), 5.9) == AwaitEffect()
+    assert attempt.observe(look(3, seen(S.RUNNING)), 6.0) == StepResult(Result.APPLIED)
 
 
 @pytest.mark.parametrize(
@@ -130,16 +130,16 @@ def test_it_succeeds_when_it_has_run_for_long_enough_and_not_before() -> None:
 )
 def test_a_rebalance_and_another_number_of_tasks_begin_the_time_anew(between: ObservedConnector) -> None:
     attempt = watched_attempt(Action.RESUME)
-    attempt.looked(look(1, seen(S.RUNNING)), 1.0)
-    attempt.looked(look(2, between), 4.0)
-    assert attempt.looked(look(3, seen(S.RUNNING)), 5.0) == AwaitEffect()
-    assert attempt.looked(look(4, seen(S.RUNNING)), 9.9) == AwaitEffect()
-    assert attempt.looked(look(5, seen(S.RUNNING)), 10.0) == StepResult(Result.APPLIED)
+    attempt.observe(look(1, seen(S.RUNNING)), 1.0)
+    attempt.observe(look(2, between), 4.0)
+    assert attempt.observe(look(3, seen(S.RUNNING)), 5.0) == AwaitEffect()
+    assert attempt.observe(look(4, seen(S.RUNNING)), 9.9) == AwaitEffect()
+    assert attempt.observe(look(5, seen(S.RUNNING)), 10.0) == StepResult(Result.APPLIED)
 
 
 def test_the_timeout_bounds_it() -> None:
     attempt, states, number = watched_attempt(Action.RESUME), (S.RUNNING, S.UNASSIGNED), 0
-    while isinstance(move := attempt.looked(look(number + 1, seen(states[number % 2])), number), AwaitEffect):
+    while isinstance(move := attempt.observe(look(number + 1, seen(states[number % 2])), number), AwaitEffect):
         number += 1
     assert number == 30
     assert isinstance(move, StepResult)
@@ -150,9 +150,9 @@ def test_the_timeout_bounds_it() -> None:
 
 def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() -> None:
     attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    moves = {attempt.looked(look(second, seen(S.FAILED)), second) for second in range(1, 30)}
+    moves = {attempt.observe(look(second, seen(S.FAILED)), second) for second in range(1, 30)}
     assert moves == {AwaitEffect()}
-    ending = attempt.looked(look(30, seen(S.FAILED)), 30)
+    ending = attempt.observe(look(30, seen(S.FAILED)), 30)
     assert isinstance(ending, StepResult)
     assert ending.took_effect
     assert (
@@ -163,40 +163,40 @@ def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() ->
 
 def test_a_new_config_that_repairs_a_failed_task_succeeds() -> None:
     attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    assert attempt.looked(look(1, seen(S.FAILED)), 4.0) == AwaitEffect()
-    assert attempt.looked(look(2, seen(S.RUNNING)), 10.0) == AwaitEffect()
-    assert attempt.looked(look(3, seen(S.RUNNING)), 15.0) == StepResult(Result.APPLIED)
+    assert attempt.observe(look(1, seen(S.FAILED)), 4.0) == AwaitEffect()
+    assert attempt.observe(look(2, seen(S.RUNNING)), 10.0) == AwaitEffect()
+    assert attempt.observe(look(3, seen(S.RUNNING)), 15.0) == StepResult(Result.APPLIED)
 
 
 @pytest.mark.parametrize("fresh", [seen(S.FAILED, trace=OTHER_TRACE), seen(S.FAILED, state=S.FAILED)])
 def test_another_failure_than_before_belongs_to_the_new_config(fresh: ObservedConnector) -> None:
     attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    assert attempt.looked(look(1, fresh), 1.0) == AwaitEffect()
-    ending = attempt.looked(look(2, fresh), 1.0 + STALE_SECONDS)
+    assert attempt.observe(look(1, fresh), 1.0) == AwaitEffect()
+    ending = attempt.observe(look(2, fresh), 1.0 + STALE_SECONDS)
     assert isinstance(ending, StepResult)
     assert ending.message.endswith("is FAILED: org.example.Gone: no longer there")
 
 
 def test_the_same_failure_after_something_else_was_seen_belongs_to_the_new_config() -> None:
     attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    attempt.looked(look(1, seen(S.RUNNING)), 1.0)
-    assert attempt.looked(look(2, seen(S.FAILED)), 2.0) == AwaitEffect()
-    ending = attempt.looked(look(3, seen(S.FAILED)), 2.0 + STALE_SECONDS)
+    attempt.observe(look(1, seen(S.RUNNING)), 1.0)
+    assert attempt.observe(look(2, seen(S.FAILED)), 2.0) == AwaitEffect()
+    ending = attempt.observe(look(3, seen(S.FAILED)), 2.0 + STALE_SECONDS)
     assert isinstance(ending, StepResult)
     assert ending.message == "task 0 is FAILED: org.example.Gone: no longer there"
 
 
 def test_an_old_task_that_fails_just_before_its_restart_is_no_failure_of_the_new_config() -> None:
     attempt = watched_attempt(Action.CONFIGURE, before=seen(S.RUNNING))
-    assert attempt.looked(look(1, seen(S.FAILED)), 0.2) == AwaitEffect()
-    assert attempt.looked(look(2, seen(S.RUNNING)), 2.0) == AwaitEffect()
-    assert attempt.looked(look(3, seen(S.RUNNING)), 7.0) == StepResult(Result.APPLIED)
+    assert attempt.observe(look(1, seen(S.FAILED)), 0.2) == AwaitEffect()
+    assert attempt.observe(look(2, seen(S.RUNNING)), 2.0) == AwaitEffect()
+    assert attempt.observe(look(3, seen(S.RUNNING)), 7.0) == StepResult(Result.APPLIED)
 
 
 def test_a_resume_does_not_wait_for_a_task_that_it_does_not_restart() -> None:
     attempt = watched_attempt(Action.RESUME, before=seen(S.FAILED, state=S.PAUSED))
-    assert attempt.looked(look(1, seen(S.FAILED)), 1.0) == AwaitEffect()
-    ending = attempt.looked(look(2, seen(S.FAILED)), 1.0 + STALE_SECONDS)
+    assert attempt.observe(look(1, seen(S.FAILED)), 1.0) == AwaitEffect()
+    ending = attempt.observe(look(2, seen(S.FAILED)), 1.0 + STALE_SECONDS)
     assert isinstance(ending, StepResult)
     assert ending.message.endswith("this part failed before the change, and a resume does not restart it")
 
@@ -204,8 +204,8 @@ def test_a_resume_does_not_wait_for_a_task_that_it_does_not_restart() -> None:
 @pytest.mark.parametrize(("kind", "reason"), [(ConnectorType.SOURCE, "nothing to read"), (ConnectorType.SINK, "log")])
 def test_a_connector_without_tasks_is_a_success_with_a_warning(kind: ConnectorType, reason: str) -> None:
     attempt = watched_attempt(Action.CREATE)
-    attempt.looked(look(1, replace(seen(), type=kind)), 1.0)
-    ending = attempt.looked(look(2, replace(seen(), type=kind)), 6.0)
+    attempt.observe(look(1, replace(seen(), type=kind)), 1.0)
+    ending = attempt.observe(look(2, replace(seen(), type=kind)), 6.0)
     assert isinstance(ending, StepResult)
     assert ending.result is Result.APPLIED
     assert ending.message.startswith("it runs without tasks: ")

@@ -205,6 +205,7 @@ def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_requests_under_way_end_with_the_time(standin: StandIn, workers: int) -> None:
     """Each would wait for an answer for an hour, and two are under way."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gitops_connect.cli.console import tell, tell_styled
+from gitops_connect.cli.console import echo, echo_styled
 
 
 def test_nothing_that_is_told_drives_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    tell("error: connector a\x1b[2J\u202eb: Boom\n\tat a.B")
+    echo("error: connector a\x1b[2J\u202eb: Boom\n\tat a.B")
     assert capsys.readouterr().err == "error: connector a\\u001b[2J\\u202eb: Boom\n    at a.B\n"
 
 
 def test_the_colours_of_a_report_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    tell_styled("\x1b[31merror\x1b[0m")
+    echo_styled("\x1b[31merror\x1b[0m")
     assert capsys.readouterr().err == "\x1b[31merror\x1b[0m\n"

@@ -82,6 +82,7 @@ def test_the_version_as_text_and_as_json() -> None:
     assert json.loads(run("version", "-o", "json").out)["version"] == gitops_connect.__version__
 
 
+@pytest.mark.slow
 def test_requests_are_logged_without_credentials(at: Workplace) -> None:
     at.settings('username = "me"\npassword = "hunter2"\nheaders = {"X-Key" = "hunter3"}')
     at.commit("orders.yaml", at.source("orders", password="hunter4"))
@@ -93,6 +94,7 @@ def test_requests_are_logged_without_credentials(at: Workplace) -> None:
     assert not logging.getLogger("gitops_connect.requests").handlers
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_answer_is_logged(at: Workplace) -> None:
     at.urls = ("http://127.0.0.1:1",)
     at.settings()

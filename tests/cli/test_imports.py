@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from gitops_connect.cli.main import app
 
 FOREIGN = {"git", "jsonschema", "platformdirs", "psutil", "pyspark", "requests", "rich", "sqlalchemy", "yaml"}
@@ -23,6 +25,7 @@ sys.stderr.write(" ".join(sys.modules))
 """
 
 
+@pytest.mark.slow
 def test_the_help_of_all_commands_imports_no_library_but_that_of_the_command_line() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, "", *COMMANDS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

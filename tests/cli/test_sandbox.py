@@ -23,6 +23,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not {"psutil", "platformdirs", "rich", "gitops_connect.sandbox.cluster"} & set(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_down_without_a_sandbox_is_nothing_to_do(tmp_path: Path) -> None:
     result = run("down", folder=tmp_path)
     assert (result.returncode, result.stdout) == (0, "")

@@ -115,6 +115,7 @@ def test_the_next_worker_is_asked_for_all_of_it(make_client: MakeClient, file: P
     assert (found.entries, len(read(file))) == (MANY, MANY)
 
 
+@pytest.mark.slow
 def test_a_worker_that_stops_in_the_middle_is_left(full: StandIn, make_client: MakeClient, file: Path) -> None:
     full.hang("GET", PATH)
     with pytest.raises(ConnectUnavailable, match=r"did not answer within 0\.2 s"):

@@ -102,6 +102,7 @@ def test_half_an_answer_to_a_read_is_none(standin: StandIn, client: ConnectClien
         client.plugins()
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_left_for_the_next(pair: tuple[StandIn, StandIn], make_client: MakeClient) -> None:
     pair[0].hang("GET", "/")
     client = make_client(pair[0].url, pair[1].url, timeout=0.2)
@@ -110,6 +111,7 @@ def test_a_worker_that_hangs_is_left_for_the_next(pair: tuple[StandIn, StandIn],
     assert pair[1].count() == 2
 
 
+@pytest.mark.slow
 def test_a_write_to_a_worker_that_hangs_may_have_happened(standin: StandIn, make_client: MakeClient) -> None:
     standin.hang("PUT", ".*")
     with pytest.raises(OutcomeUnknown, match=r"sent to .*, which did not answer within 0\.2 s"):

@@ -307,6 +307,7 @@ def test_connector_entities_by_name(contract: Contract) -> None:
     assert contract.json("GET", f"/connectors/{ABSENT}/status") == (404, answer)
 
 
+@pytest.mark.slow
 def test_a_task_can_run_for_a_moment_and_fail_at_its_first_poll(contract: Contract) -> None:
     name = contract.create("brief", contract.numbers(until="20", oldest="10", **{"interval.ms": "1500"}))
     contract.await_offsets(name, entry({"stream": "a"}, {"position": 20}))

@@ -158,9 +158,9 @@ def test_a_cluster_that_hangs_holds_neither_another_nor_the_end(at: Workplace, s
             at.commit("clusters/local/orders.yaml", at.source("orders", "state: paused"))
             daemon.wait("step_applied", cluster="local", action="pause")
             daemon.stop()
-            assert daemon.daemon.is_looking, "and is left behind"
+            assert daemon.daemon.is_polling, "and is left behind"
             hung.close()
-            at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
+            at.await_that(lambda: daemon.daemon.is_polling, lambda looking: not looking)
             assert daemon.lines[-1]["event"] == "daemon_stopped", "what is left behind is not heard of again"
 
 
@@ -266,6 +266,7 @@ def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standi
         assert standin.count("PUT") == calls
 
 
+@pytest.mark.slow
 def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workplace, standin: StandIn) -> None:
     standin.cluster.version, standin.cluster.lag = (
         "3.6.2",
@@ -284,7 +285,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
         ]
         assert daemon.wait("reconciliation_finished")["interrupted"] is True
         assert daemon.runtime.ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
-        at.await_that(lambda: daemon.daemon.is_looking, lambda looking: not looking)
+        at.await_that(lambda: daemon.daemon.is_polling, lambda looking: not looking)
 
 
 def test_a_job_that_was_queued_before_the_end_does_not_begin_after_it(at: Workplace) -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_news_is_what_was_not_so_before() -> None:
-    news = events.News()
+    news = events.NewItems()
     assert news.of(["a", "b"]) == ["a", "b"]
     assert news.of(["a", "b"]) == []
     assert news.of(["b", "c"]) == ["c"]

@@ -225,6 +225,7 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
     assert [line for line, _ in entries("a.csv", 'partition.a,offset.b\n"x\ny",1\nz,2\n')] == [2, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "rule", "place", "part"),
     [
@@ -358,6 +359,7 @@ def test_a_frame_of_zstd_that_is_to_be_passed_over_is() -> None:
     assert [line for line, _ in entries("a.jsonl.zst", skipped + packed + skipped + packed)] == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_a_bomb_is_not_unpacked(suffix: str) -> None:
     bomb = COMPRESSIONS[suffix](b"\n" * (4 * MAX_SIZE))

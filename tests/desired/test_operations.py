@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from document_files import LOCAL, connector, declare, rules
 
-from gitops_connect.desired.manifest_files import Lost, ManifestFiles
+from gitops_connect.desired.manifest_files import ManifestFiles, NoManifest
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri, OnDelete
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.manifests import Manifest
@@ -250,7 +250,7 @@ def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
         "clusters/east--west.MirrorSourceConnector.json",
     )
     found = known.find(path, "clusters/local/x.yaml", MIRROR)
-    assert not isinstance(found, Lost), found
+    assert not isinstance(found, NoManifest), found
     assert [entry.path for entry in found] == [wanted]
 
 
@@ -295,23 +295,23 @@ TREE = (
 )
 def test_the_files_that_a_folder_or_a_glob_means(path: str, wanted: list[str]) -> None:
     found = files(*TREE).find(path, "clusters/x.yaml", MIRROR)
-    assert not isinstance(found, Lost), found
+    assert not isinstance(found, NoManifest), found
     assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
 
 
 def test_a_folder_with_files_of_other_connectors_never_stands_for_these() -> None:
     known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
     found = known.find("offsets/", "x.yaml", MIRROR)
-    assert isinstance(found, Lost)
+    assert isinstance(found, NoManifest)
     assert found.hint.endswith("to use all files of the directory, write offsets/*.json")
     named = known.find("offsets/*.json", "x.yaml", MIRROR)
-    assert not isinstance(named, Lost)
+    assert not isinstance(named, NoManifest)
     assert [one.path for one in named] == ["offsets/east.json", "offsets/west.json"]
 
 
 def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
     found = files(*reversed(TREE)).find("orders/", "x.yaml", MIRROR)
-    assert not isinstance(found, Lost)
+    assert not isinstance(found, NoManifest)
     names = ["orders/part-0.jsonl.zst", "orders/part-10.jsonl.zst", "orders/part-2.jsonl.zst"]
     assert [one.path for one in found] == names
 
@@ -328,7 +328,7 @@ def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
 )
 def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> None:
     found = files(*TREE).find(path, "x.yaml", MIRROR)
-    assert isinstance(found, Lost)
+    assert isinstance(found, NoManifest)
     assert found.rule == "offsets/no-file"
     assert found.summary.endswith(said), found
 
@@ -336,13 +336,13 @@ def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> No
 def test_a_glob_with_many_wildcards_is_decided_at_once() -> None:
     known = files("/".join("a" * 200) + "/x.json", "a" * 200 + ".json")
     for path in ("**/a/" * 50 + "y.json", "*a" * 50 + "b.json"):
-        assert isinstance(known.find(path, "x.yaml", MIRROR), Lost)
+        assert isinstance(known.find(path, "x.yaml", MIRROR), NoManifest)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "a/../../x.json", "./../../../x.json"])
 def test_no_path_leads_out_of_the_repository(path: str) -> None:
     found = files("x.json").find(path, "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, Lost)
+    assert isinstance(found, NoManifest)
     assert found.rule == "offsets/path"
     assert repr(path) in found.summary
 
@@ -362,7 +362,7 @@ def test_no_path_leads_out_of_the_repository(path: str) -> None:
 def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None:
     known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json_", "README.md", "other/x")
     found = known.find(path, "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, Lost)
+    assert isinstance(found, NoManifest)
     assert found.rule == "offsets/no-file"
     assert found.summary.endswith(f"did you mean {suggested!r}?" if suggested else "in the repository"), found
 
@@ -380,9 +380,9 @@ def test_a_path_that_is_meant_from_the_other_place_is_corrected(path: str, looke
     known = files("offsets/root.jsonl", "clusters/local/offsets/local.jsonl", "clusters/local/near/a.jsonl")
     found = known.find(path, "clusters/local/x.yaml", MIRROR)
     if meant is None:
-        assert not isinstance(found, Lost), "what exists in the repository root counts first"
+        assert not isinstance(found, NoManifest), "what exists in the repository root counts first"
         return
-    assert isinstance(found, Lost)
+    assert isinstance(found, NoManifest)
     assert found.summary == f"there is no file {looked_for!r} in the repository"
     assert found.hint == (
         f"write {meant!r} for the existing file; a path is relative to the repository root;"
@@ -392,7 +392,7 @@ def test_a_path_that_is_meant_from_the_other_place_is_corrected(path: str, looke
 
 def test_a_missing_file_says_what_its_path_is_relative_to() -> None:
     found = files("README.md").find("offsets/x.jsonl", "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, Lost)
+    assert isinstance(found, NoManifest)
     assert found.hint.startswith("a path is relative to the repository root; one that starts with ./ or ../")
 
 

@@ -36,6 +36,7 @@ def rule_of(text: str | bytes) -> str:
     return problem.rule
 
 
+@pytest.mark.slow
 @given(_DOCUMENTS)
 def test_json_comes_back_as_it_was(value: dict[str, Any]) -> None:
     assert only(json.dumps(value, ensure_ascii=False)).value == value
@@ -48,6 +49,7 @@ class Quoting(yaml.SafeDumper):
 Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
 
 
+@pytest.mark.slow
 @given(_DOCUMENTS)
 def test_yaml_comes_back_as_it_was(value: dict[str, Any]) -> None:
     assert only(yaml.dump(value, Dumper=Quoting, allow_unicode=True)).value == value
@@ -165,6 +167,7 @@ _MERGED_LAUGHS = "a0: &a0 {k: v}\n" + "".join(
 _MERGED_CHAIN = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}}}\n" for n in range(1, 5000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
@@ -184,6 +187,7 @@ def test_documents_that_are_made_to_kill_the_reader(text: str, rule: str) -> Non
     assert rule_of(text) == rule
 
 
+@pytest.mark.slow
 def test_the_limits_themselves_are_allowed() -> None:
     depth = MAX_DEPTH - 1
     assert only("a: " + "[" * depth + "]" * depth)

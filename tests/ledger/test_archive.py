@@ -106,6 +106,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, Ledger]:
     return Ledger.open("sqlite:///here.db", folder, KEY), Ledger.open("sqlite:///there.db", folder, KEY)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     ownerships=st.lists(ownerships, max_size=3, unique_by=lambda one: one.connector),

@@ -140,6 +140,7 @@ class Histories(RuleBasedStateMachine):
             assert one.after == (None if known.after is None else offsets_digest(known.after))
 
 
+@pytest.mark.slow
 class TestHistories(Histories.TestCase):
     settings = settings(max_examples=8, stateful_step_count=15)
 

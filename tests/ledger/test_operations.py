@@ -292,6 +292,7 @@ def full_disk(file: Path) -> Iterator[None]:
         event.remove(Engine, "connect", limit)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_what_was_there(ledger: Ledger, tmp_path: Path) -> None:
     operations = ledger.operations
     operations.begin(LOCAL, SKIP, STOOD, NOON)

@@ -255,6 +255,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str) -> None:
     begin(operations, lines(90_000), lines(90_000))
@@ -299,6 +300,7 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
         lost.acquire()
 
 
+@pytest.mark.slow
 def test_others_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: ManualClock) -> None:
     """A lease that has to be renewed meanwhile is one of them."""
     with ledger.lease(LOCAL, clock, 60) as lease:

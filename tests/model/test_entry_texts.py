@@ -115,6 +115,7 @@ def test_an_entry_without_end_is_refused_before_it_is_held() -> None:
     assert taken <= 3 * MAX_ENTRY
 
 
+@pytest.mark.slow
 def test_no_more_is_taken_of_the_body_than_its_next_entries_need() -> None:
     taken = 0
 

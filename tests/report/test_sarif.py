@@ -133,7 +133,7 @@ def test_every_rule_that_the_code_names_is_explained() -> None:
 
 def test_no_diagnostic_has_a_rule_without_a_prefix() -> None:
     """The test above would not see such a rule."""
-    calls = re.compile(r'(?:Diagnostic|Problem|Refused|Lost|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"')
+    calls = re.compile(r'(?:Diagnostic|Problem|Refused|NoManifest|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"')
     assert [found for path in PACKAGE.rglob("*.py") for found in calls.findall(path.read_text())] == []
 
 

@@ -50,6 +50,7 @@ def test_a_pid_that_was_given_to_another_is_never_touched(start: Callable[..., P
     assert processes.is_running(process)
 
 
+@pytest.mark.slow
 def test_one_that_does_not_want_to_end_is_killed_and_buried(start: Callable[..., ProcessId]) -> None:
     gentle, stubborn = start(SLEEPS), start(STUBBORN)
     processes.end([gentle, stubborn], grace=0.5)

@@ -87,6 +87,7 @@ def hold(folder: Path, reached: "multiprocessing.synchronize.Event") -> None:
         os._exit(9)  # no unlocking, no clean-up: as after kill -9
 
 
+@pytest.mark.slow
 def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     reached = context.Event()

@@ -48,6 +48,7 @@ def test_a_packed_answer_takes_no_more_memory_than_git_may_have(tmp_path: Path) 
         fetch(url, tmp_path)
 
 
+@pytest.mark.slow
 def test_endless_garbage_is_refused(tmp_path: Path) -> None:
     with (
         web_server(SMART, lambda: itertools.repeat(b"garbage" * 9000)) as url,

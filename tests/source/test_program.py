@@ -49,6 +49,7 @@ def test_output_is_bytes_and_a_failure_has_gits_words(stub: Stub) -> None:
     assert (caught.value.status, caught.value.stderr) == (3, "fatal: no\n")
 
 
+@pytest.mark.slow
 def test_at_the_deadline_git_ends_with_all_that_it_started(stub: Stub, tmp_path: Path) -> None:
     program = stub(f'sh -c "sleep 600 & echo \\$! >{tmp_path}/pid; wait"', 0.5)
     with pytest.raises(GitTimedOut):
@@ -56,6 +57,7 @@ def test_at_the_deadline_git_ends_with_all_that_it_started(stub: Stub, tmp_path:
     assert has_ended(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.slow
 def test_a_child_that_keeps_the_pipes_open_is_not_waited_for(stub: Stub, tmp_path: Path) -> None:
     program = stub(f"sleep 600 & echo $! >{tmp_path}/pid", 0.5)
     with pytest.raises(GitTimedOut):

@@ -30,7 +30,7 @@ def copy(uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile
 def _found(path: str) -> Iterator[str]:
     if is_glob(path) and not os.path.lexists(path):
         pattern = Glob(path)
-        yield from (found for found in _below(folder_of(path)) if pattern.meets(found))
+        yield from (found for found in _below(folder_of(path)) if pattern.matches(found))
     elif Path(path).is_dir():
         yield from _below(path)
     elif os.path.lexists(path):

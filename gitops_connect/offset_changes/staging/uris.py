@@ -126,7 +126,7 @@ class _Place:
         if path == self.path:
             return True
         if is_glob(self.path):
-            return Glob(self.path).meets(path) and is_manifest(path)
+            return Glob(self.path).matches(path) and is_manifest(path)
         return not is_hidden(self._name(path)) and is_manifest(path)
 
     def are_several(self, copied: Sequence[CopiedFile]) -> bool:

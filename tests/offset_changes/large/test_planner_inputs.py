@@ -107,6 +107,7 @@ def test_what_was_wrong_is_said_again(runtime: Runtime, declared: Declared, clus
     assert (shown.status, shown.message) == (OperationStatus.WAITING, "its offsets have errors")
 
 
+@pytest.mark.slow
 def test_a_spark_that_lacks_something_holds_up_nobody_else(
     runtime: Runtime, declared: Declared, cluster: Numbers, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_what_is_no_manifest_by_its_name(name: str, rule: str, found: str, tmp_p
     assert Path(file.path).read_bytes() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"- 12345678\n" * 1_600_000, b"- 1\n" * 100_001])
 def test_yaml_is_for_what_is_written_by_hand(content: bytes, tmp_path: Path) -> None:
     (fault,) = staged("a.yaml", content, tmp_path / "x").faults
