@@ -82,10 +82,14 @@ class Launch:
         self._start(index, (known.port,) if known.port else self._usual_ports(index))
 
     def take_back(self) -> None:
-        """End every process that this launch started, recorded or not, and no other."""
-        processes.end(
-            (process for process in processes.marked(marker(self.state)) if process.pid not in self._before), 0
-        )
+        """End every process that this launch started, recorded or not, and no other.
+
+        A process that was only just started may be recorded and not yet marked: its parent continues before the kernel
+        has set up its command line.
+        """
+        recorded = [part.process for part in self.state.parts if part.process]
+        found = {process.pid: process for process in (*processes.marked(marker(self.state)), *recorded)}
+        processes.end((process for pid, process in found.items() if pid not in self._before), 0)
         for part in self.state.parts:
             if part.process and part.process.pid not in self._before:
                 self._save(dataclasses.replace(part, process=None))

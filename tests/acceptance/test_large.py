@@ -35,11 +35,8 @@ def no_java(tmp_path: Path) -> dict[str, str]:
     return {"JAVA_HOME": str(tmp_path), "PATH": f"{java.parent}:/usr/local/bin:/usr/bin:/bin"}
 
 
-def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace, no_java: dict[str, str]) -> None:
-    at.commit("many.yaml", at.runner())
-    at.apply()
-    at.manifest("offsets/first.jsonl", lines(1_000))
-    at.commit("first.yaml", at.change("1-first", FROM.format("offsets/first.jsonl")))
+def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_java: dict[str, str]) -> None:
+    _declare_the_first(at)
     planned = at.apart("plan", "--detailed-exitcode")
     assert planned.code == 2, planned
     assert f"          {MANY:,} new\n" in planned.out
@@ -52,11 +49,18 @@ def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace,
     saved = at.folder / "saved.jsonl"
     assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
     assert sorted(saved.read_text().splitlines()) == lines(1_000)
-    _record_what_is_there(at)
     again = at.apart("apply", "--yes", environment=no_java)
     assert again.code == 0, again
     assert "No changes." in again.out
     assert not (at.folder / "asked").exists()
+    assert not list(at.spark.glob("work-*")), "nothing is left behind"
+
+
+@pytest.mark.thorough
+def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
+    _declare_the_first(at)
+    at.applied()
+    _record_what_is_there(at)
 
     _refuse_a_rewind(at)
     at.commit("back.yaml", at.change("2-back", f"{FROM.format('offsets/back.jsonl')}\nacknowledge: [rewind]"))
@@ -70,6 +74,13 @@ def test_a_change_is_planned_sent_in_chunks_done_once_and_undone(at: LargePlace,
         record = at.record(name)
         assert (record["state"], record["entries"], record["sent"]) == ("applied", MANY, MANY)
     assert not list(at.spark.glob("work-*")), "nothing is left behind"
+
+
+def _declare_the_first(at: LargePlace) -> None:
+    at.commit("many.yaml", at.runner())
+    at.apply()
+    at.manifest("offsets/first.jsonl", lines(1_000))
+    at.commit("first.yaml", at.change("1-first", FROM.format("offsets/first.jsonl")))
 
 
 def _require_chunks(ran: Ran) -> None:

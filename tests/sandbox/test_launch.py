@@ -1,6 +1,10 @@
+import os
 from pathlib import Path
 
-from gitops_connect.sandbox.launch import excerpt
+from gitops_connect.sandbox import processes
+from gitops_connect.sandbox.java import Java
+from gitops_connect.sandbox.launch import Launch, Tools, excerpt
+from gitops_connect.sandbox.state import SandboxPart, State, new_id
 
 
 def test_what_ended_a_broker_is_shown_though_it_goes_on_talking(tmp_path: Path) -> None:
@@ -21,3 +25,12 @@ def test_a_short_log_is_shown_once(tmp_path: Path) -> None:
 
 def test_there_may_be_no_log_at_all(tmp_path: Path) -> None:
     assert excerpt(tmp_path / "none.log") == "(the log is empty)"
+
+
+def test_a_process_that_is_recorded_and_has_no_marker_yet_is_ended(tmp_path: Path) -> None:
+    launch = Launch(tmp_path, State(new_id(), "4.3.1", 512), Tools(Java(Path("java"), 17), {}, os.environ), print)
+    started = processes.start(("/bin/sleep", "60"), tmp_path / "logs" / "worker-1.log", os.environ)
+    launch.state = launch.state.with_part(SandboxPart(1, 1, process=started))
+    launch.take_back()
+    assert not processes.is_running(started)
+    assert not any(part.process for part in launch.state.parts)
