@@ -6,6 +6,8 @@ BIN := .venv/bin
 # the program again.
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
+# Slow tests often wait for a broker or a worker: three processes keep two cores busy.
+PARALLEL = $(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
 
@@ -26,13 +28,12 @@ demo: setup      ## start a real Kafka and Connect, then plan and apply an examp
 	$(BIN)/python examples/demo.py
 
 test: setup      ## run all checks and tests, except the tests that only a release needs
-	$(MAKE) --no-print-directory check
-	$(MAKE) --no-print-directory databases
-	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder -m '(slow or e2e) and not thorough' --durations=10
+	@$(MAKE) --no-print-directory --jobs=3 style types databases
+	$(PARALLEL) -m 'not thorough' --durations=10
 	@echo "To run the tests that only a release needs: make test-thorough"
 
 test-thorough: test ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder -m thorough --durations=10
+	$(PARALLEL) -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/desired/test_yaml.py tests/apply/test_executor_properties.py tests/checks/large
 
