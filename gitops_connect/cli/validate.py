@@ -76,7 +76,7 @@ def _list_ignored(declared: Declared, caches: Caches, folder: str) -> None:
 
 def _check_manifests(settings: Settings, declared: Declared, update: Update) -> ManifestsChecked:
     from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.offset_changes.large.spark_checks import SparkChecks
+    from gitops_connect.offset_changes.manifest_source import ManifestSource
     from gitops_connect.offset_changes.planner_inputs import ManifestsChecked, check_manifests
     from gitops_connect.runtime import open_spark
 
@@ -84,7 +84,8 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
     histories, why_not = _histories(settings, declared)
     with closing(open_spark(settings)) as sessions:
         for cluster, desired in declared.states.items():
-            checked = check_manifests(SparkChecks(sessions, update), declared.checkout, desired, histories[cluster])
+            source = ManifestSource(declared.checkout, sessions, update)
+            checked = check_manifests(source, desired, histories[cluster])
             found, skipped = found + checked.diagnostics, skipped + checked.skipped
     if found.notes:
         tell(f"note: it is unknown whether the offset changes with notes were applied before: {why_not}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import Digest
 from gitops_connect.model.operations import OperationKind
+
+_HIGHEST = 2**32 - 1
 
 
 class LineFault(NamedTuple):
@@ -28,14 +31,24 @@ class LargeFile:
 
     The end of the path names the format: `.parquet`, or else the compression of the lines: `.gz`, `.zst`, or none. A
     file of another format was rewritten as lines. Then `places` is a file with the original position of each line's
-    entry under `name` (line and column, two 32-bit numbers, little-endian), and `faults` are the places without a
-    readable entry.
+    entry under `name` (see `pack_places`), and `faults` are the places without a readable entry.
     """
 
     name: str
     path: str
     places: str | None = None
     faults: tuple[LineFault, ...] = ()
+
+
+def pack_places(places: Iterable[tuple[int, int]]) -> bytes:
+    """The content of a file of places: line and column, two 32-bit numbers, little-endian; higher ones are cut."""
+    numbers = [min(number, _HIGHEST) for place in places for number in place]
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def unpack_places(content: bytes) -> list[tuple[int, int]]:
+    """The places of the lines, in their order."""
+    return list(struct.iter_unpack("<II", content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,11 @@ class SavedOffsets:
     entries: int
     size: int
     digest: Digest
+
+    @property
+    def file(self) -> LargeFile:
+        """The file, to compare a manifest with it."""
+        return LargeFile("the current offsets", self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Records a reconciliation in the ledger: each connector that is managed, as soon as it is in sync.
+"""Records a reconciliation in the ledger: each offset change, and each connector as soon as it is in sync.
 
 Each connector is written separately, so that the next process knows what a killed process had done. If a create was
 never recorded, the next reconciliation finds it as a declared connector that already exists.
@@ -12,9 +12,18 @@ from datetime import datetime
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operations import Operations
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
-from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState, clear_name, seed_name
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.operations import (
+    Operation,
+    OperationKind,
+    OperationRecord,
+    OperationState,
+    clear_name,
+    seed_name,
+)
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
@@ -23,11 +32,46 @@ from gitops_connect.plan.ownership import remember
 from gitops_connect.plan.situation import Situation
 
 
+class LedgerJournal:
+    """The `Journal` of `apply`. `operations` must be under the lease of the cluster."""
+
+    def __init__(self, operations: Operations, situation: Situation, clock: Clock) -> None:
+        self._operations = operations
+        self._cluster = situation.desired.cluster
+        self._live = situation.offsets.live
+        self._clock = clock
+
+    def intend(self, operation: Operation) -> None:
+        """Record the operation before the connector is created."""
+        self._operations.intend(self._cluster, operation, self._clock.now())
+
+    def begin(self, operation: Operation, before: Offsets) -> None:
+        """Record the operation and the current offsets before they are changed."""
+        self._operations.begin(self._cluster, operation, before, self._clock.now())
+
+    def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
+        """Record the operation as applied before the connector may run."""
+        self._operations.settle(self._cluster, operation.name, after, warning, self._clock.now())
+
+    def record(self, operation: Operation) -> None:
+        """Record in one transaction, so that a killed process has recorded all of it or nothing."""
+        current = None if operation.is_large else self._live[operation.connector]
+        self._operations.record(self._cluster, operation, current, self._clock.now())
+
+    def fail(self, operation: Operation, message: str, *, final: bool) -> None:
+        """Record that the operation changed nothing."""
+        self._operations.fail(self._cluster, operation, message, final=final, at=self._clock.now())
+
+    def note(self, operation: Operation, message: str) -> None:
+        """Record that the operation may have changed something."""
+        self._operations.note(self._cluster, operation.name, message)
+
+
 class LedgerRecords:
     """Records one plan while it is carried out."""
 
     def __init__(self, ledger: Ledger, operations: Operations, situation: Situation, plan: Plan) -> None:
-        """Create the records of a plan. `operations` are the ledger's, under the lease of the cluster."""
+        """`operations` are the ledger's, under the lease of the cluster."""
         self._ledger = ledger
         self._operations = operations
         self._situation = situation
@@ -119,10 +163,10 @@ class LedgerRecords:
             self._succeeded(cluster, revision, now)
 
     def _succeeded(self, cluster: ClusterName, revision: Revision, now: datetime) -> None:
-        known = self._ledger.revisions(cluster)
-        if known.attempted is not None and known.attempted.result:
+        recorded = self._ledger.revisions(cluster)
+        if recorded.attempted is not None and recorded.attempted.result:
             self._ledger.record_attempt(cluster, revision, now)
-        if known.applied is None or known.applied.revision != revision:
+        if recorded.applied is None or recorded.applied.revision != revision:
             self._ledger.record_applied(cluster, revision, now)
 
     def _in_place(self) -> list[DesiredConnector]:
@@ -140,17 +184,18 @@ class LedgerRecords:
 
     def _record(self, connectors: Sequence[DesiredConnector], origin: Origin, now: datetime) -> None:
         """Write only differences: a reconciliation in which nothing changed writes nothing."""
-        known = self._situation.ownership
-        records = [remember(self._situation, connector, origin, now) for connector in connectors]
-        fresh = [record for record in records if _says_more(record, known.get(record.connector))]
-        if fresh:
-            self._ledger.record(*fresh)
+        records = (remember(self._situation, connector, origin, now) for connector in connectors)
+        recorded = self._situation.ownership
+        if changed := [one for one in records if _differs(one, recorded.get(one.connector))]:
+            self._ledger.record(*changed)
 
 
-def _says_more(record: Ownership, known: Ownership | None) -> bool:
-    if known is None:
-        return True
-    return (known.desired, known.applied, known.on_delete) != (record.desired, record.applied, record.on_delete)
+def _differs(record: Ownership, recorded: Ownership | None) -> bool:
+    return recorded is None or (recorded.desired, recorded.applied, recorded.on_delete) != (
+        record.desired,
+        record.applied,
+        record.on_delete,
+    )
 
 
 def _withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:

@@ -16,7 +16,7 @@ from gitops_connect.offset_changes.staging.files import secure
 _STEP = 1024 * 1024
 
 
-def copy(uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
+def copy(uri: str, takes: Callable[[str], bool], directory: str) -> list[CopiedFile]:
     """Copy local files as Spark copies remote ones. Raises OSError."""
     path = uri.removeprefix("file:")
     if path.startswith("//"):
@@ -24,7 +24,7 @@ def copy(uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile
         if host:
             raise OSError(f"a file: URI must not name a host, found {host!r}")
         path = f"/{path}"
-    return sorted(_copied(found, Path(folder)) for found in _found(os.path.normpath(path)) if takes(found))
+    return sorted(_copied(found, Path(directory)) for found in _found(os.path.normpath(path)) if takes(found))
 
 
 def _found(path: str) -> Iterator[str]:
@@ -37,10 +37,10 @@ def _found(path: str) -> Iterator[str]:
         yield path
 
 
-def _below(folder: str) -> Iterator[str]:
-    for root, folders, names in os.walk(folder or "/", onerror=_raise):
-        folders[:] = [name for name in folders if not is_hidden(name)]
-        yield from (os.path.join(root, name) for name in names if not is_hidden(name))  # noqa: PTH118 - of texts
+def _below(directory: str) -> Iterator[str]:
+    for root, directories, names in os.walk(directory or "/", onerror=_raise):
+        directories[:] = [name for name in directories if not is_hidden(name)]
+        yield from (os.path.join(root, name) for name in names if not is_hidden(name))  # noqa: PTH118 - of strings
 
 
 def _raise(error: OSError) -> None:
@@ -48,8 +48,8 @@ def _raise(error: OSError) -> None:
         raise error
 
 
-def _copied(path: str, folder: Path) -> CopiedFile:
-    copied = folder / uuid4().hex
+def _copied(path: str, directory: Path) -> CopiedFile:
+    copied = directory / uuid4().hex
     digest = hashlib.sha256()
     with open(path, "rb", opener=_open) as source, copied.open("wb") as target:
         while chunk := source.read(_STEP):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from manual_clock import ManualClock
 
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.offset_changes.large.change import BegunChange, Means
-from gitops_connect.offset_changes.large.check_request import CheckRequest
+from gitops_connect.offset_changes.large.change import BegunChange, ChangeContext
 
 NAME = ConnectorName("a")
 OPERATION = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
@@ -27,14 +26,14 @@ class _Ledger:
 
 
 class _Spark:
-    """Says of each question that one partition is new, and keeps what it was asked."""
+    """Reports for each request that one partition is new, and keeps the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[CheckRequest] = []
+        self.requests: list[LargeManifest] = []
 
-    def ask(self, questions: Sequence[CheckRequest], folder: Path) -> list[LargeVerdict]:
-        self.asked += questions
-        return [LargeVerdict(1, 1, difference=Difference({Direction.NEW: 1})) for _ in questions]
+    def check(self, manifests: Sequence[LargeManifest]) -> list[LargeVerdict]:
+        self.requests += manifests
+        return [LargeVerdict(1, 1, difference=Difference({Direction.NEW: 1})) for _ in manifests]
 
 
 class _Nobody:
@@ -47,12 +46,13 @@ class _Nobody:
 def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
     spark = _Spark()
     parts: Any = (_Nobody(), _Ledger(), spark)
-    means = Means(ClusterName("local"), *parts, ManualClock(), tmp_path)
+    context = ChangeContext(ClusterName("local"), *parts, ManualClock(), tmp_path, ManifestContext(NAME))
     seen = SavedOffsets("seen.jsonl", 1, 10, Digest("s"))
-    review = BegunChange(OPERATION, means, ManifestContext(NAME), 0, seen).review()
+    review = BegunChange(OPERATION, context, 0, seen).review()
     assert review.difference == Difference({Direction.NEW: 1})
-    to_declared, since, earlier = spark.asked
-    assert to_declared.live == seen
-    assert [one.path for one in cast("Any", since.files)] == ["seen.jsonl"]
+    earlier, to_declared, since = spark.requests
+    assert to_declared.live == seen.file
+    assert [one.path for one in since.files] == ["seen.jsonl"]
     assert since.live == earlier.live
-    assert cast("SavedOffsets", since.live).path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")
+    assert since.live is not None
+    assert since.live.path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")

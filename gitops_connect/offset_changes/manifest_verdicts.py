@@ -1,0 +1,111 @@
+"""Checks the manifests of one reconciliation: small ones in this process, all large ones in one job on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gitops_connect.checks import own_schemas, small
+from gitops_connect.checks.own_schemas import OwnSchemas
+from gitops_connect.checks.schema_limits import MAX_BYTES
+from gitops_connect.errors import SparkUnusable, UsageError
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import Manifest, ManifestContext, OffsetSchema
+from gitops_connect.model.names import OperationName
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.shapes import schema_of
+from gitops_connect.offset_changes.manifest_source import ManifestSource
+from gitops_connect.source.checkout import Checkout
+
+Schemas = Mapping[str, OffsetSchema]
+"""Schemas by full class name."""
+
+
+def read_own_schemas(checkout: Checkout) -> OwnSchemas:
+    """The repository's schemas for the offsets of its own connector classes."""
+    entries = [entry for entry in checkout.entries if own_schemas.is_offset_schema(entry.path)]
+    return own_schemas.load((blob.path, blob.content) for blob in checkout.blobs(entries, MAX_BYTES + 1))
+
+
+def context_of(
+    connector: DesiredConnector,
+    live: Offsets | None,
+    schemas: Schemas,
+    acknowledged: frozenset[Acknowledgement] = frozenset(),
+) -> ManifestContext:
+    """The context in which a manifest of that connector is checked. `schemas` are those of the repository."""
+    schema = schema_of(connector.config, schemas)
+    return ManifestContext(connector.name, connector.config, live, schema, acknowledged)
+
+
+class ManifestVerdicts:
+    """Add all operations, then check the large manifests. Files for Spark are written to the directory.
+
+    `offsets` are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests.
+    """
+
+    def __init__(self, source: ManifestSource, directory: Path) -> None:
+        self._source = source
+        self._directory = directory
+        self._unchecked: dict[OperationName, LargeManifest] = {}
+        self.offsets: dict[OperationName, OffsetPatch | None] = {}
+        self.large: dict[OperationName, LargeVerdict] = {}
+        self.diagnostics = Diagnostics()
+
+    def add(
+        self,
+        operation: DesiredOperation,
+        context: ManifestContext,
+        live: Offsets | SavedOffsets | None,
+        *,
+        is_absent: bool = False,
+    ) -> None:
+        """Add an operation with the current offsets (None: unknown). Without a manifest there is nothing to check.
+
+        `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets.
+        Raises what reading the repository raises, and OSError.
+        """
+        manifest = self._source.manifest(operation)
+        if isinstance(manifest, Diagnostic):
+            self.offsets[operation.name] = None
+            self.diagnostics += Diagnostics.of([manifest])
+        elif isinstance(manifest, Manifest) and not isinstance(live, SavedOffsets):
+            verdict = small.check(manifest, replace(context, live=live), operation.kind)
+            self.offsets[operation.name] = verdict.offsets
+            self.diagnostics += verdict.diagnostics
+        elif manifest is not None:
+            from gitops_connect.offset_changes.large import manifest_files  # noqa: PLC0415 - see `ManifestSource`
+
+            path = self._directory / f"{len(self._unchecked)}"
+            large = manifest_files.large_manifest(operation, manifest, context, path)
+            current = {} if is_absent else live
+            if current is not None:
+                large = replace(large, live=manifest_files.offsets_file(current, path.with_suffix(".current")))
+            self._unchecked[operation.name] = large
+
+    def check_large(self) -> None:
+        """Check all large manifests at once.
+
+        If Spark lacks something that it needs, each of these manifests gets that error, and nothing else is blocked.
+        Raises SparkFailed and OSError.
+        """
+        if not self._unchecked:
+            return
+        from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: PLC0415 - see `ManifestSource`
+
+        try:
+            checks = SparkChecks(self._source.sessions, self._source.say)
+            verdicts = checks.check(list(self._unchecked.values()))
+        except (SparkUnusable, UsageError) as error:
+            for name, one in self._unchecked.items():
+                self.offsets[name] = None
+                connector, place = one.context.connector, one.location
+                problem = Diagnostic(Severity.ERROR, "offsets/spark", str(error), place, connector=connector)
+                self.diagnostics += Diagnostics.of([problem])
+        else:
+            self.large = dict(zip(self._unchecked, verdicts, strict=True))
+            self.diagnostics += Diagnostics.of(one for verdict in verdicts for one in verdict.diagnostics)
