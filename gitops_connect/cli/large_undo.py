@@ -44,7 +44,7 @@ def acknowledged(
     from gitops_connect.model.differences import Difference, Direction
     from gitops_connect.model.large_manifests import LargeFile, LargeManifest
     from gitops_connect.model.operations import Acknowledgement, OperationKind
-    from gitops_connect.offset_changes.large.manifest_files import offsets_file
+    from gitops_connect.offset_changes.staging.files import offsets_file
 
     if kind is OperationKind.RESET:
         current = _count(subject.current)

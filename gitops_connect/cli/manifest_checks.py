@@ -127,7 +127,7 @@ def _on_spark(
     from gitops_connect.cli.large_checks import VIOLATIONS, files_of_checks
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.large_manifests import LargeManifest
-    from gitops_connect.offset_changes.large.manifest_files import offsets_file
+    from gitops_connect.offset_changes.staging.files import offsets_file
     from gitops_connect.plan.offsets import described
 
     files, current = desk.stage(given), subject.current

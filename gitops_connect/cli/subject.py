@@ -149,9 +149,8 @@ def look(
         from gitops_connect.offset_changes.manifest_verdicts import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
-        return ManifestSubject(
-            cluster, context_of(wanted[cluster], live, schemas), "as declared in the repository", unread, absent, saved
-        )
+        context = replace(context_of(wanted[cluster], schemas), live=live)
+        return ManifestSubject(cluster, context, "as declared in the repository", unread, absent, saved)
     from gitops_connect.model.shapes import schema_of
 
     config = _observed_config(clients[cluster], name)

@@ -32,14 +32,11 @@ def read_own_schemas(checkout: Checkout) -> OwnSchemas:
 
 
 def context_of(
-    connector: DesiredConnector,
-    live: Offsets | None,
-    schemas: Schemas,
-    acknowledged: frozenset[Acknowledgement] = frozenset(),
+    connector: DesiredConnector, schemas: Schemas, acknowledged: frozenset[Acknowledgement] = frozenset()
 ) -> ManifestContext:
     """The context in which a manifest of that connector is checked. `schemas` are those of the repository."""
     schema = schema_of(connector.config, schemas)
-    return ManifestContext(connector.name, connector.config, live, schema, acknowledged)
+    return ManifestContext(connector.name, connector.config, None, schema, acknowledged)
 
 
 class ManifestVerdicts:
@@ -78,13 +75,13 @@ class ManifestVerdicts:
             self.offsets[operation.name] = verdict.offsets
             self.diagnostics += verdict.diagnostics
         elif manifest is not None:
-            from gitops_connect.offset_changes.large import manifest_files  # noqa: PLC0415 - see `ManifestSource`
+            from gitops_connect.offset_changes.staging import files  # noqa: PLC0415 - see `ManifestSource`
 
             path = self._directory / f"{len(self._unchecked)}"
-            large = manifest_files.large_manifest(operation, manifest, context, path)
+            large = files.large_manifest(operation, manifest, context, path)
             current = {} if is_absent else live
             if current is not None:
-                large = replace(large, live=manifest_files.offsets_file(current, path.with_suffix(".current")))
+                large = replace(large, live=files.offsets_file(current, path.with_suffix(".current")))
             self._unchecked[operation.name] = large
 
     def check_large(self) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gitops_connect.apply.changes import LargeChange
 from gitops_connect.errors import GitopsConnectError, SourceRefused
@@ -14,7 +13,6 @@ from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeManifest, SavedOffsets
-from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.observed import MAX_HELD
@@ -26,9 +24,6 @@ from gitops_connect.plan.operation_status import declared_operations
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout
-
-if TYPE_CHECKING:
-    from gitops_connect.offset_changes.large.change import BegunChange, ChangeContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +58,20 @@ class PlannedChanges:
     @contextmanager
     def large(self, operation: Operation) -> Iterator[LargeChange]:
         """The large change: from its manifest, or from the ledger if an earlier reconciliation began it."""
-        from gitops_connect.offset_changes.large.change import NewChange  # noqa: PLC0415 - small changes do not need it
+        from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - small changes do not need it
 
         with workspace(self.runtime.spark.folder) as directory:
+            context = change.ChangeContext(self.runtime, self.situation, self.operations, directory)
             # An interrupted deletion is repeated, with any offsets.
             if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:
-                yield self.begun(operation, directory)
+                yield change.BegunChange(operation, context)
             else:
                 manifest = self._manifest(operation, directory / "manifest")
-                config = manifest.context if manifest is not None else ManifestContext(operation.connector)
-                context = self._context(operation, directory, config)
-                yield NewChange(operation, context, manifest, self.situation.policy.max_skip)
-
-    def begun(self, operation: Operation, directory: Path, current: SavedOffsets | None = None) -> BegunChange:
-        """A large change that the ledger records as in progress, with the current offsets if they were just read."""
-        from gitops_connect.offset_changes.large.change import BegunChange  # noqa: PLC0415 - see `large`
-
-        config = next(
-            (one.config for one in self.situation.desired.connectors if one.name == operation.connector), None
-        )
-        context = self._context(operation, directory, ManifestContext(operation.connector, config))
-        return BegunChange(operation, context, self.situation.offsets.records[operation.name].sent or 0, current)
-
-    def _context(self, operation: Operation, directory: Path, config: ManifestContext) -> ChangeContext:
-        from gitops_connect.offset_changes.large.change import ChangeContext  # noqa: PLC0415 - see `large`
-        from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: PLC0415 - see `large`
-
-        cluster, runtime = self.situation.desired.cluster, self.runtime
-        checks, shape = SparkChecks(runtime.spark, runtime.say), self.situation.offsets.shapes.get(operation.connector)
-        client = runtime.clients[cluster]
-        return ChangeContext(cluster, client, self.operations, checks, runtime.clock, directory, config, shape)
+                yield change.NewChange(operation, context, manifest)
 
     def _manifest(self, operation: Operation, path: Path) -> LargeManifest | None:
         """The declared manifest, to be checked again; None if all offsets are removed."""
-        from gitops_connect.offset_changes.large.manifest_files import large_manifest  # noqa: PLC0415 - see `large`
+        from gitops_connect.offset_changes.staging.files import large_manifest  # noqa: PLC0415 - see `large`
 
         if operation.kind is OperationKind.CLEAR:
             return None
@@ -109,5 +84,5 @@ class PlannedChanges:
             return None
         (connector,) = (one for one in self.situation.desired.connectors if one.name == operation.connector)
         schemas = read_own_schemas(self.checkout).schemas
-        context = context_of(connector, None, schemas, operation.acknowledged)
+        context = context_of(connector, schemas, operation.acknowledged)
         return large_manifest(desired, manifest, context, path)

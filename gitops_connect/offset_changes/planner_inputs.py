@@ -27,7 +27,6 @@ from gitops_connect.model.worker_heap import count_copies
 from gitops_connect.observed import has_exactly_once, observe_offsets
 from gitops_connect.offset_changes.manifest_source import ManifestSource, staging_directory
 from gitops_connect.offset_changes.manifest_verdicts import ManifestVerdicts, Schemas, context_of, read_own_schemas
-from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
@@ -105,12 +104,17 @@ def _with_read(
         _remove_unused(staging_directory(runtime.spark))
         situation = _with_current_offsets(runtime, situation, connectors, own.schemas, directory)
         verdicts = ManifestVerdicts(ManifestSource(checkout, runtime.spark, runtime.say), directory / "manifests")
+        offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
+        there = situation.observed.connectors.keys() | situation.observed.unknown
         for operation in operations:
             if history_unknown(situation, operation) is None:
-                _add(verdicts, situation, operation, own.schemas)
+                name = operation.connector
+                context = context_of(declared[name], own.schemas, operation.acknowledged)
+                live = offsets.live.get(name, offsets.large_live.get(name))
+                verdicts.add(operation, context, live, is_absent=name not in there)
         verdicts.check_large()
-        unfinished = _review_begun(runtime, checkout, situation, directory)
-    offsets, large = situation.offsets, [one for one in operations if one.name in verdicts.large]
+        unfinished = _review_begun(runtime, situation, directory)
+    large = [one for one in operations if one.name in verdicts.large]
     copies = _copies(runtime, situation, {one.connector for one in large})
     for operation in large:
         if operation.connector not in offsets.unread:
@@ -150,28 +154,18 @@ def _with_current_offsets(
     )
 
 
-def _add(verdicts: ManifestVerdicts, situation: Situation, operation: DesiredOperation, schemas: Schemas) -> None:
-    name, offsets = operation.connector, situation.offsets
-    live = offsets.live.get(name, offsets.large_live.get(name))
-    (connector,) = (one for one in situation.desired.connectors if one.name == name)
-    is_absent = name not in situation.observed.connectors.keys() | situation.observed.unknown
-    context = context_of(connector, None, schemas, operation.acknowledged)
-    verdicts.add(operation, context, live, is_absent=is_absent)
-
-
-def _review_begun(
-    runtime: Runtime, checkout: Checkout, situation: Situation, directory: Path
-) -> Mapping[OperationName, Unfinished]:
+def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Mapping[OperationName, Unfinished]:
     """Review large changes that an earlier reconciliation has begun, if their connectors are STOPPED."""
     reviewed = dict(situation.offsets.unfinished)
-    changes = PlannedChanges(runtime, checkout, situation, runtime.ledger.operations)
     for number, (name, one) in enumerate(reviewed.items()):
         observed = situation.observed.connectors.get(one.operation.connector)
         is_stopped = observed is not None and observed.state is WorkerState.STOPPED
         if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and is_stopped:
-            current = situation.offsets.large_live.get(one.operation.connector)
-            change = changes.begun(one.operation, directory / f"begun-{number}", current)
-            reviewed[name] = replace(one, review=change.review())
+            from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - see `ManifestSource`
+
+            current, own = situation.offsets.large_live.get(one.operation.connector), directory / f"begun-{number}"
+            context = change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
+            reviewed[name] = replace(one, review=change.BegunChange(one.operation, context, current).review())
     return reviewed
 
 
@@ -208,7 +202,7 @@ def check_manifests(source: ManifestSource, desired: DesiredState, history: Oper
             connector = connectors.get(operation.connector)
             context = ManifestContext(operation.connector)
             if connector is not None:
-                context = context_of(connector, None, own.schemas, operation.acknowledged)
+                context = context_of(connector, own.schemas, operation.acknowledged)
             verdicts[history.past(operation.name)].add(operation, context, None)
         for one in verdicts.values():
             one.check_large()

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 
 from gitops_connect.apply.changes import Chunk
-from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.saving import save_lines
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import ClusterName, Digest
+from gitops_connect.model.names import Digest
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.shapes import Shape
-from gitops_connect.model.units import SkipLimits
-from gitops_connect.offset_changes.large.patch_reader import PatchReader
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 from gitops_connect.plan.offsets import described, moved_since, refusals, unchecked
+from gitops_connect.plan.situation import Situation
+from gitops_connect.runtime import Runtime
 
 _BLOCK = 1024 * 1024
 _NONE = SavedOffsets("", 0, 0, Digest(""))
@@ -33,19 +32,40 @@ _REMOVED_BEFORE = "manifest/nothing-to-remove"
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """What a large change is carried out with. `operations` are the ledger's; the change's files are in `directory`.
+    """What a large change is carried out with. `operations` are the ledger's; its files are in the directory."""
 
-    `config` is the connector's config with its schema; `shape` is that of its class and config, None if not known.
+    runtime: Runtime
+    situation: Situation
+    operations: Operations
+    directory: Path
+
+
+class PatchReader:
+    """Reads entries by their number. Chunks of any size that follow each other, or are read again, are found at once.
+
+    `_starts` are the numbers and positions of entries at which a chunk began or ended.
     """
 
-    cluster: ClusterName
-    client: ConnectClient
-    operations: Operations
-    checks: SparkChecks
-    clock: Clock
-    directory: Path
-    config: ManifestContext
-    shape: Shape | None = None
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._starts = [(0, 0)]
+
+    def read(self, start: int, size: int) -> Chunk:
+        """The entries from number `start` (from 0) on: `size` bytes at most, or one longer entry; none after the end.
+
+        Raises OSError.
+        """
+        number, position = self._starts[bisect_right(self._starts, start, key=lambda one: one[0]) - 1]
+        with self._path.open("rb") as stream:
+            stream.seek(position)
+            position += sum(map(len, islice(stream, start - number)))
+            stream.seek(position)
+            content = stream.read(size)
+            lines = content[: content.rfind(b"\n") + 1] or content + stream.readline()
+        entries = lines.count(b"\n")
+        if entries and start + entries > self._starts[-1][0]:
+            self._starts.append((start + entries, position + len(lines)))
+        return Chunk(entries, b'{"offsets":[' + lines[:-1].replace(b"\n", b",") + b"]}")
 
 
 class _StoppedChange(ABC):
@@ -55,8 +75,17 @@ class _StoppedChange(ABC):
     sent = 0
 
     def __init__(self, operation: Operation, context: ChangeContext) -> None:
+        situation, runtime, name = context.situation, context.runtime, operation.connector
         self._operation = operation
-        self._context = context
+        self._cluster = situation.desired.cluster
+        self._client = runtime.clients[self._cluster]
+        self._ledger = context.operations
+        self._clock = runtime.clock
+        self._checks = SparkChecks(runtime.spark, runtime.say)
+        self._directory = context.directory
+        self._shape = situation.offsets.shapes.get(name)
+        config = next((one.config for one in situation.desired.connectors if one.name == name), None)
+        self._compared_with = ManifestContext(name, config)
         self._removes_all = operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
         self._reads = 0
         self._before = self._current = self._declared = _NONE
@@ -70,28 +99,27 @@ class _StoppedChange(ABC):
         return self._current.entries if self._removes_all else self._declared.entries
 
     def begin(self) -> None:
-        context = self._context
         before, declared = _blocks(self._before.path), _blocks(self._declared.path)
-        context.operations.begin_large(context.cluster, self._operation, before, declared, context.clock.now())
+        self._ledger.begin_large(self._cluster, self._operation, before, declared, self._clock.now())
 
     def chunk(self, start: int, size: int) -> Chunk:
         return self._reader.read(start, size)
 
     def mark(self, sent: int) -> None:
-        self._context.operations.sent(self._context.cluster, self._operation.name, sent)
+        self._ledger.sent(self._cluster, self._operation.name, sent)
 
     def is_untouched(self) -> bool:
         current = self._read_current()
         if current.digest == self._before.digest:
             return True
-        (verdict,) = self._compare(self._since_begin(current))
+        (verdict,) = self._checks.check([self._since_begin(current)])
         return not _changes(verdict)
 
     def difference(self) -> str:
         current = self._read_current()
         if self._removes_all:
             return f"{current.entries:,} offsets still exist" if current.entries else ""
-        (verdict,) = self._compare(self._request(self._declared, current))
+        (verdict,) = self._checks.check([self._request(self._declared, current)])
         if verdict.difference is None:
             return verdict.diagnostics.errors[0].summary
         if not (wrong := _changes(verdict)):
@@ -102,15 +130,14 @@ class _StoppedChange(ABC):
         return f"{wrong:,} of {self._declared.entries:,} differ, {first}"
 
     def settle(self, warning: str) -> None:
-        context, name = self._context, self._operation.name
-        context.operations.settle(context.cluster, name, self._current.digest, warning, context.clock.now())
+        self._ledger.settle(self._cluster, self._operation.name, self._current.digest, warning, self._clock.now())
 
     def _read_current(self) -> SavedOffsets:
         """The current offsets. Removes the file of the previous read, unless it has the offsets before the change."""
         self._reads += 1
-        self._context.checks.say(f"reading the offsets of {self._operation.connector}")
-        file = self._context.directory / f"current-{self._reads}.jsonl"
-        current = self._context.client.save_offsets(self._operation.connector, file, 0)
+        self._checks.say(f"reading the offsets of {self._operation.connector}")
+        file = self._directory / f"current-{self._reads}.jsonl"
+        current = self._client.save_offsets(self._operation.connector, file, 0)
         if not isinstance(current, SavedOffsets):
             raise AssertionError("an answer without a byte")
         if self._current not in (_NONE, self._before):
@@ -122,13 +149,10 @@ class _StoppedChange(ABC):
         """Set the offsets to send."""
         self._declared, self._reader = declared, PatchReader(declared.path)
 
-    def _compare(self, *requests: LargeManifest) -> list[LargeVerdict]:
-        return self._context.checks.check(requests)
-
     def _request(self, offsets: SavedOffsets, live: SavedOffsets) -> LargeManifest:
         """The request to compare offsets that were checked before."""
         files, kind = (replace(offsets.file, name=Path(offsets.path).name),), OperationKind.ALTER
-        return LargeManifest(Location(""), files, self._context.config, kind, live.file, is_judged=False)
+        return LargeManifest(Location(""), files, self._compared_with, kind, live.file, is_judged=False)
 
     def _since_begin(self, current: SavedOffsets) -> LargeManifest:
         """The request for every difference between the current offsets and the offsets before the change."""
@@ -138,43 +162,39 @@ class _StoppedChange(ABC):
 class NewChange(_StoppedChange):
     """A change that is begun now. `manifest` is None for a change that removes all offsets."""
 
-    def __init__(
-        self, operation: Operation, context: ChangeContext, manifest: LargeManifest | None, max_skip: SkipLimits
-    ) -> None:
+    def __init__(self, operation: Operation, context: ChangeContext, manifest: LargeManifest | None) -> None:
         super().__init__(operation, context)
         self._manifest = manifest
-        self._max_skip = max_skip
+        self._max_skip = context.situation.policy.max_skip
 
     def review(self) -> Review:
         self._before = current = self._read_current()
-        difference, shape = _removal(current), self._context.shape
+        difference = _removal(current)
         if self._manifest is not None:
-            manifest, ready = replace(self._manifest, live=current.file), self._context.directory / "ready"
-            (verdict,) = self._context.checks.check([manifest], ready=ready)
+            manifest, ready = replace(self._manifest, live=current.file), self._directory / "ready"
+            (verdict,) = self._checks.check([manifest], ready=ready)
             if verdict.difference is None or verdict.patch is None:
                 error = verdict.diagnostics.errors[0].summary
                 return Review({}, Difference(), (Refusal(f"its offsets now have errors: {error}"),))
-            self._send(save_lines(_blocks(*verdict.patch.files), self._context.directory / "declared.jsonl"))
+            self._send(save_lines(_blocks(*verdict.patch.files), self._directory / "declared.jsonl"))
             rmtree(ready)
             difference = verdict.difference
-        difference = described(difference, shape)
+        difference = described(difference, self._shape)
         refused = tuple(refusals(self._operation, difference, self._max_skip))
-        return Review({}, difference, refused, unchecked=unchecked(shape))
+        return Review({}, difference, refused, unchecked=unchecked(self._shape))
 
 
 class BegunChange(_StoppedChange):
-    """A change that an earlier reconciliation has begun: finished from the ledger. `sent`: entries accepted so far.
+    """A change that an earlier reconciliation has begun: finished from the ledger.
 
     `current` are the current offsets if they were just read: a worker takes long to list very many.
     """
 
     is_begun = True
 
-    def __init__(
-        self, operation: Operation, context: ChangeContext, sent: int, current: SavedOffsets | None = None
-    ) -> None:
+    def __init__(self, operation: Operation, context: ChangeContext, current: SavedOffsets | None = None) -> None:
         super().__init__(operation, context)
-        self.sent = sent
+        self.sent = context.situation.offsets.records[operation.name].sent or 0
         self._just_read = current
 
     def review(self) -> Review:
@@ -183,25 +203,25 @@ class BegunChange(_StoppedChange):
         Everything that changed since the begin must be part of the change. The part of the change that is done consists
         of the offsets that equal the declared ones now and did not equal them before.
         """
-        current, shape = self._just_read or self._read_current(), self._context.shape
+        current = self._just_read or self._read_current()
         self._before = self._saved(OffsetsPart.BEFORE)
         since = self._since_begin(current)
         if self._removes_all:
-            (changed,) = self._compare(since)
+            (changed,) = self._checks.check([since])
             difference, done = _removal(current), _count(changed, Direction.REMOVED)
         else:
             self._send(self._saved(OffsetsPart.DECLARED))
             earlier, left = self._request(self._declared, self._before), self._request(self._declared, current)
-            at_begin, now, changed = self._compare(earlier, left, since)
+            at_begin, now, changed = self._checks.check([earlier, left, since])
             difference, done = now.difference or Difference(), _as_declared(now) - _as_declared(at_begin)
         moved, partial = _changes(changed) - done, bool(_changes(changed))
         refused = (moved_since(self._operation, moved),) if moved else ()
-        return Review({}, described(difference, shape), refused, partial=partial, unchecked=unchecked(shape))
+        difference = described(difference, self._shape)
+        return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._shape))
 
     def _saved(self, part: OffsetsPart) -> SavedOffsets:
-        context = self._context
-        pieces = context.operations.pieces(context.cluster, self._operation.name, part)
-        return save_lines(pieces, context.directory / f"{part.value}.jsonl")
+        pieces = self._ledger.pieces(self._cluster, self._operation.name, part)
+        return save_lines(pieces, self._directory / f"{part.value}.jsonl")
 
 
 def _removal(current: SavedOffsets) -> Difference:

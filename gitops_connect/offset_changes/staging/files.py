@@ -1,12 +1,14 @@
-"""Stages one file of a manifest: unchanged if the engine reads its format, else rewritten as lines with places.
+"""Manifests as files that Spark can open: unchanged if the engine reads their format, else as lines with places.
 
-Staged files that turn out to be small are read here, too.
+A manifest in memory can become files, and staged files that turn out to be small become a manifest in memory.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,12 +16,21 @@ from gitops_connect.desired import manifests
 from gitops_connect.desired.manifests import pieces, streams
 from gitops_connect.desired.manifests.formats import suffix_of
 from gitops_connect.desired.manifests.streams import Line
+from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.field_places import LinePlaces, is_json
-from gitops_connect.model.large_manifests import LargeFile, LineFault, pack_places, unpack_places
-from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
-from gitops_connect.model.unreadable import TOO_LARGE, Unreadable
+from gitops_connect.model.large_manifests import (
+    LargeFile,
+    LargeManifest,
+    LineFault,
+    SavedOffsets,
+    pack_places,
+    unpack_places,
+)
+from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestEntry, ManifestFault
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
 
 _BATCH = 256 * 1024
 """The approximate number of characters that are written at once."""
@@ -134,3 +145,47 @@ def _read_lines(file: LargeFile, places: Sequence[tuple[int, int]]) -> Manifest:
     faults = [ManifestFault(one.rule, one.found, Location(file.name, one.line, one.column)) for one in file.faults]
     faults += [ManifestFault(one.rule, one.found, Location(file.name, *places[one.line - 1])) for one in read.faults]
     return Manifest(Location(file.name), tuple(entries), tuple(faults))
+
+
+def large_manifest(
+    operation: DesiredOperation, manifest: Manifest | tuple[LargeFile, ...], context: ManifestContext, path: Path
+) -> LargeManifest:
+    """The manifest of an operation, without current offsets.
+
+    `path` is the beginning of the names of the files that are written. Raises OSError.
+    """
+    if not isinstance(manifest, Manifest):
+        return LargeManifest(operation.locate("manifest"), manifest, context, operation.kind)
+    everything: list[ManifestEntry | ManifestFault] = [*manifest.entries, *manifest.faults]
+    everything.sort(key=lambda one: one.location.file)
+    by_file = groupby(everything, key=lambda one: one.location.file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = (_written(name, list(found), f"{path}.{number}") for number, (name, found) in enumerate(by_file))
+    return LargeManifest(manifest.location, tuple(files), context, operation.kind)
+
+
+def offsets_file(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
+    """The file of the current offsets; `path` is written if they are in memory. Raises OSError."""
+    if isinstance(live, SavedOffsets):
+        return live.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(f'{{"partition":{one},"offset":{offset}}}\n' for one, offset in live.items())
+    return LargeFile("the current offsets", str(path))
+
+
+def _written(name: str, found: list[ManifestEntry | ManifestFault], path: str) -> LargeFile:
+    text, places = Path(f"{path}.jsonl"), Path(f"{path}.places")
+    with text.open("wb") as lines, places.open("wb") as positions:
+        write_lines((_line(one) for one in found if isinstance(one, ManifestEntry)), lines, positions)
+    faults = (one for one in found if isinstance(one, ManifestFault))
+    located = tuple(LineFault(one.rule, one.found, one.location.line, one.location.column) for one in faults)
+    return LargeFile(name, str(text), str(places), located)
+
+
+def _line(entry: ManifestEntry) -> Line:
+    place = Place(entry.location.line, entry.location.column)
+    if entry.places is not None:
+        return entry.places.line(place, entry.value), place
+    # Leading whitespace marks a line of a JSON file whose fields have other places in that file.
+    return f"{' ' if is_json(entry.location.file) else ''}{json.dumps(entry.value)}", place

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from shlex import quote
+from uuid import uuid4
 
 from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest, suffix_of
 from gitops_connect.errors import SparkFailed
@@ -16,12 +18,12 @@ from gitops_connect.model.copies import CopiedFile, Copy
 from gitops_connect.model.desired import ManifestUri
 from gitops_connect.model.globs import Glob, folder_of, is_glob, is_hidden
 from gitops_connect.model.large_manifests import LargeFile
-from gitops_connect.offset_changes.staging import local
 from gitops_connect.offset_changes.staging.files import secure, stage_file
 from gitops_connect.offset_changes.staging.store import Store
 
 _UNREADABLE = "offsets/uri"
 _MISMATCH = "offsets/sha256"
+_STEP = 1024 * 1024
 _NAMED = 5
 """The number of files that are named individually in a command."""
 
@@ -62,7 +64,9 @@ def _fill(manifest: ManifestUri, copy: Copy, directory: Path) -> list[LargeFile]
     copies = directory / "copies"
     copies.mkdir()
     try:
-        copied = (local.copy if place.is_local else copy)(place.pattern_to_copy, place.takes, str(copies))
+        unsorted = _copy_local(place, copies) if place.is_local else copy(place.to_copy, place.takes, str(copies))
+        # The order of sort(1) in the C locale.
+        copied = sorted(unsorted, key=lambda one: os.fsencode(place.relative(one.path)))
     except (SparkFailed, OSError) as error:
         hint = "check that it exists, and that this program may read it"
         why = f"the offset manifest at {manifest.uri} cannot be read: {_reason(error)}"
@@ -70,8 +74,6 @@ def _fill(manifest: ManifestUri, copy: Copy, directory: Path) -> list[LargeFile]
     if not copied:
         hint = f"use one of the suffixes {', '.join(SUFFIXES)}; names that begin with _ or . are skipped"
         raise UriRefused(_UNREADABLE, f"there is no offset manifest at {manifest.uri}", hint)
-    # The order of sort(1) in the C locale.
-    copied = sorted(copied, key=lambda one: os.fsencode(place.relative(one.path)))
     is_one_file = [one.path for one in copied] == [place.path]
     found = copied[0].sha256 if is_one_file else _digest({place.relative(one.path): one.sha256 for one in copied})
     if found != manifest.sha256:
@@ -127,7 +129,7 @@ class _Place:
         return self.root.startswith("file:")
 
     @property
-    def pattern_to_copy(self) -> str:
+    def to_copy(self) -> str:
         """The URI for the copy: `**` means nothing to Spark, and braces mean nothing in manifest URIs."""
         path = self.directory if "**" in self.path else self.path
         return self.root + (path if self.is_local else path.replace("{", "\\{").replace("}", "\\}"))
@@ -163,3 +165,38 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror} ({error.filename})" if error.filename else error.strerror
     return str(error)
+
+
+def _copy_local(place: _Place, directory: Path) -> Iterator[CopiedFile]:
+    """Copy local files as Spark copies remote ones, while their SHA-256 is computed. Raises OSError."""
+    if place.root not in ("file:", "file://"):
+        raise OSError(f"a file: URI must not name a host, found {place.root.removeprefix('file://')!r}")
+    exists = os.path.lexists(place.path)
+    is_file = exists and not Path(place.path).is_dir()
+    paths = [place.path] if is_file else _files_below(place.path if exists else place.directory)
+    for path in filter(place.takes, paths):
+        copied, digest = directory / uuid4().hex, hashlib.sha256()
+        with open(path, "rb", opener=_open_file) as source, copied.open("wb") as target:
+            while chunk := source.read(_STEP):
+                digest.update(chunk)
+                target.write(chunk)
+        yield CopiedFile(path, str(copied), digest.hexdigest())
+
+
+def _files_below(directory: str) -> Iterator[str]:
+    def pass_on(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for root, directories, names in os.walk(directory or "/", onerror=pass_on):
+        directories[:] = [name for name in directories if not is_hidden(name)]
+        yield from (os.path.join(root, name) for name in names if not is_hidden(name))  # noqa: PTH118 - of strings
+
+
+def _open_file(path: str, flags: int) -> int:
+    # A pipe or a device would be read without end.
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is not a file")
+    return descriptor

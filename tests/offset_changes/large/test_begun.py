@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from manual_clock import ManualClock
+from situations import CLUSTER, NOW, situation
 
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
-from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
 from gitops_connect.offset_changes.large.change import BegunChange, ChangeContext
+from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")
 OPERATION = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
+
+RECORD = OperationRecord(
+    OPERATION.name, NAME, OPERATION.kind, OperationState.OPEN, OPERATION.digest, Revision("r"), NOW
+)
 
 
 class _Ledger:
@@ -45,10 +51,12 @@ class _Nobody:
 
 def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
     spark = _Spark()
-    parts: Any = (_Nobody(), _Ledger(), spark)
-    context = ChangeContext(ClusterName("local"), *parts, ManualClock(), tmp_path, ManifestContext(NAME))
+    runtime: Any = SimpleNamespace(clients={CLUSTER: _Nobody()}, clock=ManualClock(), spark=None, say=None)
+    about = situation(offsets=OffsetSituation(records={OPERATION.name: RECORD}))
     seen = SavedOffsets("seen.jsonl", 1, 10, Digest("s"))
-    review = BegunChange(OPERATION, context, 0, seen).review()
+    change = BegunChange(OPERATION, ChangeContext(runtime, about, cast("Any", _Ledger()), tmp_path), seen)
+    change._checks = cast("Any", spark)
+    review = change.review()
     assert review.difference == Difference({Direction.NEW: 1})
     earlier, to_declared, since = spark.requests
     assert to_declared.live == seen.file

@@ -15,7 +15,6 @@ from gitops_connect.model.copies import CopiedFile
 from gitops_connect.model.desired import ManifestUri
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.large_manifests import LargeFile
-from gitops_connect.offset_changes.staging import local
 from gitops_connect.offset_changes.staging.store import opened
 from gitops_connect.offset_changes.staging.uris import UriRefused, stage_uri
 
@@ -146,8 +145,9 @@ def test_other_schemes_are_copied_by_spark_and_then_kept(folder: Path, tmp_path:
         asked.append(uri)
         assert takes("/orders/{x}/1.jsonl")
         assert not takes("/orders/{x}/_1.jsonl")
-        copied = local.copy(f"file:{folder}/a.jsonl", lambda _: True, target)
-        return [copied[0]._replace(path="/orders/{x}/1.jsonl")]
+        copied = Path(target, "copied")
+        copied.write_bytes(FILES["a.jsonl"])
+        return [CopiedFile("/orders/{x}/1.jsonl", str(copied), hashlib.sha256(FILES["a.jsonl"]).hexdigest())]
 
     content = hashlib.sha256(FILES["a.jsonl"]).hexdigest()
     sha256 = hashlib.sha256(f"{content}  1.jsonl\n".encode()).hexdigest()
