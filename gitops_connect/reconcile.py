@@ -24,7 +24,7 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest, password_keys
 from gitops_connect.offset_changes import planner_inputs
-from gitops_connect.offset_changes.ledger_records import LedgerJournal, LedgerRecords
+from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.plan import guards
 from gitops_connect.plan.known_secrets import known_secrets
@@ -160,16 +160,16 @@ def reconcile(
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)
         operations = runtime.ledger.operations.under(lease)
-        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan)
-        records.before(clock.now())
+        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan, clock)
+        records.before()
 
         def ended(outcome: StepOutcome) -> None:
-            records.after(outcome, clock.now())
+            records.after(outcome)
             options.listen(outcome)
 
         execution = ExecuteOptions(
             clock=clock,
-            journal=LedgerJournal(operations, proposal.situation, clock),
+            journal=records,
             changes=PlannedChanges(runtime, declared.checkout, proposal.situation, operations),
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
@@ -182,7 +182,7 @@ def reconcile(
             on_progress=options.follow,
         )
         outcomes = execute(proposal.plan, runtime.clients[cluster], execution)
-        records.end(outcomes, clock.now())
+        records.end(outcomes)
     diagnostics = declared.diagnostics + proposal.diagnostics
     return ReconciliationOutcome(
         cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()

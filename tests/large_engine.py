@@ -151,7 +151,7 @@ def on_spark(
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
     """The jobs on a Spark session."""
-    job = prepare(manifests, reader, folders=job_directories(ready, violations))
+    job = replace(prepare(manifests, reader), folders=job_directories(ready, violations))
     return carry_out(manifests, job, SparkEngine(session))
 
 

@@ -110,7 +110,7 @@ def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Of
         raise ConnectRefused(
             f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (requires 3.5)"
         )
-    return client.save_offsets(name, folder / "standing.jsonl", MAX_HELD)
+    return client.save_offsets(name, folder / "current.jsonl", MAX_HELD)
 
 
 def repository_of(settings: Settings) -> Declared | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import Digest
 from gitops_connect.model.operations import OperationKind
 
+_PLACE = struct.Struct("<II")
 _HIGHEST = 2**32 - 1
 
 
@@ -31,7 +32,7 @@ class LargeFile:
 
     The end of the path names the format: `.parquet`, or else the compression of the lines: `.gz`, `.zst`, or none. A
     file of another format was rewritten as lines. Then `places` is a file with the original position of each line's
-    entry under `name` (see `pack_places`), and `faults` are the places without a readable entry.
+    entry under `name` (see `pack_place`), and `faults` are the places without a readable entry.
     """
 
     name: str
@@ -40,15 +41,14 @@ class LargeFile:
     faults: tuple[LineFault, ...] = ()
 
 
-def pack_places(places: Iterable[tuple[int, int]]) -> bytes:
-    """The content of a file of places: line and column, two 32-bit numbers, little-endian; higher ones are cut."""
-    numbers = [min(number, _HIGHEST) for place in places for number in place]
-    return struct.pack(f"<{len(numbers)}I", *numbers)
+def pack_place(line: int, column: int) -> bytes:
+    """A place in a file of places: two 32-bit numbers, little-endian; higher ones are cut."""
+    return _PLACE.pack(min(line, _HIGHEST), min(column, _HIGHEST))
 
 
 def unpack_places(content: bytes) -> list[tuple[int, int]]:
     """The places of the lines, in their order."""
-    return list(struct.iter_unpack("<II", content))
+    return list(_PLACE.iter_unpack(content))
 
 
 @dataclass(frozen=True, slots=True)

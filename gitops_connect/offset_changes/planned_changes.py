@@ -64,10 +64,9 @@ class PlannedChanges:
             context = change.ChangeContext(self.runtime, self.situation, self.operations, directory)
             # An interrupted deletion is repeated, with any offsets.
             if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:
-                yield change.BegunChange(operation, context)
+                yield change.LargeOffsetChange(operation, context, is_begun=True)
             else:
-                manifest = self._manifest(operation, directory / "manifest")
-                yield change.NewChange(operation, context, manifest)
+                yield change.LargeOffsetChange(operation, context, self._manifest(operation, directory / "manifest"))
 
     def _manifest(self, operation: Operation, path: Path) -> LargeManifest | None:
         """The declared manifest, to be checked again; None if all offsets are removed."""

@@ -12,14 +12,13 @@ from pathlib import Path
 
 from gitops_connect.checks.large.verdict_cache import CachedVerdict
 from gitops_connect.checks.rules import as_notes
-from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.history import OperationHistory, Past
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
+from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
 from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.shapes import schema_of, shape_of
@@ -47,16 +46,20 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
 
     Raises what Connect, the ledger, the source and Spark raise.
     """
-    cluster = situation.desired.cluster
-    offsets = recorded_operations(runtime.ledger.operations, cluster)
-    is_new = runtime.ledger.revisions(cluster).attempted is None
-    situation = replace(situation, offsets=replace(offsets, now=runtime.clock.now(), is_new=is_new))
+    cluster, ledger = situation.desired.cluster, runtime.ledger.operations
+    records, is_new = ledger.records(cluster), runtime.ledger.revisions(cluster).attempted is None
+    unfinished = {
+        name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {})
+        for name, record in records.items()
+        if record.state is OperationState.OPEN
+    }
+    offsets = OffsetSituation(runtime.clock.now(), records, unfinished, is_new=is_new)
+    situation = replace(situation, offsets=offsets)
     operations, now = list(due(situation)), runtime.clock.monotonic()
     verdicts = ((one, runtime.verdicts.get(_cache_key(situation, one), now)) for one in operations)
     cached = {one.name: (one.connector, verdict) for one, verdict in verdicts if verdict is not None}
     uncached = [one for one in operations if one.name not in cached]
-    begun = {one.operation.connector for one in situation.offsets.unfinished.values()}
-    to_read = {one.connector for one in uncached} | begun
+    to_read = {one.connector for one in uncached} | {one.operation.connector for one in unfinished.values()}
     situation = _with_cached(situation, cached, to_read)
     diagnostics = Diagnostics.of(item for _, one in cached.values() for item in one.verdict.diagnostics)
     if to_read:
@@ -101,7 +104,10 @@ def _with_read(
     """Read the current offsets of the connectors, and check the manifests of the operations."""
     own = read_own_schemas(checkout)
     with workspace(runtime.spark.folder) as directory:
-        _remove_unused(staging_directory(runtime.spark))
+        if (staged := staging_directory(runtime.spark)).is_dir():
+            from gitops_connect.offset_changes.staging import store  # noqa: PLC0415 - see `ManifestSource`
+
+            store.remove_unused(staged)
         situation = _with_current_offsets(runtime, situation, connectors, own.schemas, directory)
         verdicts = ManifestVerdicts(ManifestSource(checkout, runtime.spark, runtime.say), directory / "manifests")
         offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
@@ -115,7 +121,12 @@ def _with_read(
         verdicts.check_large()
         unfinished = _review_begun(runtime, situation, directory)
     large = [one for one in operations if one.name in verdicts.large]
-    copies = _copies(runtime, situation, {one.connector for one in large})
+    client, others = runtime.clients[situation.desired.cluster], situation.observed.connectors.values()
+    # How often a worker holds all offsets of its cluster while those of a connector are changed.
+    copies = {
+        name: count_copies(name, others, exactly_once=has_exactly_once(client, declared[name]))
+        for name in sorted({one.connector for one in large})
+    }
     for operation in large:
         if operation.connector not in offsets.unread:
             current = _size_of_current(offsets, operation.connector)
@@ -131,13 +142,6 @@ def _with_read(
     return replace(situation, offsets=offsets), own.diagnostics + verdicts.diagnostics
 
 
-def _remove_unused(staged: Path) -> None:
-    if staged.is_dir():
-        from gitops_connect.offset_changes.staging.store import remove_unused  # noqa: PLC0415 - see `ManifestSource`
-
-        remove_unused(staged)
-
-
 def _with_current_offsets(
     runtime: Runtime, situation: Situation, connectors: Set[ConnectorName], schemas: Schemas, directory: Path
 ) -> Situation:
@@ -146,12 +150,13 @@ def _with_current_offsets(
     names = sorted(connectors & situation.observed.connectors.keys()) if can_read else []
     read, offsets = observe_offsets(runtime.clients[situation.desired.cluster], names, directory), situation.offsets
     live, large_live = {**offsets.live, **read.live}, {**offsets.large_live, **read.large}
-    declared = (one for one in situation.desired.connectors if one.name in connectors)
-    shapes = {one.name: shape_of(one.config, schema_of(one.config, schemas)) for one in declared}
-    known = {name: shape for name, shape in shapes.items() if shape is not None}
-    return replace(
-        situation, offsets=replace(offsets, live=live, large_live=large_live, unread=read.unread, shapes=known)
-    )
+    shapes = {
+        one.name: shape
+        for one in situation.desired.connectors
+        if one.name in connectors and (shape := shape_of(one.config, schema_of(one.config, schemas))) is not None
+    }
+    offsets = replace(offsets, live=live, large_live=large_live, unread=read.unread, shapes=shapes)
+    return replace(situation, offsets=offsets)
 
 
 def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Mapping[OperationName, Unfinished]:
@@ -165,18 +170,9 @@ def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Ma
 
             current, own = situation.offsets.large_live.get(one.operation.connector), directory / f"begun-{number}"
             context = change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
-            reviewed[name] = replace(one, review=change.BegunChange(one.operation, context, current).review())
+            begun = change.LargeOffsetChange(one.operation, context, is_begun=True, current=current)
+            reviewed[name] = replace(one, review=begun.review())
     return reviewed
-
-
-def _copies(runtime: Runtime, situation: Situation, names: Set[ConnectorName]) -> Mapping[ConnectorName, int]:
-    """How often a worker holds all offsets of its cluster while those of these connectors are changed."""
-    copies, others = {}, situation.observed.connectors.values()
-    for connector in situation.desired.connectors:
-        if connector.name in names:
-            exactly_once = has_exactly_once(runtime.clients[situation.desired.cluster], connector)
-            copies[connector.name] = count_copies(connector.name, others, exactly_once=exactly_once)
-    return copies
 
 
 def _size_of_current(offsets: OffsetSituation, name: ConnectorName) -> SavedOffsets:
@@ -208,11 +204,3 @@ def check_manifests(source: ManifestSource, desired: DesiredState, history: Oper
             one.check_large()
     found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
     return ManifestsChecked(found, skipped=len(declared) - len(unapplied))
-
-
-def recorded_operations(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
-    """The ledger's records of that cluster's operations."""
-    records = ledger.records(cluster)
-    begun = [name for name, record in records.items() if record.state is OperationState.OPEN]
-    unfinished = {name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {}) for name in begun}
-    return OffsetSituation(records=records, unfinished=unfinished)

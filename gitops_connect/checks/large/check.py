@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from gitops_connect.checks.large.input_splits.splits import is_packed
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
 from gitops_connect.checks.large.join.compare import compare_buckets
 from gitops_connect.checks.large.output.patch_files import WRITTEN, Writing, patch_of, writing_of
@@ -18,31 +20,25 @@ from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 if TYPE_CHECKING:
     from gitops_connect.spark.session import Session
 
+_BUCKET = 768 * 1024 * 1024
+"""Bytes of manifests whose rows are in one bucket: about 8 million rows, which take 700 MB during the join."""
+_PACKED = 10
+"""The factor by which a compressed manifest grows, or a little more."""
 _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
 
 
-class Engine(Protocol):
-    """The engine that runs the two jobs, with its number of parallel tasks."""
-
-    @property
-    def parallelism(self) -> int: ...
-
-    def compare(self, job: Job) -> Iterable[bytes]:
-        """Run the first job; returns the findings for `Results`."""
-
-    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
-        """Run the second job; returns the written parts as rows of `WRITTEN`."""
-
-
-def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
+def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine) -> list[LargeVerdict]:
     """Check every entry of all manifests with every rule, and compare it with the current offsets.
 
-    `job` is from `prepare`. Its `folders` are directories that every executor can write to: one for the patches of
-    manifests that nothing blocks and whose current offsets are known, and one for `violations.parquet`, with all
-    violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
+    `job` is from `prepare`; it gets as many buckets as it needs. Its `folders` are directories that every executor can
+    write to: one for the patches of manifests that nothing blocks and whose current offsets are known, and one for
+    `violations.parquet`, with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or
+    written here.
     """
-    job = replace(job, buckets=max(job.buckets, engine.parallelism))
+    files = [file for one in manifests for file in (*one.files, *((one.live,) if one.live else ()))]
+    size = sum(Path(one.path).stat().st_size * (_PACKED if is_packed(one) else 1) for one in files)
+    job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // _BUCKET)))
     try:
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:
@@ -57,7 +53,7 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> l
         job.folders.clear()
 
 
-def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: Engine) -> list[LargeVerdict]:
+def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: SparkEngine) -> list[LargeVerdict]:
     chosen = {
         number: tuple(results.each[number].chosen) for number, one in enumerate(found) if one.difference is not None
     }

@@ -8,42 +8,23 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 
 import pyarrow.compute as pc
 
-from gitops_connect.checks.large.input_splits.splits import (
-    UNIT,
-    InputSplit,
-    ManifestReader,
-    input_splits,
-    is_packed,
-    pieces,
-)
+from gitops_connect.checks.large.input_splits.splits import UNIT, InputSplit, ManifestReader, input_splits, pieces
 from gitops_connect.checks.large.job import Job, ManifestTask
-from gitops_connect.checks.large.job_files import JobDirectories
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer
 from gitops_connect.checks.large.line_formats.line_format import LineFormat, learn, learn_live
 from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
-from gitops_connect.model.large_manifests import LargeFile, LargeManifest
+from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.shapes import shape_of
 
 _THREADS = 4
 _FIRST_LINES = 1000
 """The number of lines from which the forms are learnt."""
-_BUCKET = 768 * 1024 * 1024
-"""Bytes of manifests whose rows are in one bucket: about 8 million rows, which take 700 MB during the join."""
-_PACKED = 10
-"""The factor by which a compressed manifest grows, or a little more."""
 
 
-def prepare(
-    manifests: Sequence[LargeManifest],
-    reader: ManifestReader,
-    buckets: int = 1,
-    unit: int = UNIT,
-    folders: JobDirectories | None = None,
-) -> Job:
+def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets: int = 1, unit: int = UNIT) -> Job:
     """The job over all manifests, in splits of `unit` bytes and in `buckets`, at least.
 
     Only the first current offsets are read: nearly always all others have the same types. Raises OSError if a file
@@ -51,9 +32,7 @@ def prepare(
     """
     units = input_splits(manifests, unit)
     subjects = [_subject(number, one, units, reader) for number, one in enumerate(manifests)]
-    files = [file for one in manifests for file in (*one.files, *((one.live,) if one.live else ()))]
-    buckets = max(buckets, -(-sum(map(_size, files)) // _BUCKET))
-    return Job(tuple(units), tuple(subjects), reader, os.urandom(16), buckets, folders or JobDirectories())
+    return Job(tuple(units), tuple(subjects), reader, os.urandom(16), buckets)
 
 
 def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
@@ -122,8 +101,3 @@ def _lines_of_each_form(
 
     with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it runs in Arrow, in parallel
         yield from chain.from_iterable(pool.map(of_split, units))
-
-
-def _size(file: LargeFile) -> int:
-    size = Path(file.path).stat().st_size
-    return size * _PACKED if is_packed(file) else size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -68,13 +67,23 @@ class PatchReader:
         return Chunk(entries, b'{"offsets":[' + lines[:-1].replace(b"\n", b",") + b"]}")
 
 
-class _StoppedChange(ABC):
-    """A `LargeChange`: the common part of a change begun now, and of a change begun by an earlier reconciliation."""
+class LargeOffsetChange:
+    """The `LargeChange` of an operation.
 
-    is_begun = False
-    sent = 0
+    A change that is begun now sends its `manifest`; without one, it removes all offsets. A change that an earlier
+    reconciliation has begun is finished from the ledger. `current` are the current offsets if they were just read: a
+    worker takes long to list very many.
+    """
 
-    def __init__(self, operation: Operation, context: ChangeContext) -> None:
+    def __init__(
+        self,
+        operation: Operation,
+        context: ChangeContext,
+        manifest: LargeManifest | None = None,
+        *,
+        is_begun: bool = False,
+        current: SavedOffsets | None = None,
+    ) -> None:
         situation, runtime, name = context.situation, context.runtime, operation.connector
         self._operation = operation
         self._cluster = situation.desired.cluster
@@ -90,9 +99,56 @@ class _StoppedChange(ABC):
         self._reads = 0
         self._before = self._current = self._declared = _NONE
         self._reader = PatchReader("")
+        self._manifest = manifest
+        self._just_read = current
+        self._max_skip = situation.policy.max_skip
+        self.is_begun = is_begun
+        self.sent = situation.offsets.records[operation.name].sent or 0 if is_begun else 0
 
-    @abstractmethod
-    def review(self) -> Review: ...
+    def review(self) -> Review:
+        return self._review_begun() if self.is_begun else self._review_new()
+
+    def _review_new(self) -> Review:
+        self._before = current = self._read_current()
+        difference = _removal(current)
+        if self._manifest is not None:
+            manifest, ready = replace(self._manifest, live=current.file), self._directory / "ready"
+            (verdict,) = self._checks.check([manifest], ready=ready)
+            if verdict.difference is None or verdict.patch is None:
+                error = verdict.diagnostics.errors[0].summary
+                return Review({}, Difference(), (Refusal(f"its offsets now have errors: {error}"),))
+            self._send(save_lines(_blocks(*verdict.patch.files), self._directory / "declared.jsonl"))
+            rmtree(ready)
+            difference = verdict.difference
+        difference = described(difference, self._shape)
+        refused = tuple(refusals(self._operation, difference, self._max_skip))
+        return Review({}, difference, refused, unchecked=unchecked(self._shape))
+
+    def _review_begun(self) -> Review:
+        """Review the change as `plan.offsets.review_unfinished` does, by counts.
+
+        Everything that changed since the begin must be part of the change. The part of the change that is done consists
+        of the offsets that equal the declared ones now and did not equal them before.
+        """
+        current = self._just_read or self._read_current()
+        self._before = self._saved(OffsetsPart.BEFORE)
+        since = self._since_begin(current)
+        if self._removes_all:
+            (changed,) = self._checks.check([since])
+            difference, done = _removal(current), _count(changed, Direction.REMOVED)
+        else:
+            self._send(self._saved(OffsetsPart.DECLARED))
+            earlier, left = self._request(self._declared, self._before), self._request(self._declared, current)
+            at_begin, now, changed = self._checks.check([earlier, left, since])
+            difference, done = now.difference or Difference(), _as_declared(now) - _as_declared(at_begin)
+        moved, partial = _changes(changed) - done, bool(_changes(changed))
+        refused = (moved_since(self._operation, moved),) if moved else ()
+        difference = described(difference, self._shape)
+        return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._shape))
+
+    def _saved(self, part: OffsetsPart) -> SavedOffsets:
+        pieces = self._ledger.pieces(self._cluster, self._operation.name, part)
+        return save_lines(pieces, self._directory / f"{part.value}.jsonl")
 
     @property
     def entries(self) -> int:
@@ -157,71 +213,6 @@ class _StoppedChange(ABC):
     def _since_begin(self, current: SavedOffsets) -> LargeManifest:
         """The request for every difference between the current offsets and the offsets before the change."""
         return replace(self._request(current, self._before), kind=OperationKind.REPLACE)
-
-
-class NewChange(_StoppedChange):
-    """A change that is begun now. `manifest` is None for a change that removes all offsets."""
-
-    def __init__(self, operation: Operation, context: ChangeContext, manifest: LargeManifest | None) -> None:
-        super().__init__(operation, context)
-        self._manifest = manifest
-        self._max_skip = context.situation.policy.max_skip
-
-    def review(self) -> Review:
-        self._before = current = self._read_current()
-        difference = _removal(current)
-        if self._manifest is not None:
-            manifest, ready = replace(self._manifest, live=current.file), self._directory / "ready"
-            (verdict,) = self._checks.check([manifest], ready=ready)
-            if verdict.difference is None or verdict.patch is None:
-                error = verdict.diagnostics.errors[0].summary
-                return Review({}, Difference(), (Refusal(f"its offsets now have errors: {error}"),))
-            self._send(save_lines(_blocks(*verdict.patch.files), self._directory / "declared.jsonl"))
-            rmtree(ready)
-            difference = verdict.difference
-        difference = described(difference, self._shape)
-        refused = tuple(refusals(self._operation, difference, self._max_skip))
-        return Review({}, difference, refused, unchecked=unchecked(self._shape))
-
-
-class BegunChange(_StoppedChange):
-    """A change that an earlier reconciliation has begun: finished from the ledger.
-
-    `current` are the current offsets if they were just read: a worker takes long to list very many.
-    """
-
-    is_begun = True
-
-    def __init__(self, operation: Operation, context: ChangeContext, current: SavedOffsets | None = None) -> None:
-        super().__init__(operation, context)
-        self.sent = context.situation.offsets.records[operation.name].sent or 0
-        self._just_read = current
-
-    def review(self) -> Review:
-        """Review the change as `plan.offsets.review_unfinished` does, by counts.
-
-        Everything that changed since the begin must be part of the change. The part of the change that is done consists
-        of the offsets that equal the declared ones now and did not equal them before.
-        """
-        current = self._just_read or self._read_current()
-        self._before = self._saved(OffsetsPart.BEFORE)
-        since = self._since_begin(current)
-        if self._removes_all:
-            (changed,) = self._checks.check([since])
-            difference, done = _removal(current), _count(changed, Direction.REMOVED)
-        else:
-            self._send(self._saved(OffsetsPart.DECLARED))
-            earlier, left = self._request(self._declared, self._before), self._request(self._declared, current)
-            at_begin, now, changed = self._checks.check([earlier, left, since])
-            difference, done = now.difference or Difference(), _as_declared(now) - _as_declared(at_begin)
-        moved, partial = _changes(changed) - done, bool(_changes(changed))
-        refused = (moved_since(self._operation, moved),) if moved else ()
-        difference = described(difference, self._shape)
-        return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._shape))
-
-    def _saved(self, part: OffsetsPart) -> SavedOffsets:
-        pieces = self._ledger.pieces(self._cluster, self._operation.name, part)
-        return save_lines(pieces, self._directory / f"{part.value}.jsonl")
 
 
 def _removal(current: SavedOffsets) -> Difference:

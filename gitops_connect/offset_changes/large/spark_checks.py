@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 
@@ -32,20 +32,19 @@ class SparkChecks:
         """
         with self.started_early():
             try:
-                from gitops_connect.checks.large.check import SparkEngine, carry_out  # noqa: PLC0415 - see above
+                from gitops_connect.checks.large import check, job_files, prepare  # noqa: PLC0415 - see above
                 from gitops_connect.checks.large.input_splits.splits import ManifestReader  # noqa: PLC0415 - see above
-                from gitops_connect.checks.large.job_files import job_directories  # noqa: PLC0415 - see above
-                from gitops_connect.checks.large.prepare import prepare  # noqa: PLC0415 - see above
                 from gitops_connect.desired.manifests import pieces  # noqa: PLC0415 - see above
             except ModuleNotFoundError as error:
                 raise UsageError(
                     f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'"
                 ) from error
             reader = ManifestReader(pieces.read_lines, pieces.refuse, pieces.unpack)
-            job = prepare(manifests, reader, folders=job_directories(ready, violations))
+            directories = job_files.job_directories(ready, violations)
+            job = replace(prepare.prepare(manifests, reader), folders=directories)
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
-            return carry_out(manifests, job, SparkEngine(session))
+            return check.carry_out(manifests, job, check.SparkEngine(session))
 
     @contextmanager
     def started_early(self) -> Iterator[None]:

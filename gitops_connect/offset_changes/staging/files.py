@@ -25,17 +25,12 @@ from gitops_connect.model.large_manifests import (
     LargeManifest,
     LineFault,
     SavedOffsets,
-    pack_places,
+    pack_place,
     unpack_places,
 )
 from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestEntry, ManifestFault
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
-
-_BATCH = 256 * 1024
-"""The approximate number of characters that are written at once."""
-_OVERHEAD = 100
-"""The overhead of an entry, in addition to its own characters."""
 
 
 def stage(name: str, chunks: Iterable[bytes], directory: Path) -> LargeFile:
@@ -97,20 +92,9 @@ class _Content:
 
 def write_lines(lines: Iterable[Line], text: IO[bytes], places: IO[bytes]) -> None:
     """Write the entries to `text`, one a line, and their places to `places`."""
-    batch: list[Line] = []
-    length = 0
-
-    def write() -> None:
-        text.write("".join(f"{line}\n" for line, _ in batch).encode())
-        places.write(pack_places(place for _, place in batch))
-
-    for line in lines:
-        batch.append(line)
-        length += len(line[0]) + _OVERHEAD
-        if length > _BATCH:
-            write()
-            batch, length = [], 0
-    write()
+    for line, place in lines:
+        text.write(line.encode() + b"\n")
+        places.write(pack_place(*place))
 
 
 def secure(stream: IO[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from gitops_connect.offset_changes.staging.store import Store
 
 _UNREADABLE = "offsets/uri"
 _MISMATCH = "offsets/sha256"
-_STEP = 1024 * 1024
 _NAMED = 5
 """The number of files that are named individually in a command."""
 
@@ -132,7 +132,7 @@ class _Place:
     def to_copy(self) -> str:
         """The URI for the copy: `**` means nothing to Spark, and braces mean nothing in manifest URIs."""
         path = self.directory if "**" in self.path else self.path
-        return self.root + (path if self.is_local else path.replace("{", "\\{").replace("}", "\\}"))
+        return self.root + path.replace("{", "\\{").replace("}", "\\}")
 
     def takes(self, path: str) -> bool:
         """Whether the file at that path belongs to the manifest."""
@@ -168,19 +168,18 @@ def _reason(error: Exception) -> str:
 
 
 def _copy_local(place: _Place, directory: Path) -> Iterator[CopiedFile]:
-    """Copy local files as Spark copies remote ones, while their SHA-256 is computed. Raises OSError."""
+    """Copy local files as Spark copies remote ones. Raises OSError."""
     if place.root not in ("file:", "file://"):
         raise OSError(f"a file: URI must not name a host, found {place.root.removeprefix('file://')!r}")
     exists = os.path.lexists(place.path)
     is_file = exists and not Path(place.path).is_dir()
     paths = [place.path] if is_file else _files_below(place.path if exists else place.directory)
     for path in filter(place.takes, paths):
-        copied, digest = directory / uuid4().hex, hashlib.sha256()
-        with open(path, "rb", opener=_open_file) as source, copied.open("wb") as target:
-            while chunk := source.read(_STEP):
-                digest.update(chunk)
-                target.write(chunk)
-        yield CopiedFile(path, str(copied), digest.hexdigest())
+        copied = directory / uuid4().hex
+        with open(path, "rb", opener=_open_file) as source, copied.open("w+b") as target:
+            shutil.copyfileobj(source, target)
+            target.seek(0)
+            yield CopiedFile(path, str(copied), hashlib.file_digest(target, "sha256").hexdigest())
 
 
 def _files_below(directory: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
-from gitops_connect.offset_changes.large.change import BegunChange, ChangeContext
+from gitops_connect.offset_changes.large.change import ChangeContext, LargeOffsetChange
 from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")
@@ -54,7 +54,12 @@ def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
     runtime: Any = SimpleNamespace(clients={CLUSTER: _Nobody()}, clock=ManualClock(), spark=None, say=None)
     about = situation(offsets=OffsetSituation(records={OPERATION.name: RECORD}))
     seen = SavedOffsets("seen.jsonl", 1, 10, Digest("s"))
-    change = BegunChange(OPERATION, ChangeContext(runtime, about, cast("Any", _Ledger()), tmp_path), seen)
+    change = LargeOffsetChange(
+        OPERATION,
+        ChangeContext(runtime, about, cast("Any", _Ledger()), tmp_path),
+        is_begun=True,
+        current=seen,
+    )
     change._checks = cast("Any", spark)
     review = change.review()
     assert review.difference == Difference({Direction.NEW: 1})

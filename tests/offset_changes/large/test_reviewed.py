@@ -19,7 +19,7 @@ from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
-from gitops_connect.offset_changes.large.change import ChangeContext, NewChange
+from gitops_connect.offset_changes.large.change import ChangeContext, LargeOffsetChange
 from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")
@@ -52,7 +52,7 @@ def needed(operation: Operation, config: dict[str, str], folder: Path, **counts:
     about = situation(offsets=OffsetSituation(shapes=shapes))
     manifest = LargeManifest(Location("m"), (), ManifestContext(NAME), OperationKind.ALTER)
     declared = manifest if operation.kind is OperationKind.ALTER else None
-    change = NewChange(operation, ChangeContext(runtime, about, cast("Any", None), folder), declared)
+    change = LargeOffsetChange(operation, ChangeContext(runtime, about, cast("Any", None), folder), declared)
     change._checks = spark
     review = change.review()
     assert "the replication slot also decides" in review.unchecked
