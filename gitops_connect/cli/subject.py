@@ -146,7 +146,7 @@ def look(
     live, saved = (None, current) if isinstance(current, SavedOffsets) else (current, None)
     schemas = _schemas(declared)
     if cluster in wanted:
-        from gitops_connect.offset_changes.manifest_verdicts import context_of
+        from gitops_connect.offset_changes.manifests import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
         context = replace(context_of(wanted[cluster], schemas), live=live)
@@ -210,6 +210,6 @@ def _connectors(declared: Declared | None, cluster: ClusterName) -> Sequence[Des
 
 
 def _schemas(declared: Declared | None) -> Mapping[str, OffsetSchema]:
-    from gitops_connect.offset_changes.manifest_verdicts import read_own_schemas
+    from gitops_connect.offset_changes.manifests import read_own_schemas
 
     return read_own_schemas(declared.checkout).schemas if declared is not None else {}

@@ -16,8 +16,7 @@ from gitops_connect.model.large_manifests import LargeManifest, SavedOffsets
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.observed import MAX_HELD
-from gitops_connect.offset_changes.manifest_source import ManifestSource
-from gitops_connect.offset_changes.manifest_verdicts import context_of, read_own_schemas
+from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.offsets import review, review_unfinished
 from gitops_connect.plan.operation_status import declared_operations

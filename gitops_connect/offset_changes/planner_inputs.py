@@ -7,7 +7,7 @@ offsets of its connector are read again.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gitops_connect.checks.large.verdict_cache import CachedVerdict
@@ -24,21 +24,19 @@ from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.shapes import schema_of, shape_of
 from gitops_connect.model.worker_heap import count_copies
 from gitops_connect.observed import has_exactly_once, observe_offsets
-from gitops_connect.offset_changes.manifest_source import ManifestSource, staging_directory
-from gitops_connect.offset_changes.manifest_verdicts import ManifestVerdicts, Schemas, context_of, read_own_schemas
+from gitops_connect.offset_changes.manifests import (
+    ManifestSource,
+    ManifestVerdicts,
+    Schemas,
+    context_of,
+    read_own_schemas,
+    staging_directory,
+)
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestsChecked:
-    """The violations in the manifests of one cluster; `skipped`: applied changes, which are not checked again."""
-
-    diagnostics: Diagnostics
-    skipped: int = 0
 
 
 def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
@@ -182,11 +180,14 @@ def _size_of_current(offsets: OffsetSituation, name: ConnectorName) -> SavedOffs
     return offsets.large_live.get(name, SavedOffsets("", len(live), size, Digest("")))
 
 
-def check_manifests(source: ManifestSource, desired: DesiredState, history: OperationHistory) -> ManifestsChecked:
+def check_manifests(
+    source: ManifestSource, desired: DesiredState, history: OperationHistory
+) -> tuple[Diagnostics, int]:
     """Check the manifests of one cluster, as far as the repository and the ledger allow.
 
-    A change that was applied is not checked again. A change that may have been applied is also checked with the rules
-    that depend on its connector, but violations are only notes: the connector may have changed since.
+    Returns the violations, and the number of applied changes, which are not checked again. A change that may have been
+    applied is also checked with the rules that depend on its connector, but violations are only notes: the connector
+    may have changed since.
     """
     own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
     seeds = (one.initial_offsets for one in desired.connectors)
@@ -203,4 +204,4 @@ def check_manifests(source: ManifestSource, desired: DesiredState, history: Oper
         for one in verdicts.values():
             one.check_large()
     found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
-    return ManifestsChecked(found, skipped=len(declared) - len(unapplied))
+    return found, len(declared) - len(unapplied)

@@ -16,7 +16,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.model.manifests import Manifest
-from gitops_connect.offset_changes.manifest_source import ManifestSource
+from gitops_connect.offset_changes.manifests import ManifestSource
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.shared_session import SharedSession

@@ -15,8 +15,8 @@ from gitops_connect.model.desired import ManifestFile
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.offset_changes.manifest_source import ManifestSource
-from gitops_connect.offset_changes.manifest_verdicts import ManifestVerdicts
+from gitops_connect.offset_changes.manifests import ManifestSource
+from gitops_connect.offset_changes.manifests import ManifestVerdicts
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.shared_session import SharedSession

@@ -31,49 +31,43 @@ def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets:
     cannot be read.
     """
     units = input_splits(manifests, unit)
-    subjects = [_subject(number, one, units, reader) for number, one in enumerate(manifests)]
-    return Job(tuple(units), tuple(subjects), reader, os.urandom(16), buckets)
+    return Job(tuple(units), tuple(_subjects(manifests, units, reader)), reader, os.urandom(16), buckets)
 
 
 def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
     """The job after some current offsets turned out to have other types: all of them are read."""
-    subjects = [_subject(number, one, job.units, job.reader, reads_all=True) for number, one in enumerate(manifests)]
-    return replace(job, subjects=tuple(subjects))
+    return replace(job, subjects=tuple(_subjects(manifests, job.units, job.reader, reads_all=True)))
 
 
-def _subject(
-    number: int,
-    manifest: LargeManifest,
-    units: Sequence[InputSplit],
-    reader: ManifestReader,
-    *,
-    reads_all: bool = False,
-) -> ManifestTask:
-    config = None if manifest.context.config is None else dict(manifest.context.config)
-    shape = shape_of(config or {}, manifest.context.schema)
-    context = replace(manifest.context, config=config, live=None)
-    current_format, examples = None, None
-    if manifest.live is not None:
-        live = [unit for unit in units if unit.manifest == number and unit.is_live]
-        current_format = learn_live(_first_lines(live, reader), shape)
-        examples = TypeExamples()
-        lines = _lines_of_each_form(live, current_format, reader) if reads_all else _first_lines(live, reader)
-        examples.add_all(json.loads(line) for line in lines)
-    first = _first_lines([unit for unit in units if unit.manifest == number and not unit.is_live], reader)
-    if manifest.is_judged:
-        current = None if examples is None else CurrentSample(examples.offsets)
-        line_format = learn(first, replace(context, live=current), manifest.kind)
-    else:
-        line_format = learn_live(first, shape, tombstones=True)
-    return ManifestTask(
-        context=context,
-        kind=manifest.kind,
-        line_format=line_format,
-        current_line_format=current_format,
-        examples=None if examples is None else examples.offsets,
-        is_mixed=examples is not None and examples.are_mixed,
-        is_judged=manifest.is_judged,
-    )
+def _subjects(
+    manifests: Sequence[LargeManifest], units: Sequence[InputSplit], reader: ManifestReader, *, reads_all: bool = False
+) -> Iterator[ManifestTask]:
+    for number, manifest in enumerate(manifests):
+        config = None if manifest.context.config is None else dict(manifest.context.config)
+        shape = shape_of(config or {}, manifest.context.schema)
+        context = replace(manifest.context, config=config, live=None)
+        current_format, examples = None, None
+        if manifest.live is not None:
+            live = [unit for unit in units if unit.manifest == number and unit.is_live]
+            current_format = learn_live(_first_lines(live, reader), shape)
+            examples = TypeExamples()
+            lines = _lines_of_each_form(live, current_format, reader) if reads_all else _first_lines(live, reader)
+            examples.add_all(json.loads(line) for line in lines)
+        first = _first_lines([unit for unit in units if unit.manifest == number and not unit.is_live], reader)
+        if manifest.is_judged:
+            current = None if examples is None else CurrentSample(examples.offsets)
+            line_format = learn(first, replace(context, live=current), manifest.kind)
+        else:
+            line_format = learn_live(first, shape, tombstones=True)
+        yield ManifestTask(
+            context=context,
+            kind=manifest.kind,
+            line_format=line_format,
+            current_line_format=current_format,
+            examples=None if examples is None else examples.offsets,
+            is_mixed=examples is not None and examples.are_mixed,
+            is_judged=manifest.is_judged,
+        )
 
 
 def _first_lines(units: Sequence[InputSplit], reader: ManifestReader) -> Iterator[bytes]:

@@ -1,25 +1,30 @@
-"""Checks the manifests of one reconciliation: small ones in this process, all large ones in one job on Spark."""
+"""Reads and checks the manifests of one reconciliation.
+
+Small ones are parsed and checked in this process. Large ones become files, and one job on Spark checks all of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.checks import own_schemas, small
 from gitops_connect.checks.own_schemas import OwnSchemas
 from gitops_connect.checks.schema_limits import MAX_BYTES
+from gitops_connect.desired import manifests
 from gitops_connect.errors import SparkUnusable, UsageError
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
+from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import Manifest, ManifestContext, OffsetSchema
 from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.shapes import schema_of
-from gitops_connect.offset_changes.manifest_source import ManifestSource
+from gitops_connect.model.unreadable import TOO_LARGE
 from gitops_connect.source.checkout import Checkout
+from gitops_connect.spark.shared_session import Say, SharedSession
 
 Schemas = Mapping[str, OffsetSchema]
 """Schemas by full class name."""
@@ -37,6 +42,63 @@ def context_of(
     """The context in which a manifest of that connector is checked. `schemas` are those of the repository."""
     schema = schema_of(connector.config, schemas)
     return ManifestContext(connector.name, connector.config, None, schema, acknowledged)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestSource:
+    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
+
+    A small manifest in the repository needs nothing of `large` and `staging`, which are not imported for it.
+    """
+
+    checkout: Checkout
+    sessions: SharedSession
+    say: Say
+
+    def manifest(self, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic | None:
+        """None for an operation without a manifest; a diagnostic if the manifest cannot be read.
+
+        Raises what reading the repository raises, and OSError.
+        """
+        match operation.manifest:
+            case ManifestFile() as file:
+                return self._parsed(file) or self._staged(file)
+            case ManifestUri() as uri:
+                return self._copied(uri, operation)
+            case Manifest() | None as inline:
+                return inline
+
+    def _parsed(self, file: ManifestFile) -> Manifest | None:
+        """None if the manifest is too large for this process."""
+        if sum(entry.size or 0 for entry in file.entries) > manifests.MAX_SIZE:
+            return None
+        manifest = manifests.parse_all(self.checkout.blobs(file.entries, manifests.MAX_SIZE + 1))
+        return None if any(fault.rule == TOO_LARGE for fault in manifest.faults) else manifest
+
+    def _staged(self, file: ManifestFile) -> Manifest | tuple[LargeFile, ...]:
+        """A file may be large due to whitespace or unreadable parts, and have few entries."""
+        from gitops_connect.offset_changes.staging import files, store  # noqa: PLC0415 - a small manifest needs none
+
+        with store.opened(staging_directory(self.sessions)) as kept:
+            staged = tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in file.entries)
+        return files.read_small(staged) or staged
+
+    def _copied(self, uri: ManifestUri, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic:
+        from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: PLC0415 - see `_staged`
+        from gitops_connect.offset_changes.staging import files, store, uris  # noqa: PLC0415 - see `_staged`
+
+        try:
+            uris.require_allowed(uri, self.sessions.settings.uris)
+            with store.opened(staging_directory(self.sessions)) as kept:
+                staged = uris.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy)
+        except uris.UriRefused as error:
+            return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, operation.connector)
+        return files.read_small(staged) or staged
+
+
+def staging_directory(sessions: SharedSession) -> Path:
+    """The directory of the staged files."""
+    return sessions.folder / "manifests"
 
 
 class ManifestVerdicts:
