@@ -17,13 +17,12 @@ from pathlib import Path
 START = time.perf_counter()
 
 from gitops_connect.model.diagnostics import Location  # noqa: E402 - imports are part of the measured time
-from gitops_connect.model.large_manifests import LargeFile, SavedOffsets  # noqa: E402 - imports are part of the measured time
+from gitops_connect.model.large_manifests import LargeFile, LargeManifest  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.manifests import ManifestContext  # noqa: E402 - imports are part of the measured time
-from gitops_connect.model.names import ConnectorName, Digest  # noqa: E402 - imports are part of the measured time
+from gitops_connect.model.names import ConnectorName  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.operations import OperationKind  # noqa: E402 - imports are part of the measured time
-from gitops_connect.offset_changes.large.check_request import CheckRequest  # noqa: E402 - imports are part of the measured time
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: E402 - imports are part of the measured time
-from gitops_connect.offset_changes.large.workspace import workspace  # noqa: E402 - imports are part of the measured time
+from gitops_connect.offset_changes.workspace import workspace  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
 from gitops_connect.spark.shared_session import SharedSession  # noqa: E402 - importing is part of what is measured
 
@@ -33,16 +32,16 @@ CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnec
 def main(manifest: str, live: str, cache: str, master: str = "local[*]", ready: str = "") -> None:
     """Print what was found and how long it took, as JSON."""
     context = ManifestContext(ConnectorName("orders"), CONFIG)
-    current = SavedOffsets(live, 0, 0, Digest(""))
+    current = LargeFile("the current offsets", live)
     files = (LargeFile(manifest, manifest),)
-    question = CheckRequest(Location(manifest), files, context, OperationKind.ALTER, current)
+    request = LargeManifest(Location(manifest), files, context, OperationKind.ALTER, current)
     seconds = []
     with closing(SharedSession(SparkSettings(master), os.environ, Path(cache))) as sessions:
         spark = SparkChecks(sessions, lambda _: None)
         for asked in ("cold", "warm", *([ready] if ready else [])):
             begun = START if asked == "cold" else time.perf_counter()
-            with workspace(sessions.folder) as folder:
-                (verdict,) = spark.ask([question], folder, ready=asked == "ready")
+            with workspace(sessions.folder) as directory:
+                (verdict,) = spark.check([request], ready=directory / "ready" if asked == "ready" else None)
                 seconds.append(time.perf_counter() - begun)
     moves = verdict.difference.counts if verdict.difference is not None else {}
     found = {

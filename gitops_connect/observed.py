@@ -98,7 +98,7 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], fol
     live, large, unread = {}, {}, {}
     for number, name in enumerate(names):
         try:
-            found = client.save_offsets(name, folder / f"standing-{number}.jsonl", MAX_HELD)
+            found = client.save_offsets(name, folder / f"current-{number}.jsonl", MAX_HELD)
         except GitopsConnectError as error:
             unread[name] = f"the current offsets of its connector could not be read: {error}"
             continue

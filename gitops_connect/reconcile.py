@@ -24,9 +24,8 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress
 from gitops_connect.model.plans import Plan
 from gitops_connect.observed import observe_at_rest, password_keys
 from gitops_connect.offset_changes import planner_inputs
-from gitops_connect.offset_changes.large.open_changes import LargeChanges
-from gitops_connect.offset_changes.ledger_journal import LedgerJournal
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
+from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.plan import guards
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.planner import plan
@@ -125,7 +124,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Propo
         secrets=resolved.values,
         key=runtime.ledger.key,
     )
-    situation, manifests = planner_inputs.gather(runtime, declared.checkout, situation)
+    situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
     proposed = plan(situation)
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
@@ -161,16 +160,17 @@ def reconcile(
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)
         operations = runtime.ledger.operations.under(lease)
-        large = LargeChanges(runtime, declared.checkout, proposal.situation, operations)
-        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan)
-        records.before(clock.now())
+        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan, clock)
+        records.before()
 
         def ended(outcome: StepOutcome) -> None:
-            records.after(outcome, clock.now())
+            records.after(outcome)
             options.listen(outcome)
 
         execution = ExecuteOptions(
             clock=clock,
+            journal=records,
+            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, operations),
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
             min_running=settings.min_running,
@@ -180,10 +180,9 @@ def reconcile(
             before_effect=lease.check,
             on_outcome=ended,
             on_progress=options.follow,
-            journal=LedgerJournal(operations, proposal.situation, clock, large),
         )
         outcomes = execute(proposal.plan, runtime.clients[cluster], execution)
-        records.end(outcomes, clock.now())
+        records.end(outcomes)
     diagnostics = declared.diagnostics + proposal.diagnostics
     return ReconciliationOutcome(
         cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()

@@ -55,7 +55,7 @@ def _ignore(text: str) -> None:
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
-    `looks` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long operations, in
+    `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long operations, in
     the thread that runs them.
     """
 
@@ -65,7 +65,7 @@ class Runtime:
     environment: Mapping[str, str] = field(repr=False)
     spark: SharedSession
     clock: Clock = field(default_factory=SystemClock)
-    looks: VerdictCache = field(default_factory=VerdictCache, repr=False)
+    verdicts: VerdictCache = field(default_factory=VerdictCache, repr=False)
     say: Say = _ignore
 
     def cluster(self, name: ClusterName) -> ClusterSettings:

@@ -15,7 +15,7 @@ import zstandard
 from manifests import ORDERS
 
 from gitops_connect.checks import small
-from gitops_connect.checks.large.check import carry_out
+from gitops_connect.checks.large.check import SparkEngine, carry_out
 from gitops_connect.checks.large.input_splits.splits import UNIT, ManifestReader
 from gitops_connect.checks.large.job import ROWS, Job
 from gitops_connect.checks.large.job_files import job_directories
@@ -142,8 +142,23 @@ def in_process(
     return carry_out(manifests, job, InProcess())
 
 
+def on_spark(
+    session: Any,
+    manifests: Sequence[LargeManifest],
+    reader: ManifestReader = READER,
+    *,
+    ready: Path | None = None,
+    violations: Path | None = None,
+) -> list[LargeVerdict]:
+    """The jobs on a Spark session."""
+    job = replace(prepare(manifests, reader), folders=job_directories(ready, violations))
+    return carry_out(manifests, job, SparkEngine(session))
+
+
 class InProcess:
     """What Spark does, in this process; `tasks` share the units between them."""
+
+    parallelism = 1
 
     def __init__(self, tasks: int = 2) -> None:
         self._tasks = tasks

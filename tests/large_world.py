@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from contract.under_test import Contract
-from memory_journal import MemoryJournal
+from memory_journal import MemoryJournal, execute_options
 from plans_of_steps import plan
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
-from gitops_connect.apply.journal import Chunk, LargeChange
+from gitops_connect.apply.changes import Chunk, LargeChange
+from gitops_connect.apply.executor import execute
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.clock import Clock
@@ -59,8 +59,8 @@ class LargeWorld(Contract):
 
     def run(self, **more: Any) -> tuple[StepOutcome, ...]:
         steps = [Step(self.operation.connector, Action.ALTER, "", operation=self.operation)]
-        options = ExecuteOptions(
-            clock=self.clock, settle_timeout=30, journal=_Journal(self), on_progress=self.progress.append, **more
+        options = execute_options(
+            self.clock, _Journal(self), settle_timeout=30, on_progress=self.progress.append, **more
         )
         return execute(plan(*steps), self.client, options)
 

@@ -7,10 +7,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
+from gitops_connect.apply.changes import Chunk, LargeChange
 from gitops_connect.apply.chunks import FIRST
 from gitops_connect.apply.cluster import Cluster
-from gitops_connect.apply.journal import Chunk, LargeChange
+from gitops_connect.apply.executor import ExecuteOptions
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
@@ -32,8 +35,9 @@ class Begun:
 
 
 class MemoryJournal:
-    """A `Journal`. `unfinished` holds what stood before an operation that an earlier cycle began.
+    """A `Journal`, and the `OffsetChanges` for it.
 
+    `unfinished` holds the offsets before an operation that an earlier reconciliation began.
     Large changes need a `cluster` to read from, and their offsets in `manifests`; of those that were begun `large_ones`
     hold what a ledger would. `most` is how many entries a chunk has at most, `chunks` where each began, and its size.
     """
@@ -91,7 +95,7 @@ class MemoryJournal:
             return review_unfinished(operation, self.unfinished[operation.name], live, self.shape)
         return review(operation, live, self.shape, dict.fromkeys(Unit, self.max_skip))
 
-    def are_too_many(self, operation: Operation) -> bool:
+    def has_too_many_offsets(self, operation: Operation) -> bool:
         return False
 
     @contextmanager
@@ -176,3 +180,9 @@ class MemoryChange:
     def _read(self) -> Offsets:
         assert self._journal.cluster
         return self._journal.cluster.offsets(self._operation.connector)
+
+
+def execute_options(clock: Clock, journal: MemoryJournal | None = None, **more: Any) -> ExecuteOptions:
+    """Options with this journal, or a new one."""
+    journal = journal or MemoryJournal()
+    return ExecuteOptions(clock, journal, journal, **more)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manual_clock import ManualClock
 from situations import CLUSTER, NOW, REVISION, as_observed, change, record, seen, situation, stands, wanted
 
 from gitops_connect.ledger.ledger import Ledger
@@ -56,14 +57,14 @@ def carry_out(
     """Follow the plan of a situation: all applied, or as `results` say; `killed` leaves the end out."""
     about = replace(about, ownership=ledger.ownership(CLUSTER))
     planned = plan(about)
-    records = LedgerRecords(ledger, ledger.operations, about, planned)
-    records.before(NOW)
+    records = LedgerRecords(ledger, ledger.operations, about, planned, ManualClock())
+    records.before()
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
     for outcome in outcomes:
-        records.after(outcome, NOW)
+        records.after(outcome)
     if not killed:
-        records.end(outcomes, NOW)
+        records.end(outcomes)
 
 
 def owned(ledger: Ledger) -> dict[str, Origin]:
@@ -108,7 +109,7 @@ def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) ->
 def test_however_many_are_adopted_it_is_one_write(ledger: WatchedLedger) -> None:
     many = [wanted(f"orders-{number}") for number in range(5)]
     everything = situation(many, [as_observed(one) for one in many])
-    LedgerRecords(ledger, ledger.operations, everything, plan(everything)).before(NOW)
+    LedgerRecords(ledger, ledger.operations, everything, plan(everything), ManualClock()).before()
     assert len(owned(ledger)) == 5
     assert ledger.writes == 2, "the attempt, and all that were adopted"
 

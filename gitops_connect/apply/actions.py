@@ -18,14 +18,14 @@ from gitops_connect.model.plans import Action, Step
 
 def _sized(operation: Operation, context: StepContext) -> Operation:
     """A deletion is planned before the connector's offsets are read. This decides whether they fit into memory."""
-    is_large = operation.kind is OperationKind.CLEAR and context.journal.are_too_many(operation)
+    is_large = operation.kind is OperationKind.CLEAR and context.changes.has_too_many_offsets(operation)
     return replace(operation, is_large=True) if is_large else operation
 
 
 def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
 
-    Raises what `Cluster` and `Journal` raise.
+    Raises what `Cluster`, `Journal` and `OffsetChanges` raise.
     """
     if step.action is Action.CREATE:
         return _create(step, context)

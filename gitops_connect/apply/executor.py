@@ -16,9 +16,10 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import carry_out
+from gitops_connect.apply.changes import OffsetChanges
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.connector_run import ConnectorRun, RunContext
-from gitops_connect.apply.journal import Journal, NoJournal
+from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_snapshot
 from gitops_connect.apply.step_context import StepContext, ignore, never
 from gitops_connect.apply.step_execution import AwaitEffect, NextAction, SendAgain, StepResult
@@ -42,7 +43,7 @@ def _allow() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteOptions:
-    """How to execute a plan. All callbacks run in the caller's thread; the journal is called from others.
+    """How to execute a plan. All callbacks run in the caller's thread; others call `journal` and `changes`.
 
     `clock.sleep` must really wait. `parallelism`: concurrent requests. `settle_timeout` (seconds): how long a step may
     take to show its effect. `min_running` (seconds): how long a connector must run after its last step; 0: its tasks
@@ -54,6 +55,8 @@ class ExecuteOptions:
     """
 
     clock: Clock
+    journal: Journal
+    changes: OffsetChanges
     parallelism: int = 8
     settle_timeout: float = 120.0
     min_running: float = 5.0
@@ -63,7 +66,6 @@ class ExecuteOptions:
     before_effect: Callable[[], None] = _allow
     on_outcome: Callable[[StepOutcome], None] = ignore
     on_progress: Callable[[SendingProgress], None] = ignore
-    journal: Journal = field(default_factory=NoJournal)
 
 
 def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
@@ -86,6 +88,7 @@ class _Run:
         self._context = StepContext(
             cluster,
             options.journal,
+            options.changes,
             options.clock,
             options.settle_timeout,
             plan.connect_version >= OFFSETS_SINCE,
@@ -178,20 +181,19 @@ class _Run:
         return len(self._sending) < max(1, self._options.parallelism)
 
     def _take_snapshot(self, pool: ThreadPoolExecutor) -> None:
-        if self._waiting and self._snapshot_taken is None and self._clock.monotonic() >= self._next_look():
+        is_due = self._clock.monotonic() >= self._pace.due(busy=bool(self._ready))
+        if self._waiting and self._snapshot_taken is None and is_due:
             self._snapshots += 1
             deleted = frozenset(run.name for run in self._waiting if run.step.action is Action.DELETE)
             self._snapshot_taken = pool.submit(take_snapshot, self._cluster, self._clock, self._snapshots, deleted)
 
-    def _next_look(self) -> float:
-        return self._pace.due(busy=bool(self._ready))
-
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
         pause = max(0.0, min(self._times(), default=_LONGEST_REST))
-        under_way: list[Future[Any]] = [*self._sending]
-        if self._snapshot_taken is not None:
-            under_way.append(self._snapshot_taken)
+        under_way: list[Future[Any]] = [
+            *self._sending,
+            *([self._snapshot_taken] if self._snapshot_taken is not None else []),
+        ]
         if under_way:
             wait(under_way, timeout=pause, return_when=FIRST_COMPLETED)
             self._take_in()
@@ -203,7 +205,7 @@ class _Run:
         now = self._clock.monotonic()
         times = [_LONGEST_REST]
         if self._waiting and self._snapshot_taken is None:
-            times.append(self._next_look() - now)
+            times.append(self._pace.due(busy=bool(self._ready)) - now)
         if self._later and self._has_room():
             times.append(self._later[0][0] - now)
         return times

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from gitops_connect.apply.changes import LargeChange
 from gitops_connect.apply.chunks import ChunkSize
-from gitops_connect.apply.journal import LargeChange
 from gitops_connect.apply.step_context import (
     StepContext,
     StepFailed,
@@ -57,8 +57,8 @@ def change_large_offsets(operation: Operation, context: StepContext) -> StepResu
     The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
     try:
-        with context.journal.large(operation) as change:
-            return _Change(operation, context, change).run()
+        with context.changes.large(operation) as change:
+            return _ChunkedChange(operation, context, change).run()
     except GitopsConnectError as error:
         return StepResult(Result.FAILED, str(error))
 
@@ -90,7 +90,7 @@ class _Retries:
             raise _Interrupted
 
 
-class _Change:
+class _ChunkedChange:
     """`_done` entries were accepted. `_touched`: offsets may have changed.
 
     `_doubtful`: a request may still take effect.
@@ -133,8 +133,9 @@ class _Change:
             return replace(held, harmless=held.harmless and not self._change.sent)
         self._reviewed, self._done = True, self._change.sent
         self._require_going_on()
-        self._change.begin()
-        self._begun = True
+        if not self._begun:
+            self._change.begin()
+            self._begun = True
         self._carry_out()
         if self._operation.kind is not OperationKind.CLEAR:
             self._change.settle(warning_of(self._warning, review))

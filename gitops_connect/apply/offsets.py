@@ -51,21 +51,21 @@ def change_offsets(operation: Operation, context: StepContext) -> StepResult:
 
     The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
-    return _Change(operation, context).run()
+    return _OffsetChange(operation, context).run()
 
 
-class _Change:
+class _OffsetChange:
     def __init__(self, operation: Operation, context: StepContext) -> None:
         self._operation = operation
         self._context = context
         self._deadline = context.clock.monotonic() + context.timeout
-        self._begun = context.journal.is_begun(operation)
+        self._begun = context.changes.is_begun(operation)
         self._touched = False
 
     def run(self) -> StepResult:
         try:
             before = self._read("the current offsets")
-            review = self._context.journal.review(self._operation, before)
+            review = self._context.changes.review(self._operation, before)
             self._begun = review.partial
             if review.refusals:
                 return block(self._operation, self._context, review, begun=self._begun)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from gitops_connect.apply.changes import OffsetChanges
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.step_execution import StepResult
@@ -39,6 +40,7 @@ class StepContext:
 
     cluster: Cluster
     journal: Journal
+    changes: OffsetChanges
     clock: Clock
     timeout: float
     tells_offsets: bool

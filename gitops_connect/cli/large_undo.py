@@ -10,8 +10,6 @@ from gitops_connect.cli.console import echo
 from gitops_connect.errors import UndoImpossible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitops_connect.cli.large_checks import SparkDesk
     from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.large_manifests import SavedOffsets
@@ -33,17 +31,6 @@ def require_finished(record: OperationRecord) -> None:
         )
 
 
-def written(blocks: Iterable[bytes], path: Path) -> int:
-    """Write blocks of whole lines to a file; returns the number of lines. Raises OSError and errors of the blocks."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    count = 0
-    with path.open("wb") as stream:
-        for block in blocks:
-            stream.write(block)
-            count += block.count(b"\n")
-    return count
-
-
 def acknowledged(
     lines: Path, kind: OperationKind, subject: ManifestSubject, desk: SparkDesk, settings: Settings
 ) -> tuple[Acknowledgement, ...]:
@@ -51,12 +38,13 @@ def acknowledged(
 
     If the rules will still block the document, a note says so. Raises the errors of Spark.
     """
+    from gitops_connect.cli.large_checks import files_of_checks
     from gitops_connect.cli.manifest_checks import needed, refusals_of
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.differences import Difference, Direction
-    from gitops_connect.model.large_manifests import LargeFile
+    from gitops_connect.model.large_manifests import LargeFile, LargeManifest
     from gitops_connect.model.operations import Acknowledgement, OperationKind
-    from gitops_connect.offset_changes.large.check_request import CheckRequest
+    from gitops_connect.offset_changes.staging.files import offsets_file
 
     if kind is OperationKind.RESET:
         current = _count(subject.current)
@@ -64,9 +52,11 @@ def acknowledged(
         return needed(refusals_of(subject, kind, removed, settings), unread=False)
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     files = (LargeFile("the document", str(lines)),)
-    live = subject.current if subject.current is not None else {}
-    asked = CheckRequest(Location("the document"), files, planned, kind, live)
-    compared, known, unknown = desk.ask([replace(asked, is_judged=False), asked, replace(asked, live=None)])
+    with files_of_checks():
+        live = offsets_file(subject.current if subject.current is not None else {}, desk.directory / "current.jsonl")
+        manifest = LargeManifest(Location("the document"), files, planned, kind, live)
+        manifests = [replace(manifest, is_judged=False), manifest, replace(manifest, live=None)]
+        compared, known, unknown = desk.checks.check(manifests)
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
         echo(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     difference = compared.difference or Difference()

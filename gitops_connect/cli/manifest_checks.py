@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.cli.given_files import GivenFiles
@@ -48,11 +52,12 @@ def check(options: CheckOptions, settings: Settings) -> CheckedManifest:
 
     began = time.monotonic()
     given = given_files.find(options.path, options.connector)
-    with large_checks.opened(settings) as desk:
-        is_for_spark = options.report is not None or given.are_certainly_large
-        if is_for_spark:
-            desk.start()
-        subject = _subject(options, settings, desk.folder)
+    is_for_spark = options.report is not None or given.are_certainly_large
+    with (
+        large_checks.opened(settings) as desk,
+        desk.checks.started_early() if is_for_spark else nullcontext(),
+    ):
+        subject = _subject(options, settings, desk.directory)
         manifest = None if is_for_spark or subject.saved is not None else given.read()
         if manifest is None:
             checked = _on_spark(options, given, subject, desk, settings)
@@ -121,14 +126,20 @@ def _in_process(
 def _on_spark(
     options: CheckOptions, given: GivenFiles, subject: ManifestSubject, desk: SparkDesk, settings: Settings
 ) -> CheckedManifest:
-    from gitops_connect.cli.large_checks import VIOLATIONS
+    from gitops_connect.cli.large_checks import VIOLATIONS, files_of_checks
     from gitops_connect.model.diagnostics import Location
-    from gitops_connect.offset_changes.large.check_request import CheckRequest
+    from gitops_connect.model.large_manifests import LargeManifest
+    from gitops_connect.offset_changes.staging.files import offsets_file
     from gitops_connect.plan.offsets import described
 
-    question = CheckRequest(Location(given.shown), desk.take(given), subject.context, options.kind, subject.current)
-    violations = options.report / VIOLATIONS if options.report is not None else None
-    (verdict,) = desk.ask([question], violations=violations)
+    files, current = desk.stage(given), subject.current
+    violations = desk.directory / "violations" if options.report is not None else None
+    with files_of_checks():
+        live = None if current is None else offsets_file(current, desk.directory / "current.jsonl")
+        manifest = LargeManifest(Location(given.shown), files, subject.context, options.kind, live)
+        (verdict,) = desk.checks.check([manifest], violations=violations)
+    if violations is not None and options.report is not None:
+        _move(violations / VIOLATIONS, options.report / VIOLATIONS)
     refused = () if verdict.difference is None else refusals_of(subject, options.kind, verdict.difference, settings)
     difference = None if verdict.difference is None else described(verdict.difference, shape_for(subject))
     return replace(
@@ -143,6 +154,13 @@ def _on_spark(
         acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
         spark=desk.where,
     )
+
+
+def _move(found: Path, to: Path) -> None:
+    try:
+        shutil.move(found, to)
+    except OSError as error:
+        raise UsageError(f"cannot write {to}: {error.strerror}") from error
 
 
 def _checked(options: CheckOptions, subject: ManifestSubject) -> CheckedManifest:

@@ -110,7 +110,7 @@ def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Of
         raise ConnectRefused(
             f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (requires 3.5)"
         )
-    return client.save_offsets(name, folder / "standing.jsonl", MAX_HELD)
+    return client.save_offsets(name, folder / "current.jsonl", MAX_HELD)
 
 
 def repository_of(settings: Settings) -> Declared | None:
@@ -146,12 +146,11 @@ def subject_of(
     live, saved = (None, current) if isinstance(current, SavedOffsets) else (current, None)
     schemas = _schemas(declared)
     if cluster in wanted:
-        from gitops_connect.offset_changes.manifest_contexts import context_of
+        from gitops_connect.offset_changes.manifests import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
-        return ManifestSubject(
-            cluster, context_of(wanted[cluster], live, schemas), "as declared in the repository", unread, absent, saved
-        )
+        context = replace(context_of(wanted[cluster], schemas), live=live)
+        return ManifestSubject(cluster, context, "as declared in the repository", unread, absent, saved)
     from gitops_connect.model.shapes import schema_of
 
     config = _observed_config(clients[cluster], name)
@@ -211,6 +210,6 @@ def _connectors(declared: Declared | None, cluster: ClusterName) -> Sequence[Des
 
 
 def _schemas(declared: Declared | None) -> Mapping[str, OffsetSchema]:
-    from gitops_connect.offset_changes.manifest_contexts import read_own_schemas
+    from gitops_connect.offset_changes.manifests import read_own_schemas
 
     return read_own_schemas(declared.checkout).schemas if declared is not None else {}

@@ -54,8 +54,7 @@ def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target:
     require_effect(record)
     with large_checks.opened(runtime.settings) as desk:
         declared = repository_of(runtime.settings)
-        client = {cluster: runtime.clients[cluster]}
-        subject = subject_of(client, [cluster], record.connector, declared, desk.folder)
+        subject = subject_of({cluster: runtime.clients[cluster]}, [cluster], record.connector, declared, desk.directory)
         if subject.current is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
@@ -101,6 +100,7 @@ def _write_large(
 ) -> tuple[ChangeDocument, str]:
     """Write the document, and its offsets as a manifest with one entry a line next to it."""
     from gitops_connect.cli import large_undo
+    from gitops_connect.connect.saving import save_lines
     from gitops_connect.model.operations import OperationKind
     from gitops_connect.report import change_document
 
@@ -108,8 +108,8 @@ def _write_large(
     large_undo.require_finished(record)
     if target.path is not None:
         refuse_old(target.path, force=target.force)
-    lines = desk.folder / "before.jsonl"
-    count = large_undo.written(_blocks_before(runtime, _cluster_of(subject), record), lines)
+    lines = desk.directory / "before.jsonl"
+    count = save_lines(_blocks_before(runtime, _cluster_of(subject), record), lines).entries
     if count and target.path is None:
         raise _no_room(count)
     kind = OperationKind.REPLACE if count else OperationKind.RESET

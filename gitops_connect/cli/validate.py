@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.history import OperationHistory
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.offset_changes.planner_inputs import ManifestsChecked
     from gitops_connect.reconcile import Caches, Declared
     from gitops_connect.settings.sections import Settings
 
@@ -48,15 +46,15 @@ def validate(
         update("reading the repository")
         declared = session.declared_in(settings, path, caches)
         update("checking offset manifests")
-        checked = _check_manifests(settings, declared, update)
-        diagnostics = declared.diagnostics + checked.diagnostics
+        found, skipped = _check_manifests(settings, declared, update)
+        diagnostics = declared.diagnostics + found
         update("validating configs on the clusters")
         if not offline:
             diagnostics += _ask_clusters(settings, declared, update)
     folder = session.shown_folder(settings, path)
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, folder)
-    shown = replace(checked, diagnostics=diagnostics.under(folder))
+    shown = diagnostics.under(folder), skipped
     emit(_render(shown, declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
@@ -74,21 +72,23 @@ def _list_ignored(declared: Declared, caches: Caches, folder: str) -> None:
             echo(f"ignored: {shown}: no document in it has `apiVersion: {API_VERSION}`")
 
 
-def _check_manifests(settings: Settings, declared: Declared, update: Update) -> ManifestsChecked:
+def _check_manifests(settings: Settings, declared: Declared, update: Update) -> tuple[Diagnostics, int]:
+    """The violations in the manifests, and the number of offset changes that were applied and are not checked again."""
     from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.offset_changes.large.spark_checks import SparkChecks
-    from gitops_connect.offset_changes.planner_inputs import ManifestsChecked, check_manifests
+    from gitops_connect.offset_changes.manifests import ManifestSource
+    from gitops_connect.offset_changes.planner_inputs import check_manifests
     from gitops_connect.runtime import open_spark
 
     found, skipped = Diagnostics(), 0
     histories, why_not = _histories(settings, declared)
     with closing(open_spark(settings)) as sessions:
         for cluster, desired in declared.states.items():
-            checked = check_manifests(SparkChecks(sessions, update), declared.checkout, desired, histories[cluster])
-            found, skipped = found + checked.diagnostics, skipped + checked.skipped
+            source = ManifestSource(declared.checkout, sessions, update)
+            diagnostics, applied = check_manifests(source, desired, histories[cluster])
+            found, skipped = found + diagnostics, skipped + applied
     if found.notes:
         echo(f"note: it is unknown whether the offset changes with notes were applied before: {why_not}")
-    return ManifestsChecked(found, skipped)
+    return found, skipped
 
 
 def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OperationHistory], str]:
@@ -134,10 +134,10 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
     return diagnostics
 
 
-def _render(checked: ManifestsChecked, documents: int, output: ProblemOutput) -> str | Iterator[str]:
+def _render(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:
     from gitops_connect.report import problems, sarif
 
-    diagnostics, skipped = checked.diagnostics, checked.skipped
+    diagnostics, skipped = checked
     match output:
         case ProblemOutput.TEXT:
             colour = coloured(sys.stdout)

@@ -1,4 +1,4 @@
-"""Writes an answer with more offsets than fit into memory to a file while it arrives."""
+"""Writes offsets that do not fit into memory to a file while they arrive."""
 
 from __future__ import annotations
 
@@ -19,31 +19,30 @@ _LINES = 5000
 
 
 def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:
-    """Write one entry a line to the file, which is replaced. If that fails, the file is removed.
+    """Save an answer of Connect, one entry a line. Raises as `save_lines`, and the errors of `wire.offset_lines`."""
+    lines = offset_lines(content)
+    return save_lines(iter(lambda: "".join(f"{line}\n" for line in islice(lines, _LINES)).encode(), b""), file)
 
-    The directory is created if it is missing. Raises UsageError if the file cannot be written, the errors of
-    `wire.offset_lines`, and those of `content`.
+
+def save_lines(blocks: Iterable[bytes], file: Path) -> SavedOffsets:
+    """Write blocks of whole lines to the file, which is replaced. If that fails, the file is removed.
+
+    The directory is created if it is missing. Raises UsageError if the file cannot be written, and errors of `blocks`.
     """
+    entries, size, digest = 0, 0, hashlib.sha256()
     try:
         with _opened(file) as stream:
-            return _save(content, file, stream)
+            for block in blocks:
+                try:
+                    stream.write(block)
+                except OSError as error:
+                    raise _unwritable(file, error) from error
+                entries, size = entries + block.count(b"\n"), size + len(block)
+                digest.update(block)
     except BaseException:
         with suppress(OSError):
             file.unlink(missing_ok=True)
         raise
-
-
-def _save(content: Iterable[bytes], file: Path, stream: BinaryIO) -> SavedOffsets:
-    lines = offset_lines(content)
-    entries, size, digest = 0, 0, hashlib.sha256()
-    while some := list(islice(lines, _LINES)):
-        block = ("\n".join(some) + "\n").encode()
-        try:
-            stream.write(block)
-        except OSError as error:
-            raise _unwritable(file, error) from error
-        entries, size = entries + len(some), size + len(block)
-        digest.update(block)
     return SavedOffsets(str(file), entries, size, Digest(digest.hexdigest()))
 
 

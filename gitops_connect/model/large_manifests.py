@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import Digest
 from gitops_connect.model.operations import OperationKind
+
+_PLACE = struct.Struct("<II")
+_HIGHEST = 2**32 - 1
 
 
 class LineFault(NamedTuple):
@@ -28,14 +32,23 @@ class LargeFile:
 
     The end of the path names the format: `.parquet`, or else the compression of the lines: `.gz`, `.zst`, or none. A
     file of another format was rewritten as lines. Then `places` is a file with the original position of each line's
-    entry under `name` (line and column, two 32-bit numbers, little-endian), and `faults` are the places without a
-    readable entry.
+    entry under `name` (see `pack_place`), and `faults` are the places without a readable entry.
     """
 
     name: str
     path: str
     places: str | None = None
     faults: tuple[LineFault, ...] = ()
+
+
+def pack_place(line: int, column: int) -> bytes:
+    """A place in a file of places: two 32-bit numbers, little-endian; higher ones are cut."""
+    return _PLACE.pack(min(line, _HIGHEST), min(column, _HIGHEST))
+
+
+def unpack_places(content: bytes) -> list[tuple[int, int]]:
+    """The places of the lines, in their order."""
+    return list(_PLACE.iter_unpack(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,11 @@ class SavedOffsets:
     entries: int
     size: int
     digest: Digest
+
+    @property
+    def file(self) -> LargeFile:
+        """The file, to compare a manifest with it."""
+        return LargeFile("the current offsets", self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,92 +6,67 @@ offsets of its connector are read again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 from gitops_connect.checks.large.verdict_cache import CachedVerdict
-from gitops_connect.checks.own_schemas import OwnSchemas
 from gitops_connect.checks.rules import as_notes
-from gitops_connect.ledger.operations import Operations
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.history import OperationHistory, Past
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
+from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
-from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import OperationKind, OperationState
-from gitops_connect.model.shapes import Shape, schema_of, shape_of
+from gitops_connect.model.shapes import schema_of, shape_of
 from gitops_connect.model.worker_heap import count_copies
 from gitops_connect.observed import has_exactly_once, observe_offsets
-from gitops_connect.offset_changes.large.manifest_source import ManifestSource, staged_in
-from gitops_connect.offset_changes.large.manifest_verdicts import ManifestVerdicts
-from gitops_connect.offset_changes.large.open_changes import begun_change, means_of
-from gitops_connect.offset_changes.large.spark_checks import SparkChecks
-from gitops_connect.offset_changes.large.workspace import workspace
-from gitops_connect.offset_changes.manifest_contexts import Schemas, context_of, read_own_schemas
-from gitops_connect.offset_changes.staging.store import remove_unused
+from gitops_connect.offset_changes.manifests import (
+    ManifestSource,
+    ManifestVerdicts,
+    Schemas,
+    context_of,
+    read_own_schemas,
+    staging_directory,
+)
+from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestsChecked:
-    """The violations in the manifests of one cluster; `skipped`: applied changes, which are not checked again."""
-
-    diagnostics: Diagnostics
-    skipped: int = 0
-
-
-def gather(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
+def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
     """Collect all inputs for the plan of offset changes, and the violations in the manifests that are due.
 
     Raises what Connect, the ledger, the source and Spark raise.
     """
-    cluster, spark = situation.desired.cluster, SparkChecks(runtime.spark, runtime.say)
-    offsets = remembered(runtime.ledger.operations, cluster)
-    is_new = runtime.ledger.revisions(cluster).attempted is None
-    situation = replace(situation, offsets=replace(offsets, now=runtime.clock.now(), is_new=is_new))
-    wanted = list(due(situation))
-    known = {one.name: look for one in wanted if (look := _known_look(runtime, situation, one)) is not None}
-    concerned = {one.connector for one in wanted if one.name not in known} | {
-        one.operation.connector for one in situation.offsets.unfinished.values()
+    cluster, ledger = situation.desired.cluster, runtime.ledger.operations
+    records, is_new = ledger.records(cluster), runtime.ledger.revisions(cluster).attempted is None
+    unfinished = {
+        name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {})
+        for name, record in records.items()
+        if record.state is OperationState.OPEN
     }
-    if not concerned and not known:
-        return situation, Diagnostics()
-    own = read_own_schemas(checkout) if concerned else OwnSchemas()
-    with workspace(spark.sessions.folder) as folder:
-        remove_unused(staged_in(spark))
-        situation = _look(runtime, situation, concerned, own.schemas, folder)
-        verdicts = ManifestVerdicts(ManifestSource(checkout, spark))
-        new = [one for one in wanted if one.name not in known and history_unknown(situation, one) is None]
-        for operation in new:
-            _add(verdicts, situation, operation, own.schemas)
-        verdicts.ask(spark, folder / "asked")
-        unfinished = _review_begun(runtime, situation, folder)
-    large = [one for one in new if one.name in verdicts.large]
-    copies = _copies(runtime, situation, large)
-    for operation in large:
-        if operation.connector not in situation.offsets.unread:
-            current = _current(situation, operation.connector)
-            look = CachedVerdict(verdicts.large[operation.name], current, copies[operation.connector])
-            runtime.looks.keep(_look_key(situation, operation), look, runtime.clock.monotonic())
-    found = replace(situation.offsets, manifests=verdicts.offsets, large=verdicts.large, unfinished=unfinished)
-    found = _with_known(replace(found, copies=copies), wanted, known, concerned)
-    said = Diagnostics.of(item for look in known.values() for item in look.verdict.diagnostics)
-    return replace(situation, offsets=found), own.diagnostics + verdicts.diagnostics + said
+    offsets = OffsetSituation(runtime.clock.now(), records, unfinished, is_new=is_new)
+    situation = replace(situation, offsets=offsets)
+    operations, now = list(due(situation)), runtime.clock.monotonic()
+    verdicts = ((one, runtime.verdicts.get(_cache_key(situation, one), now)) for one in operations)
+    cached = {one.name: (one.connector, verdict) for one, verdict in verdicts if verdict is not None}
+    uncached = [one for one in operations if one.name not in cached]
+    to_read = {one.connector for one in uncached} | {one.operation.connector for one in unfinished.values()}
+    situation = _with_cached(situation, cached, to_read)
+    diagnostics = Diagnostics.of(item for _, one in cached.values() for item in one.verdict.diagnostics)
+    if to_read:
+        situation, own = _with_read(runtime, checkout, situation, uncached, to_read)
+        diagnostics = own + diagnostics
+    return situation, diagnostics
 
 
-def _known_look(runtime: Runtime, situation: Situation, operation: DesiredOperation) -> CachedVerdict | None:
-    return runtime.looks.get(_look_key(situation, operation), runtime.clock.monotonic())
-
-
-def _look_key(situation: Situation, operation: DesiredOperation) -> Hashable:
+def _cache_key(situation: Situation, operation: DesiredOperation) -> Hashable:
     """Everything that a verdict depends on, except the current offsets."""
     name = operation.connector
     config = next((one.config for one in situation.desired.connectors if one.name == name), {})
@@ -102,125 +77,131 @@ def _look_key(situation: Situation, operation: DesiredOperation) -> Hashable:
     return situation.desired.cluster, situation.revision, declared, is_there, done
 
 
-def _current(situation: Situation, name: ConnectorName) -> SavedOffsets:
-    """The number and size of the current offsets. The file of them is only for the reconciliation that reads them."""
-    large, live = situation.offsets.large_live.get(name), situation.offsets.live.get(name, {})
-    if large is not None:
-        return large
-    return SavedOffsets("", len(live), sum(len(one) + len(offset) for one, offset in live.items()), Digest(""))
-
-
-def _with_known(
-    found: OffsetSituation,
-    wanted: Iterable[DesiredOperation],
-    known: Mapping[OperationName, CachedVerdict],
-    seen: Set[str],
-) -> OffsetSituation:
-    """Add the verdicts of recent reads, for connectors that are not read now."""
-    current = {
-        one.connector: known[one.name].current for one in wanted if one.name in known and one.connector not in seen
-    }
-    copies = {one.connector: known[one.name].copies for one in wanted if one.name in known}
-    none: dict[ConnectorName, Offsets] = {name: {} for name, stood in current.items() if not stood.entries}
-    many = {name: stood for name, stood in current.items() if stood.entries}
-    return replace(
-        found,
-        large={**{name: look.verdict for name, look in known.items()}, **found.large},
-        live={**none, **found.live},
-        large_live={**many, **found.large_live},
-        copies={**copies, **found.copies},
+def _with_cached(
+    situation: Situation, cached: Mapping[OperationName, tuple[ConnectorName, CachedVerdict]], to_read: Set[str]
+) -> Situation:
+    """Add recent verdicts, and the number of current offsets of connectors that are not read now."""
+    current = {name: one.current for name, one in cached.values() if name not in to_read}
+    offsets = replace(
+        situation.offsets,
+        large={name: one.verdict for name, (_, one) in cached.items()},
+        live={name: {} for name, one in current.items() if not one.entries},
+        large_live={name: one for name, one in current.items() if one.entries},
+        copies={name: one.copies for name, one in cached.values()},
     )
+    return replace(situation, offsets=offsets)
 
 
-def _copies(runtime: Runtime, situation: Situation, large: Sequence[DesiredOperation]) -> Mapping[ConnectorName, int]:
-    """How often a worker holds all offsets of its cluster while these are changed."""
-    names, client = {one.connector for one in large}, runtime.clients[situation.desired.cluster]
-    found = {}
-    for connector in situation.desired.connectors:
-        if connector.name in names:
-            exactly_once = has_exactly_once(client, connector)
-            others = situation.observed.connectors.values()
-            found[connector.name] = count_copies(connector.name, others, exactly_once=exactly_once)
-    return found
+def _with_read(
+    runtime: Runtime,
+    checkout: Checkout,
+    situation: Situation,
+    operations: Sequence[DesiredOperation],
+    connectors: Set[ConnectorName],
+) -> tuple[Situation, Diagnostics]:
+    """Read the current offsets of the connectors, and check the manifests of the operations."""
+    own = read_own_schemas(checkout)
+    with workspace(runtime.spark.folder) as directory:
+        if (staged := staging_directory(runtime.spark)).is_dir():
+            from gitops_connect.offset_changes.staging import store  # noqa: PLC0415 - see `ManifestSource`
+
+            store.remove_unused(staged)
+        situation = _with_current_offsets(runtime, situation, connectors, own.schemas, directory)
+        verdicts = ManifestVerdicts(ManifestSource(checkout, runtime.spark, runtime.say), directory / "manifests")
+        offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
+        there = situation.observed.connectors.keys() | situation.observed.unknown
+        for operation in operations:
+            if history_unknown(situation, operation) is None:
+                name = operation.connector
+                context = context_of(declared[name], own.schemas, operation.acknowledged)
+                live = offsets.live.get(name, offsets.large_live.get(name))
+                verdicts.add(operation, context, live, is_absent=name not in there)
+        verdicts.check_large()
+        unfinished = _review_begun(runtime, situation, directory)
+    large = [one for one in operations if one.name in verdicts.large]
+    client, others = runtime.clients[situation.desired.cluster], situation.observed.connectors.values()
+    # How often a worker holds all offsets of its cluster while those of a connector are changed.
+    copies = {
+        name: count_copies(name, others, exactly_once=has_exactly_once(client, declared[name]))
+        for name in sorted({one.connector for one in large})
+    }
+    for operation in large:
+        if operation.connector not in offsets.unread:
+            current = _size_of_current(offsets, operation.connector)
+            verdict = CachedVerdict(verdicts.large[operation.name], current, copies[operation.connector])
+            runtime.verdicts.keep(_cache_key(situation, operation), verdict, runtime.clock.monotonic())
+    offsets = replace(
+        offsets,
+        manifests=verdicts.offsets,
+        large={**offsets.large, **verdicts.large},
+        unfinished=unfinished,
+        copies={**offsets.copies, **copies},
+    )
+    return replace(situation, offsets=offsets), own.diagnostics + verdicts.diagnostics
 
 
-def _look(
-    runtime: Runtime, situation: Situation, concerned: Set[ConnectorName], schemas: Schemas, folder: Path
+def _with_current_offsets(
+    runtime: Runtime, situation: Situation, connectors: Set[ConnectorName], schemas: Schemas, directory: Path
 ) -> Situation:
     """Add the current offsets of the connectors."""
-    can = situation.observed.version >= OFFSETS_SINCE
-    there = sorted(concerned & situation.observed.connectors.keys()) if can else []
-    seen = observe_offsets(runtime.clients[situation.desired.cluster], there, folder)
-    shapes = _shapes(situation, concerned, schemas)
-    found = replace(situation.offsets, live=seen.live, large_live=seen.large, unread=seen.unread, shapes=shapes)
-    return replace(situation, offsets=found)
-
-
-def _add(verdicts: ManifestVerdicts, situation: Situation, operation: DesiredOperation, schemas: Schemas) -> None:
-    name, offsets = operation.connector, situation.offsets
-    live: Offsets | SavedOffsets | None = (
-        offsets.live.get(name) if name in offsets.live else offsets.large_live.get(name)
-    )
-    (connector,) = (one for one in situation.desired.connectors if one.name == name)
-    is_absent = name not in situation.observed.connectors.keys() | situation.observed.unknown
-    context = context_of(connector, None, schemas, operation.acknowledged)
-    verdicts.add(operation, context, live, is_absent=is_absent)
-
-
-def _review_begun(runtime: Runtime, situation: Situation, folder: Path) -> Mapping[OperationName, Unfinished]:
-    """Review large changes that an earlier reconciliation has begun, if their connectors are STOPPED."""
-    found = dict(situation.offsets.unfinished)
-    for number, (name, one) in enumerate(found.items()):
-        observed = situation.observed.connectors.get(one.operation.connector)
-        stands_still = observed is not None and observed.state is WorkerState.STOPPED
-        if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and stands_still:
-            means = means_of(
-                runtime, situation, runtime.ledger.operations, (one.operation.connector, folder / f"begun-{number}")
-            )
-            seen = situation.offsets.large_live.get(one.operation.connector)
-            found[name] = replace(one, review=begun_change(situation, one.operation, means, seen).review())
-    return found
-
-
-def _shapes(situation: Situation, concerned: Set[ConnectorName], schemas: Schemas) -> Mapping[ConnectorName, Shape]:
-    found = {
-        one.name: shape_of(one.config, schema_of(one.config, schemas))
+    can_read = situation.observed.version >= OFFSETS_SINCE
+    names = sorted(connectors & situation.observed.connectors.keys()) if can_read else []
+    read, offsets = observe_offsets(runtime.clients[situation.desired.cluster], names, directory), situation.offsets
+    live, large_live = {**offsets.live, **read.live}, {**offsets.large_live, **read.large}
+    shapes = {
+        one.name: shape
         for one in situation.desired.connectors
-        if one.name in concerned
+        if one.name in connectors and (shape := shape_of(one.config, schema_of(one.config, schemas))) is not None
     }
-    return {name: shape for name, shape in found.items() if shape is not None}
+    offsets = replace(offsets, live=live, large_live=large_live, unread=read.unread, shapes=shapes)
+    return replace(situation, offsets=offsets)
+
+
+def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Mapping[OperationName, Unfinished]:
+    """Review large changes that an earlier reconciliation has begun, if their connectors are STOPPED."""
+    reviewed = dict(situation.offsets.unfinished)
+    for number, (name, one) in enumerate(reviewed.items()):
+        observed = situation.observed.connectors.get(one.operation.connector)
+        is_stopped = observed is not None and observed.state is WorkerState.STOPPED
+        if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and is_stopped:
+            from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - see `ManifestSource`
+
+            current, own = situation.offsets.large_live.get(one.operation.connector), directory / f"begun-{number}"
+            context = change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
+            begun = change.LargeOffsetChange(one.operation, context, is_begun=True, current=current)
+            reviewed[name] = replace(one, review=begun.review())
+    return reviewed
+
+
+def _size_of_current(offsets: OffsetSituation, name: ConnectorName) -> SavedOffsets:
+    """The number and size of the current offsets. The file of them is only for the reconciliation that reads them."""
+    live = offsets.live.get(name, {})
+    size = sum(len(partition) + len(offset) for partition, offset in live.items())
+    return offsets.large_live.get(name, SavedOffsets("", len(live), size, Digest("")))
 
 
 def check_manifests(
-    spark: SparkChecks, checkout: Checkout, desired: DesiredState, history: OperationHistory
-) -> ManifestsChecked:
+    source: ManifestSource, desired: DesiredState, history: OperationHistory
+) -> tuple[Diagnostics, int]:
     """Check the manifests of one cluster, as far as the repository and the ledger allow.
 
-    A change that was applied is not checked again. A change that may have been applied is also checked with the rules
-    that depend on its connector, but violations are only notes: the connector may have changed since.
+    Returns the violations, and the number of applied changes, which are not checked again. A change that may have been
+    applied is also checked with the rules that depend on its connector, but violations are only notes: the connector
+    may have changed since.
     """
-    own = read_own_schemas(checkout)
-    supply, connectors = ManifestSource(checkout, spark), {one.name: one for one in desired.connectors}
-    verdicts = {Past.PENDING: ManifestVerdicts(supply), Past.UNKNOWN: ManifestVerdicts(supply)}
+    own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
     seeds = (one.initial_offsets for one in desired.connectors)
     declared = [one for one in (*desired.operations, *seeds) if one is not None]
-    open_ones = [one for one in declared if history.past(one.name) is not Past.DONE]
-    with workspace(spark.sessions.folder) as folder:
-        for operation in open_ones:
+    unapplied = [one for one in declared if history.past(one.name) is not Past.DONE]
+    with workspace(source.sessions.folder) as directory:
+        verdicts = {past: ManifestVerdicts(source, directory / past.value) for past in (Past.PENDING, Past.UNKNOWN)}
+        for operation in unapplied:
             connector = connectors.get(operation.connector)
             context = ManifestContext(operation.connector)
             if connector is not None:
-                context = context_of(connector, None, own.schemas, operation.acknowledged)
+                context = context_of(connector, own.schemas, operation.acknowledged)
             verdicts[history.past(operation.name)].add(operation, context, None)
-        for past, asked in verdicts.items():
-            asked.ask(spark, folder / past.value)
+        for one in verdicts.values():
+            one.check_large()
     found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
-    return ManifestsChecked(found, skipped=len(declared) - len(open_ones))
-
-
-def remembered(ledger: Operations, cluster: ClusterName) -> OffsetSituation:
-    """The ledger's records of that cluster's operations."""
-    records = ledger.records(cluster)
-    begun = [name for name, record in records.items() if record.state is OperationState.OPEN]
-    unfinished = {name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {}) for name in begun}
-    return OffsetSituation(records=records, unfinished=unfinished)
+    return found, len(declared) - len(unapplied)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from manual_clock import ManualClock
 from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
-from memory_journal import MemoryJournal
+from memory_journal import MemoryJournal, execute_options
 from plans_of_steps import plan, step
 from situations import stands
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.executor import execute
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.errors import OutcomeUnknown
 from gitops_connect.model.desired import TargetState
@@ -26,8 +26,8 @@ A, LOCAL = ConnectorName("a"), ClusterName("local")
 
 
 def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOutcome, ...]:
-    options = {"settle_timeout": 30.0, "journal": MemoryJournal(), **options}
-    return execute(plan(*steps), cluster, ExecuteOptions(clock=cluster.clock, **options))  # type: ignore[arg-type]
+    options = {"settle_timeout": 30.0, **options}
+    return execute(plan(*steps), cluster, execute_options(cluster.clock, **options))
 
 
 def change(kind: OperationKind = OperationKind.ALTER) -> Step:

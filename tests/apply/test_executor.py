@@ -7,9 +7,10 @@ from itertools import pairwise
 import pytest
 from manual_clock import START, ManualClock
 from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
+from memory_journal import execute_options
 from plans_of_steps import OF_THE_CONNECTOR, plan, step
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectUnavailable,
@@ -29,7 +30,7 @@ LOST = OutcomeUnknown("no answer")
 
 def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOutcome, ...]:
     options = {"settle_timeout": 30.0, **options}
-    return execute(plan(*steps), cluster, ExecuteOptions(clock=cluster.clock, **options))  # type: ignore[arg-type]
+    return execute(plan(*steps), cluster, execute_options(cluster.clock, **options))
 
 
 def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
@@ -99,7 +100,7 @@ def test_outcomes_are_in_the_order_of_the_plan_and_told_as_they_end(clock: Manua
 
 def test_what_is_not_applicable_is_left_alone(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
-    options = ExecuteOptions(clock=clock)
+    options = execute_options(clock)
     assert execute(plan(step("a", Action.STOP), applicable=False), cluster, options) == ()
     assert cluster.calls == []
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from contract.under_test import Contract
 from manual_clock import ManualClock
+from memory_journal import execute_options
 from plans_of_steps import plan, step
 from standin.connect import StandIn
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.executor import execute
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
@@ -57,7 +58,7 @@ def runtime(url: str, clock: Clock, tmp_path: Path) -> Iterator[World]:
 
 
 def run(runtime: World, *steps: Step) -> dict[tuple[str, Action], StepOutcome]:
-    options = ExecuteOptions(clock=runtime.clock, settle_timeout=30, min_running=0.5)
+    options = execute_options(runtime.clock, settle_timeout=30, min_running=0.5)
     outcomes = execute(plan(*steps), runtime.client, options)
     return {(outcome.step.connector, outcome.step.action): outcome for outcome in outcomes}
 

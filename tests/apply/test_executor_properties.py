@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
+from memory_journal import execute_options
 from plans_of_steps import OF_THE_CONNECTOR, plan, step
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.executor import execute
 from gitops_connect.errors import ConnectUnavailable, OutcomeUnknown, RebalanceInProgress, Rejected
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action
@@ -60,8 +61,8 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
         return calls_allowed is not None and len(cluster.calls) >= calls_allowed
 
     the_plan = plan(*wanted)
-    options = ExecuteOptions(
-        clock=cluster.clock,
+    options = execute_options(
+        cluster.clock,
         parallelism=parallelism,
         settle_timeout=20,
         interrupted=interrupted,

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
-from memory_journal import CONFIG, MemoryChange, MemoryJournal
+from memory_journal import CONFIG, MemoryChange, MemoryJournal, execute_options
 from plans_of_steps import plan
 from situations import stands
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
     ConnectUnavailable,
     GroupInUse,
@@ -66,12 +66,8 @@ class Stage:
         steps = [*stop, change, Step(A, Action.RESUME, "")] if around else [change]
         if C in self.journal.large_ones:
             self.journal.unfinished[C] = self.journal.large_ones[C].before
-        options = ExecuteOptions(
-            clock=self.cluster.clock,
-            settle_timeout=30,
-            journal=self.journal,
-            on_progress=self.progress.append,
-            **more,
+        options = execute_options(
+            self.cluster.clock, self.journal, settle_timeout=30, on_progress=self.progress.append, **more
         )
         return execute(plan(*steps), self.cluster, options)
 
@@ -623,7 +619,7 @@ def test_of_two_changes_at_once_one_chunk_is_under_way() -> None:
         one = replace(large(), name=OperationName(f"change-{name}"), connector=ConnectorName(name))
         journal.manifests[one.name] = WANTED
         steps.append(Step(one.connector, Action.ALTER, "", operation=one))
-    outcomes = execute(plan(*steps), cluster, ExecuteOptions(clock=cluster.clock, settle_timeout=30, journal=journal))
+    outcomes = execute(plan(*steps), cluster, execute_options(cluster.clock, journal, settle_timeout=30))
     assert [outcome.result for outcome in outcomes] == [APPLIED] * 2
     assert len(cluster.at_once) == 8
     assert set(cluster.at_once) == {1}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from manual_clock import ManualClock
 from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
-from memory_journal import CONFIG, MemoryJournal
+from memory_journal import CONFIG, MemoryJournal, execute_options
 from plans_of_steps import plan
 from situations import stands
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
     ConnectUnavailable,
     GroupInUse,
@@ -72,7 +72,7 @@ def runtime(live: Offsets = A20, *, state: Any = RUNNING) -> MemoryCluster:
 
 
 def run(cluster: MemoryCluster, journal: MemoryJournal, *wanted: Step, **more: Any) -> tuple[StepOutcome, ...]:
-    options = ExecuteOptions(clock=cluster.clock, settle_timeout=30, journal=journal, **more)
+    options = execute_options(cluster.clock, journal, settle_timeout=30, **more)
     return execute(plan(*wanted), cluster, options)
 
 

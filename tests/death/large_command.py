@@ -20,7 +20,7 @@ from typing import Any
 from gitops_connect.cli.main import run_command
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.operations import Operations
-from gitops_connect.offset_changes.large.change import NewChange
+from gitops_connect.offset_changes.large.change import LargeOffsetChange
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 
 _AT_WORK = 5
@@ -31,7 +31,9 @@ _LOOK = 0.005
 def main(told: dict[str, Any], arguments: list[str]) -> int:
     _watch(Operations, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
     if told:
-        owner = next(one for one in (Operations, ConnectClient, NewChange, SparkChecks) if hasattr(one, told["method"]))
+        owner = next(
+            one for one in (Operations, ConnectClient, LargeOffsetChange, SparkChecks) if hasattr(one, told["method"])
+        )
         happen, numbers = _die if told["who"] == "self" else _kill_java_at_work, count(1)
         _watch(owner, told["method"], lambda *_: happen() if next(numbers) == told["nth"] else None)
     return run_command(arguments)

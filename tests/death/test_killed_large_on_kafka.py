@@ -88,7 +88,7 @@ def _killed_while_it_sends(at: LargePlace) -> int:
 
 
 def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlace) -> None:
-    lost = apply(at, who="java", method="ask", nth=1)
+    lost = apply(at, who="java", method="check", nth=1)
     _require_named(lost)
     assert at.states() == {"many": "RUNNING"}
     assert not at.stands()

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from large_engine import READER
+from large_engine import READER, on_spark
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.settings.credentials import Credential
@@ -91,9 +91,7 @@ def main(told: dict[str, Any]) -> None:
 def _done(task: str, sessions: SharedSession, manifests: Any, file: Path) -> str:
     with sessions.using(lambda text: _say(text, sys.stderr)) as session:
         if task == "check":
-            from gitops_connect.checks.large.check import check  # noqa: PLC0415 - not before the first use
-
-            file.write_bytes(pickle.dumps(check(session, manifests, replace(READER, refuse=refuse))))
+            file.write_bytes(pickle.dumps(on_spark(session, manifests, replace(READER, refuse=refuse))))
             return str(file)
         with session.working():
             if task == "where from":

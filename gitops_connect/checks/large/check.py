@@ -1,4 +1,4 @@
-"""Runs one Spark job over all large manifests of a reconciliation, and a second one that writes the patches to send."""
+"""Runs one job over all large manifests of a reconciliation, and a second one that writes the patches to send."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from gitops_connect.checks.large.input_splits.splits import ManifestReader, is_packed
+from gitops_connect.checks.large.input_splits.splits import is_packed
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
-from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.join.compare import compare_buckets
 from gitops_connect.checks.large.output.patch_files import WRITTEN, Writing, patch_of, writing_of
 from gitops_connect.checks.large.output.verdicts import Results
 from gitops_connect.checks.large.output.violations_file import write_violations
-from gitops_connect.checks.large.prepare import prepare, prepare_surely
-from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
+from gitops_connect.checks.large.prepare import prepare_with_all_types
+from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 
 if TYPE_CHECKING:
     from gitops_connect.spark.session import Session
@@ -29,56 +28,22 @@ _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
 
 
-class Engine(Protocol):
-    """The engine that runs the two jobs."""
-
-    def compare(self, job: Job) -> Iterable[bytes]:
-        """Run the first job; returns the findings for `Results`."""
-
-    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
-        """Run the second job; returns the written parts as rows of `WRITTEN`."""
-
-
-def check(
-    session: Session,
-    manifests: Sequence[LargeManifest],
-    reader: ManifestReader,
-    ready: Path | None = None,
-    violations: Path | None = None,
-) -> list[LargeVerdict]:
+def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine) -> list[LargeVerdict]:
     """Check every entry of all manifests with every rule, and compare it with the current offsets.
 
-    `ready` is a directory for the patches of manifests that nothing blocks and whose current offsets are known;
-    `violations` is a directory for `violations.parquet`, with all violations. Every executor can write to both.
-
-    Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
+    `job` is from `prepare`; it gets as many buckets as it needs. It names directories that every executor can
+    write to: one for the patches of manifests that nothing blocks and whose current offsets are known, and one for
+    `violations.parquet`, with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or
+    written here.
     """
-    return check_prepared(session, manifests, prepare(manifests, reader, 1), ready, violations)
-
-
-def check_prepared(
-    session: Session,
-    manifests: Sequence[LargeManifest],
-    job: Job,
-    ready: Path | None = None,
-    violations: Path | None = None,
-) -> list[LargeVerdict]:
-    """Check manifests that `prepare.prepare` has already prepared without a session.
-
-    Returns and raises as `check` does.
-    """
-    buckets = _buckets(manifests, session.parallelism)
-    job = replace(job, buckets=buckets, folders=job_directories(ready, violations))
-    return carry_out(manifests, job, _SparkEngine(session))
-
-
-def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
-    """Run both jobs, and write their results. Raises as `check` does."""
+    files = [file for one in manifests for file in (*one.files, *((one.live,) if one.live else ()))]
+    size = sum(Path(one.path).stat().st_size * (_PACKED if is_packed(one) else 1) for one in files)
+    job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // _BUCKET)))
     try:
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:
             job.folders.clear()
-            job = prepare_surely(manifests, job)
+            job = prepare_with_all_types(manifests, job)
             results = Results(manifests, job, engine.compare(job))
         found = results.verdicts()
         if job.folders.violations:
@@ -88,7 +53,7 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> l
         job.folders.clear()
 
 
-def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: Engine) -> list[LargeVerdict]:
+def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: SparkEngine) -> list[LargeVerdict]:
     chosen = {
         number: tuple(results.each[number].chosen) for number, one in enumerate(found) if one.difference is not None
     }
@@ -101,10 +66,18 @@ def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine:
 
 
 @dataclass(frozen=True, slots=True)
-class _SparkEngine:
+class SparkEngine:
+    """Runs the jobs on Spark."""
+
     session: Session
 
+    @property
+    def parallelism(self) -> int:
+        """The number of tasks that Spark runs at once."""
+        return self.session.parallelism
+
     def compare(self, job: Job) -> Iterator[bytes]:
+        """Run the first job; returns the findings for `Results`."""
         rows_type, found_type = self.session.type_of(ROWS), self.session.type_of(FOUND)
         with self.session.working():
             rows = self._units(len(job.units)).mapInArrow(job.read, rows_type)
@@ -112,6 +85,7 @@ class _SparkEngine:
             return (bytes(row.found) for row in met.collect())
 
     def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+        """Run the second job; returns the written parts as rows of `WRITTEN`."""
         with self.session.working():
             units = self._units(len(writing.units))
             rows = units.mapInArrow(writing.write, self.session.type_of(WRITTEN)).collect()
@@ -119,13 +93,3 @@ class _SparkEngine:
 
     def _units(self, count: int) -> Any:
         return self.session.spark.range(0, count, 1, min(count, self.session.parallelism * _TASKS))
-
-
-def _buckets(manifests: Sequence[LargeManifest], parallelism: int) -> int:
-    files = [file for one in manifests for file in (*one.files, *((one.live,) if one.live else ()))]
-    return max(parallelism, -(-sum(map(_size, files)) // _BUCKET))
-
-
-def _size(file: LargeFile) -> int:
-    size = Path(file.path).stat().st_size
-    return size * _PACKED if is_packed(file) else size

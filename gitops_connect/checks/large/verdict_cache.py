@@ -28,14 +28,14 @@ class CachedVerdict:
 class VerdictCache:
     """Verdicts by everything that they depend on, except the current offsets. Safe for several threads."""
 
-    _known: dict[Hashable, tuple[float, CachedVerdict]] = field(default_factory=dict)
+    _verdicts: dict[Hashable, tuple[float, CachedVerdict]] = field(default_factory=dict)
 
     def get(self, key: Hashable, now: float) -> CachedVerdict | None:
         """The verdict of the last minutes; `now` in seconds from an arbitrary start."""
-        at, look = self._known.get(key, (float("-inf"), None))
-        return look if now - at < KEPT_FOR else None
+        at, verdict = self._verdicts.get(key, (float("-inf"), None))
+        return verdict if now - at < KEPT_FOR else None
 
-    def keep(self, key: Hashable, look: CachedVerdict, now: float) -> None:
+    def keep(self, key: Hashable, verdict: CachedVerdict, now: float) -> None:
         """Store a verdict, and remove old ones."""
-        self._known = {one: found for one, found in self._known.items() if now - found[0] < KEPT_FOR}
-        self._known[key] = now, look
+        recent = {one: kept for one, kept in self._verdicts.items() if now - kept[0] < KEPT_FOR}
+        self._verdicts = {**recent, key: (now, verdict)}

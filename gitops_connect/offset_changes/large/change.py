@@ -2,279 +2,238 @@
 
 from __future__ import annotations
 
-import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from shutil import rmtree
 
-from gitops_connect.apply.journal import Chunk
-from gitops_connect.connect.client import ConnectClient
+from gitops_connect.apply.changes import Chunk
+from gitops_connect.connect.saving import save_lines
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Location
-from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
-from gitops_connect.model.large_manifests import LargeFile, LargePatch, LargeVerdict, SavedOffsets
+from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import ClusterName, Digest
+from gitops_connect.model.names import Digest
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.shapes import Shape
-from gitops_connect.model.units import SkipLimits
-from gitops_connect.offset_changes.large.check_request import CheckRequest
-from gitops_connect.offset_changes.large.patch_reader import PatchReader
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 from gitops_connect.plan.offsets import described, moved_since, refusals, unchecked
+from gitops_connect.plan.situation import Situation
+from gitops_connect.runtime import Runtime
 
 _BLOCK = 1024 * 1024
-_NOTHING = LargePatch((), 0, 0)
-_GONE_ALREADY = "manifest/nothing-to-remove"
+_NONE = SavedOffsets("", 0, 0, Digest(""))
+_REMOVED_BEFORE = "manifest/nothing-to-remove"
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """The dependencies of a change. `operations` are the ledger's, under the lease; its files are in the directory.
+class ChangeContext:
+    """What a large change is carried out with. `operations` are the ledger's; its files are in the directory."""
 
-    `shape` is that of the connector's class and config; None if they are not known.
-    """
-
-    cluster: ClusterName
-    client: ConnectClient
+    runtime: Runtime
+    situation: Situation
     operations: Operations
-    spark: SparkChecks
-    clock: Clock
-    folder: Path
-    shape: Shape | None = None
+    directory: Path
 
 
-class _Change(ABC):
-    """A `LargeChange`: the common part of a change begun now, and of a change begun by an earlier reconciliation."""
+class PatchReader:
+    """Reads entries by their number. Chunks of any size that follow each other, or are read again, are found at once.
 
-    def __init__(self, operation: Operation, means: Means, context: ManifestContext) -> None:
-        self._operation = operation
-        self._means = means
-        self._context = context
-        self._looks = 0
-        self._patch = _NOTHING
-        self._reader = PatchReader(())
-        self._live: SavedOffsets | None = None
-        self._kept: SavedOffsets | None = None
-
-    is_begun: ClassVar[bool]
-
-    @abstractmethod
-    def review(self) -> Review: ...
-
-    @abstractmethod
-    def begin(self) -> None: ...
-
-    @abstractmethod
-    def _before(self) -> SavedOffsets:
-        """The offsets before the change was begun."""
-
-    @property
-    def entries(self) -> int:
-        if self._takes_all and self._live is not None:
-            return self._live.entries
-        return self._patch.entries
-
-    @property
-    def sent(self) -> int:
-        return 0
-
-    def chunk(self, start: int, size: int) -> Chunk:
-        return self._reader.read(start, size)
-
-    def mark(self, sent: int) -> None:
-        self._means.operations.sent(self._means.cluster, self._operation.name, sent)
-
-    def is_untouched(self) -> bool:
-        live, before = self._look(), self._before()
-        return live.digest == before.digest or not _changes(self._ask(self._since(before, live))[0])
-
-    def difference(self) -> str:
-        live = self._look()
-        if self._takes_all:
-            return f"{live.entries:,} offsets still exist" if live.entries else ""
-        (verdict,) = self._ask(self._given(self._patch.files, live))
-        if verdict.difference is None:
-            return verdict.diagnostics.errors[0].summary
-        wrong = {way: count for way, count in verdict.difference.counts.items() if count and way is not Direction.SAME}
-        if not wrong:
-            return ""
-        return f"{sum(wrong.values()):,} of {self._patch.entries:,} differ, {_first(verdict.difference)}"
-
-    def settle(self, warning: str) -> None:
-        if self._live is None:
-            raise AssertionError("the current offsets were not read")
-        means, operation = self._means, self._operation
-        means.operations.settle(means.cluster, operation.name, self._live.digest, warning, means.clock.now())
-
-    @property
-    def _takes_all(self) -> bool:
-        return self._operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
-
-    def _look(self) -> SavedOffsets:
-        """The current offsets. Removes the file of the previous read, unless it has the offsets before the change."""
-        self._looks += 1
-        self._means.spark.say(f"reading the offsets of {self._operation.connector}")
-        file = self._means.folder / f"live-{self._looks}.jsonl"
-        found = self._means.client.save_offsets(self._operation.connector, file, 0)
-        if not isinstance(found, SavedOffsets):
-            raise AssertionError("an answer without a byte")
-        if self._live is not None and self._live is not self._kept:
-            Path(self._live.path).unlink()
-        self._live = found
-        return found
-
-    def _take(self, patch: LargePatch) -> None:
-        self._patch, self._reader = patch, PatchReader(patch.files)
-
-    def _ask(self, *questions: CheckRequest) -> list[LargeVerdict]:
-        return self._means.spark.ask(questions, self._means.folder / "compared")
-
-    def _since(self, before: SavedOffsets, live: SavedOffsets) -> CheckRequest:
-        """The request for every difference between the current offsets and the offsets before the change."""
-        return replace(self._given([live.path], before), kind=OperationKind.REPLACE)
-
-    def _given(self, files: Iterable[str], live: SavedOffsets) -> CheckRequest:
-        """The request for offsets that were checked before, and are only compared."""
-        large = tuple(LargeFile(Path(file).name, file) for file in files)
-        return CheckRequest(Location(""), large, self._context, OperationKind.ALTER, live, is_judged=False)
-
-
-class NewChange(_Change):
-    """A change that is begun now. `question` is None for a change that removes all offsets."""
-
-    is_begun = False
-
-    def __init__(self, operation: Operation, means: Means, question: CheckRequest | None, max_skip: SkipLimits) -> None:
-        super().__init__(operation, means, question.context if question else ManifestContext(operation.connector))
-        self._question = question
-        self._max_skip = max_skip
-
-    def review(self) -> Review:
-        live = self._kept = self._look()
-        if self._question is None:
-            return self._reviewed(Difference({Direction.REMOVED: live.entries} if live.entries else {}))
-        question, folder = replace(self._question, live=live), self._means.folder / "patch"
-        (verdict,) = self._means.spark.ask([question], folder, ready=True)
-        if verdict.difference is None or verdict.patch is None:
-            told = verdict.diagnostics.errors[0].summary
-            return Review({}, Difference(), (Refusal(f"its offsets now have errors: {told}"),))
-        self._take(verdict.patch)
-        return self._reviewed(verdict.difference)
-
-    def begin(self) -> None:
-        means = self._means
-        before, declared = _blocks([self._before().path]), _blocks(self._patch.files)
-        means.operations.begin_large(means.cluster, self._operation, before, declared, means.clock.now())
-
-    def _before(self) -> SavedOffsets:
-        if self._kept is None:
-            raise AssertionError("the current offsets were not read")
-        return self._kept
-
-    def _reviewed(self, difference: Difference) -> Review:
-        difference = described(difference, self._means.shape)
-        refused = tuple(refusals(self._operation, difference, self._max_skip))
-        return Review({}, difference, refused, unchecked=unchecked(self._means.shape))
-
-
-class BegunChange(_Change):
-    """A change that an earlier reconciliation has begun: finished from the ledger. `sent`: entries accepted so far.
-
-    `seen` are the current offsets if they were just read: a worker takes long to list very many.
+    `_starts` are the numbers and positions of entries at which a chunk began or ended.
     """
 
-    is_begun = True
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._starts = [(0, 0)]
+
+    def read(self, start: int, size: int) -> Chunk:
+        """The entries from number `start` (from 0) on: `size` bytes at most, or one longer entry; none after the end.
+
+        Raises OSError.
+        """
+        number, position = self._starts[bisect_right(self._starts, start, key=lambda one: one[0]) - 1]
+        with self._path.open("rb") as stream:
+            stream.seek(position)
+            position += sum(map(len, islice(stream, start - number)))
+            stream.seek(position)
+            content = stream.read(size)
+            lines = content[: content.rfind(b"\n") + 1] or content + stream.readline()
+        entries = lines.count(b"\n")
+        if entries and start + entries > self._starts[-1][0]:
+            self._starts.append((start + entries, position + len(lines)))
+        return Chunk(entries, b'{"offsets":[' + lines[:-1].replace(b"\n", b",") + b"]}")
+
+
+class LargeOffsetChange:
+    """The `LargeChange` of an operation.
+
+    A change that is begun now sends its `manifest`; without one, it removes all offsets. A change that an earlier
+    reconciliation has begun is finished from the ledger. `current` are the current offsets if they were just read: a
+    worker takes long to list very many.
+    """
 
     def __init__(
-        self, operation: Operation, means: Means, context: ManifestContext, sent: int, seen: SavedOffsets | None = None
+        self,
+        operation: Operation,
+        context: ChangeContext,
+        manifest: LargeManifest | None = None,
+        *,
+        is_begun: bool = False,
+        current: SavedOffsets | None = None,
     ) -> None:
-        super().__init__(operation, means, context)
-        self._sent = sent
-        self._seen = seen
-
-    @property
-    def sent(self) -> int:
-        return self._sent
+        situation, runtime, name = context.situation, context.runtime, operation.connector
+        self._operation = operation
+        self._cluster = situation.desired.cluster
+        self._client = runtime.clients[self._cluster]
+        self._ledger = context.operations
+        self._clock = runtime.clock
+        self._checks = SparkChecks(runtime.spark, runtime.say)
+        self._directory = context.directory
+        self._shape = situation.offsets.shapes.get(name)
+        config = next((one.config for one in situation.desired.connectors if one.name == name), None)
+        self._compared_with = ManifestContext(name, config)
+        self._removes_all = operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
+        self._reads = 0
+        self._before = self._current = self._declared = _NONE
+        self._reader = PatchReader("")
+        self._manifest = manifest
+        self._just_read = current
+        self._max_skip = situation.policy.max_skip
+        self.is_begun = is_begun
+        self.sent = situation.offsets.records[operation.name].sent or 0 if is_begun else 0
 
     def review(self) -> Review:
+        return self._review_begun() if self.is_begun else self._review_new()
+
+    def _review_new(self) -> Review:
+        self._before = current = self._read_current()
+        difference = _removal(current)
+        if self._manifest is not None:
+            manifest, ready = replace(self._manifest, live=current.file), self._directory / "ready"
+            (verdict,) = self._checks.check([manifest], ready=ready)
+            if verdict.difference is None or verdict.patch is None:
+                error = verdict.diagnostics.errors[0].summary
+                return Review({}, Difference(), (Refusal(f"its offsets now have errors: {error}"),))
+            self._send(save_lines(_blocks(*verdict.patch.files), self._directory / "declared.jsonl"))
+            rmtree(ready)
+            difference = verdict.difference
+        difference = described(difference, self._shape)
+        refused = tuple(refusals(self._operation, difference, self._max_skip))
+        return Review({}, difference, refused, unchecked=unchecked(self._shape))
+
+    def _review_begun(self) -> Review:
         """Review the change as `plan.offsets.review_unfinished` does, by counts.
 
         Everything that changed since the begin must be part of the change. The part of the change that is done consists
         of the offsets that equal the declared ones now and did not equal them before.
         """
-        live, before = self._seen or self._look(), self._before()
-        changed = self._since(before, live)
-        if self._takes_all:
-            (since,) = self._ask(changed)
-            difference = Difference({Direction.REMOVED: live.entries} if live.entries else {})
-            moved = _changes(since) - _count(since, Direction.REMOVED)
-            return self._reviewed(difference, moved, partial=bool(_changes(since)))
-        declared = self._saved(OffsetsPart.DECLARED)
-        self._take(LargePatch((declared.path,), declared.entries, declared.size))
-        left, since, earlier = self._ask(
-            self._given([declared.path], live), changed, self._given([declared.path], before)
-        )
-        moved = _changes(since) - (_done(left) - _done(earlier))
-        return self._reviewed(left.difference or Difference(), moved, partial=bool(_changes(since)))
-
-    def begin(self) -> None:
-        """Do nothing: the change is begun."""
-
-    def _before(self) -> SavedOffsets:
-        return self._saved(OffsetsPart.BEFORE)
+        current = self._just_read or self._read_current()
+        self._before = self._saved(OffsetsPart.BEFORE)
+        since = self._since_begin(current)
+        if self._removes_all:
+            (changed,) = self._checks.check([since])
+            difference, done = _removal(current), _count(changed, Direction.REMOVED)
+        else:
+            self._send(self._saved(OffsetsPart.DECLARED))
+            earlier, left = self._request(self._declared, self._before), self._request(self._declared, current)
+            at_begin, now, changed = self._checks.check([earlier, left, since])
+            difference, done = now.difference or Difference(), _as_declared(now) - _as_declared(at_begin)
+        moved, partial = _changes(changed) - done, bool(_changes(changed))
+        refused = (moved_since(self._operation, moved),) if moved else ()
+        difference = described(difference, self._shape)
+        return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._shape))
 
     def _saved(self, part: OffsetsPart) -> SavedOffsets:
-        means = self._means
-        path = means.folder / f"{part.value}.jsonl"
-        pieces = means.operations.pieces(means.cluster, self._operation.name, part)
-        return _written(pieces, path)
+        pieces = self._ledger.pieces(self._cluster, self._operation.name, part)
+        return save_lines(pieces, self._directory / f"{part.value}.jsonl")
 
-    def _reviewed(self, difference: Difference, moved: int, *, partial: bool) -> Review:
-        refused = (moved_since(self._operation, moved),) if moved else ()
-        difference = described(difference, self._means.shape)
-        return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._means.shape))
+    @property
+    def entries(self) -> int:
+        return self._current.entries if self._removes_all else self._declared.entries
+
+    def begin(self) -> None:
+        before, declared = _blocks(self._before.path), _blocks(self._declared.path)
+        self._ledger.begin_large(self._cluster, self._operation, before, declared, self._clock.now())
+
+    def chunk(self, start: int, size: int) -> Chunk:
+        return self._reader.read(start, size)
+
+    def mark(self, sent: int) -> None:
+        self._ledger.sent(self._cluster, self._operation.name, sent)
+
+    def is_untouched(self) -> bool:
+        current = self._read_current()
+        if current.digest == self._before.digest:
+            return True
+        (verdict,) = self._checks.check([self._since_begin(current)])
+        return not _changes(verdict)
+
+    def difference(self) -> str:
+        current = self._read_current()
+        if self._removes_all:
+            return f"{current.entries:,} offsets still exist" if current.entries else ""
+        (verdict,) = self._checks.check([self._request(self._declared, current)])
+        if verdict.difference is None:
+            return verdict.diagnostics.errors[0].summary
+        if not (wrong := _changes(verdict)):
+            return ""
+        move = verdict.difference.moves[0]
+        found, expected = move.current or "no offset", move.declared or "no offset"
+        first = f"the first is {move.partition}: found {found}, expected {expected}"
+        return f"{wrong:,} of {self._declared.entries:,} differ, {first}"
+
+    def settle(self, warning: str) -> None:
+        self._ledger.settle(self._cluster, self._operation.name, self._current.digest, warning, self._clock.now())
+
+    def _read_current(self) -> SavedOffsets:
+        """The current offsets. Removes the file of the previous read, unless it has the offsets before the change."""
+        self._reads += 1
+        self._checks.say(f"reading the offsets of {self._operation.connector}")
+        file = self._directory / f"current-{self._reads}.jsonl"
+        current = self._client.save_offsets(self._operation.connector, file, 0)
+        if not isinstance(current, SavedOffsets):
+            raise AssertionError("an answer without a byte")
+        if self._current not in (_NONE, self._before):
+            Path(self._current.path).unlink()
+        self._current = current
+        return current
+
+    def _send(self, declared: SavedOffsets) -> None:
+        """Set the offsets to send."""
+        self._declared, self._reader = declared, PatchReader(declared.path)
+
+    def _request(self, offsets: SavedOffsets, live: SavedOffsets) -> LargeManifest:
+        """The request to compare offsets that were checked before."""
+        files, kind = (replace(offsets.file, name=Path(offsets.path).name),), OperationKind.ALTER
+        return LargeManifest(Location(""), files, self._compared_with, kind, live.file, is_judged=False)
+
+    def _since_begin(self, current: SavedOffsets) -> LargeManifest:
+        """The request for every difference between the current offsets and the offsets before the change."""
+        return replace(self._request(current, self._before), kind=OperationKind.REPLACE)
 
 
-def _done(verdict: LargeVerdict) -> int:
+def _removal(current: SavedOffsets) -> Difference:
+    return Difference({Direction.REMOVED: current.entries} if current.entries else {})
+
+
+def _as_declared(verdict: LargeVerdict) -> int:
     """The number of offsets that are as declared, including those that are removed as declared."""
-    return _count(verdict, Direction.SAME) + verdict.counts.get(_GONE_ALREADY, 0)
+    return _count(verdict, Direction.SAME) + verdict.counts.get(_REMOVED_BEFORE, 0)
 
 
 def _changes(verdict: LargeVerdict) -> int:
-    counts = verdict.difference.counts if verdict.difference is not None else {}
-    return sum(count for way, count in counts.items() if way is not Direction.SAME)
+    return sum(_count(verdict, way) for way in Direction if way is not Direction.SAME)
 
 
 def _count(verdict: LargeVerdict, way: Direction) -> int:
     return verdict.difference.counts.get(way, 0) if verdict.difference is not None else 0
 
 
-def _first(difference: Difference) -> str:
-    move: Move = difference.moves[0]
-    return (
-        f"the first is {move.partition}: found {move.current or 'no offset'}, expected {move.declared or 'no offset'}"
-    )
-
-
-def _written(blocks: Iterable[bytes], path: Path) -> SavedOffsets:
-    """Write whole lines to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    entries, size, digest = 0, 0, hashlib.sha256()
-    with path.open("wb") as stream:
-        for block in blocks:
-            stream.write(block)
-            digest.update(block)
-            entries, size = entries + block.count(b"\n"), size + len(block)
-    return SavedOffsets(str(path), entries, size, Digest(digest.hexdigest()))
-
-
-def _blocks(files: Iterable[str]) -> Iterator[bytes]:
-    for file in files:
-        with Path(file).open("rb") as stream:
+def _blocks(*paths: str) -> Iterator[bytes]:
+    for path in filter(None, paths):
+        with Path(path).open("rb") as stream:
             while block := stream.read(_BLOCK):
                 yield block

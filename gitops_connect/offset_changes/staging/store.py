@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from gitops_connect.desired.manifests.formats import suffix_of
@@ -25,23 +26,21 @@ _LOCK = "lock"
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Store]:
+def opened(directory: Path) -> Iterator[Store]:
     """The store in that directory; nothing is removed from it meanwhile. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder, fcntl.LOCK_SH):
-        yield Store(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    with _lock(directory, fcntl.LOCK_SH):
+        yield Store(directory)
 
 
-def remove_unused(folder: Path) -> None:
+def remove_unused(directory: Path) -> None:
     """Remove content that was not used for a week; do nothing if a process is using the store. Raises OSError.
 
     While this process has the store `opened`, this removes nothing, because the process's own lock is in the way.
     """
-    if not folder.is_dir():
-        return
     try:
-        with _lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            for kept in folder.iterdir():
+        with _lock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            for kept in directory.iterdir():
                 if kept.is_dir() and time.time() - kept.stat().st_mtime > KEPT_FOR:
                     shutil.rmtree(kept)
     except BlockingIOError:
@@ -59,8 +58,8 @@ def blob_key(entry: Entry) -> str:
 class Store:
     """A store of directories, each complete as soon as it has its name."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
 
     def blob(self, entry: Entry, chunks: Iterable[bytes]) -> LargeFile:
         """A file of the repository. The chunks are only read if the file is not in the store.
@@ -68,58 +67,51 @@ class Store:
         Errors of the chunks are passed on, and then nothing is stored. Raises OSError.
         """
         key = blob_key(entry)
-        (file,) = self.kept(key, [entry.path]) or self.keep(key, lambda folder: [stage(entry.path, chunks, folder)])
-        return file
+        (file,) = self.kept(key) or self.keep(key, lambda directory: [stage(entry.path, chunks, directory)])
+        return replace(file, name=entry.path)
 
-    def kept(self, key: str, names: Sequence[str] | None = None) -> tuple[LargeFile, ...]:
-        """The files under that key, with other names if `names` are given; empty if there are none."""
+    def kept(self, key: str) -> tuple[LargeFile, ...]:
+        """The files under that key; empty if there are none."""
+        directory = self._directory / key
         try:
-            listing = json.loads((self._folder / key / _LISTING).read_text())
+            listing = json.loads((directory / _LISTING).read_text())
         except FileNotFoundError:
             return ()
-        os.utime(self._folder / key)
-        shown = names if names is not None else [one["name"] for one in listing]
-        return tuple(self._file(key, name, one) for name, one in zip(shown, listing, strict=True))
+        os.utime(directory)
+        files = (LargeFile(**{**one, "faults": tuple(LineFault(*fault) for fault in one["faults"])}) for one in listing)
+        return tuple(_moved(file, Path(), directory) for file in files)
 
     def keep(self, key: str, fill: Callable[[Path], Sequence[LargeFile]]) -> tuple[LargeFile, ...]:
         """Store what `fill` writes to an empty directory, all or nothing. Errors of `fill` are passed on.
 
         Raises OSError.
         """
-        partial = self._folder / f"{key}.{secrets.token_hex(4)}.partial"
+        partial = self._directory / f"{key}.{secrets.token_hex(4)}.partial"
         partial.mkdir()
         try:
             files = fill(partial)
             with (partial / _LISTING).open("w") as stream:
-                json.dump([_listed(file, partial) for file in files], stream)
+                json.dump([asdict(_moved(file, partial, Path())) for file in files], stream)
                 secure(stream)
             try:
-                partial.rename(self._folder / key)
+                partial.rename(self._directory / key)
             except OSError:
-                if not (self._folder / key).is_dir():
+                if not (self._directory / key).is_dir():
                     raise
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return self.kept(key)
 
-    def _file(self, key: str, name: str, listed: dict[str, str]) -> LargeFile:
-        folder = self._folder / key
-        places = str(folder / listed["places"]) if listed["places"] else None
-        return LargeFile(name, str(folder / listed["path"]), places, tuple(LineFault(*one) for one in listed["faults"]))
 
-
-def _listed(file: LargeFile, folder: Path) -> dict[str, object]:
-    return {
-        "name": file.name,
-        "path": Path(file.path).relative_to(folder).as_posix(),
-        "places": Path(file.places).relative_to(folder).as_posix() if file.places is not None else None,
-        "faults": file.faults,
-    }
+def _moved(file: LargeFile, source: Path, target: Path) -> LargeFile:
+    """The file after its directory `source` was moved to `target`."""
+    places = None if file.places is None else str(target / Path(file.places).relative_to(source))
+    return replace(file, path=str(target / Path(file.path).relative_to(source)), places=places)
 
 
 @contextmanager
-def _lock(folder: Path, how: int) -> Iterator[None]:
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _lock(directory: Path, how: int) -> Iterator[None]:
+    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, how)
         yield

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from large_engine import READER, said_by_large
+from large_engine import on_spark, said_by_large
 from manifests import UNREAD
 from planted import Planted, held_to_plants, told_in
 from planted_connectors import FAMILIES
 from planted_lines import REPEATS, UNKEPT_LINES, Plan
 from planting import make
 
-from gitops_connect.checks.large.check import check
 from gitops_connect.model.operations import OperationKind
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(600)]
@@ -46,7 +45,7 @@ def test_a_thousand_faults_in_a_million_lines(spark: Any, tmp_path: Path) -> Non
         several.append(planted_in(plan, count, 150, rnd))
     assert sum(one.counts.total() for one in several) > 1500
     manifests = [one.filed(tmp_path / str(number)) for number, one in enumerate(several)]
-    verdicts = check(spark, manifests, READER, None, tmp_path)
+    verdicts = on_spark(spark, manifests, violations=tmp_path)
     for planted, verdict in zip(several, verdicts, strict=True):
         held_to_plants(planted, said_by_large(verdict))
     found = Counter(one[:4] for one in told_in(tmp_path).elements())

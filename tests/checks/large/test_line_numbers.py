@@ -16,11 +16,11 @@ from typing import Any
 
 import psutil
 import pytest
+from large_engine import on_spark
 from spark_parts import program as told_program
 from spark_parts.manifests_held import planted
 from spark_parts.services import Place, connect_server, executors_python, running, standalone
 
-from gitops_connect.checks.large.check import check
 from gitops_connect.errors import SparkUnusable
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.class_archive import alone
@@ -120,7 +120,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def on_this_machine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return check(spark, planted(tmp_path_factory.mktemp("local") / "manifests"), told_program.READER)
+    return on_spark(spark, planted(tmp_path_factory.mktemp("local") / "manifests"))
 
 
 def test_the_python_of_the_executors_has_what_they_need_and_not_us(python: Path, tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from large_engine import READER, Case, by_small, filed, jsonl, line_of, said_by_large
+from large_engine import Case, by_small, filed, jsonl, line_of, on_spark, said_by_large
 from manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
 
-from gitops_connect.checks.large.check import check
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.operations import OperationKind
@@ -45,7 +44,7 @@ def test_several_manifests_in_one_job(spark: Any, tmp_path: Path) -> None:
     )
     cut = Case(moved.stored[:-9], MIRROR, name="c.jsonl.zst", packed=True)
     cases = [moved, replaced, sinks, others, cut, Case(b"", MIRROR)]
-    verdicts = check(spark, [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)], READER)
+    verdicts = on_spark(spark, [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)])
     for case, verdict in zip(cases, verdicts, strict=True):
         expected, found = by_small(case), said_by_large(verdict)
         assert list(found.diagnostics) == list(expected.diagnostics)
@@ -71,7 +70,7 @@ def test_a_thousand_faults_in_a_large_manifest(spark: Any, tmp_path: Path) -> No
             value = mirrored(0, 5 if rule == "duplicate" else line + 10)
         lines[line - 1] = line_of(value, rnd.choice([(",", ":"), (", ", ": ")])).encode()
     case = Case(b"\n".join(lines), MIRROR)
-    (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER)
+    (verdict,) = on_spark(spark, [filed(case, tmp_path / "m")])
     planted = Counter(chosen.values())
     assert {name.removeprefix("manifest/"): number for name, number in verdict.counts.items()} == planted
     for rule in planted:
@@ -83,21 +82,20 @@ def test_a_thousand_faults_in_a_large_manifest(spark: Any, tmp_path: Path) -> No
 LOST = """
 import os, sys
 from pathlib import Path
-from gitops_connect.checks.large.check import check
 from gitops_connect.spark.session import start
 from gitops_connect.errors import SparkFailed
-from large_engine import READER, Case, filed, jsonl
+from large_engine import Case, filed, jsonl, on_spark
 from manifests import MIRROR, mirrored
 assert not {"pyspark", "py4j"} & set(sys.modules)
 session = start("local[2]", os.environ, lambda _: None, None)
 from pyspark import SparkContext
 manifest = filed(Case(jsonl([mirrored()]), MIRROR), Path(sys.argv[1]) / "m")
-assert check(session, [manifest], READER)[0].entries == 1
+assert on_spark(session, [manifest])[0].entries == 1
 print("killed", file=sys.stderr, flush=True)
 SparkContext._gateway.proc.kill()
 SparkContext._gateway.proc.wait()
 try:
-    check(session, [manifest], READER)
+    on_spark(session, [manifest])
 except SparkFailed as error:
     print(error)
 """

@@ -13,11 +13,23 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_engine import READER, Case, InProcess, by_small, filed, in_process, jsonl, line_of, patch_by_small, sent
+from large_engine import (
+    READER,
+    Case,
+    InProcess,
+    by_small,
+    filed,
+    in_process,
+    jsonl,
+    line_of,
+    on_spark,
+    patch_by_small,
+    sent,
+)
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, entry, mirrored, offsets, read, sunk
 from pyarrow import parquet
 
-from gitops_connect.checks.large.check import carry_out, check
+from gitops_connect.checks.large.check import carry_out
 from gitops_connect.checks.large.input_splits.splits import UNIT
 from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.output.patch_files import writing_of
@@ -229,9 +241,8 @@ def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, t
         Case(jsonl([read()]), FILE_SOURCE, {}, KINDS[1]),
         Case(jsonl([mirrored(1, -1), mirrored(2)]), MIRROR, live),
     ]
-    verdicts = check(
-        spark, [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)], READER, tmp_path / "ready"
-    )
+    manifests = [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)]
+    verdicts = on_spark(spark, manifests, ready=tmp_path / "ready")
     for case, verdict in zip(cases, verdicts, strict=True):
         assert sent(verdict) == patch_by_small(case)
     assert [verdict.patch is None for verdict in verdicts] == [False] * 5 + [True]

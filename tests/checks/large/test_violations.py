@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_engine import READER, Case, filed, in_process, jsonl, line_of
+from large_engine import Case, filed, in_process, jsonl, line_of, on_spark
 from manifests import MIRROR, OTHER, UNREAD, entry, mirrored, offsets
 
-from gitops_connect.checks.large.check import check
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, LineFault
@@ -91,7 +90,7 @@ def test_all_that_was_planted_is_told(tmp_path: Path) -> None:
 
 def test_all_that_was_planted_is_told_on_spark(spark: Any, tmp_path: Path) -> None:
     case, expected = planted(200_000, 50_000)
-    (verdict,) = check(spark, [filed(case, tmp_path / "m")], READER, violations=tmp_path / "offenders")
+    (verdict,) = on_spark(spark, [filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
     found = told(tmp_path / "offenders")
     assert Counter((row[0], row[3]) for row in found) == expected
     assert {row for row in named(verdict) if "more of this rule" not in row[5]} <= set(found)

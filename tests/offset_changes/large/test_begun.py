@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from manual_clock import ManualClock
+from situations import CLUSTER, NOW, situation
 
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
-from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.offset_changes.large.change import BegunChange, Means
-from gitops_connect.offset_changes.large.check_request import CheckRequest
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.offset_changes.large.change import ChangeContext, LargeOffsetChange
+from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")
 OPERATION = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
+
+RECORD = OperationRecord(
+    OPERATION.name, NAME, OPERATION.kind, OperationState.OPEN, OPERATION.digest, Revision("r"), NOW
+)
 
 
 class _Ledger:
@@ -27,14 +32,14 @@ class _Ledger:
 
 
 class _Spark:
-    """Says of each question that one partition is new, and keeps what it was asked."""
+    """Reports for each request that one partition is new, and keeps the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[CheckRequest] = []
+        self.requests: list[LargeManifest] = []
 
-    def ask(self, questions: Sequence[CheckRequest], folder: Path) -> list[LargeVerdict]:
-        self.asked += questions
-        return [LargeVerdict(1, 1, difference=Difference({Direction.NEW: 1})) for _ in questions]
+    def check(self, manifests: Sequence[LargeManifest]) -> list[LargeVerdict]:
+        self.requests += manifests
+        return [LargeVerdict(1, 1, difference=Difference({Direction.NEW: 1})) for _ in manifests]
 
 
 class _Nobody:
@@ -46,13 +51,21 @@ class _Nobody:
 
 def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
     spark = _Spark()
-    parts: Any = (_Nobody(), _Ledger(), spark)
-    means = Means(ClusterName("local"), *parts, ManualClock(), tmp_path)
+    runtime: Any = SimpleNamespace(clients={CLUSTER: _Nobody()}, clock=ManualClock(), spark=None, say=None)
+    about = situation(offsets=OffsetSituation(records={OPERATION.name: RECORD}))
     seen = SavedOffsets("seen.jsonl", 1, 10, Digest("s"))
-    review = BegunChange(OPERATION, means, ManifestContext(NAME), 0, seen).review()
+    change = LargeOffsetChange(
+        OPERATION,
+        ChangeContext(runtime, about, cast("Any", _Ledger()), tmp_path),
+        is_begun=True,
+        current=seen,
+    )
+    change._checks = cast("Any", spark)
+    review = change.review()
     assert review.difference == Difference({Direction.NEW: 1})
-    to_declared, since, earlier = spark.asked
-    assert to_declared.live == seen
-    assert [one.path for one in cast("Any", since.files)] == ["seen.jsonl"]
+    earlier, to_declared, since = spark.requests
+    assert to_declared.live == seen.file
+    assert [one.path for one in since.files] == ["seen.jsonl"]
     assert since.live == earlier.live
-    assert cast("SavedOffsets", since.live).path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")
+    assert since.live is not None
+    assert since.live.path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")

@@ -1,4 +1,4 @@
-"""Cutting chunks out of files of lines: every entry once, in order, whatever the sizes."""
+"""Cutting chunks out of a file of lines: every entry once, in order, whatever the sizes."""
 
 import json
 from pathlib import Path
@@ -6,25 +6,21 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitops_connect.offset_changes.large.patch_reader import PatchReader
+from gitops_connect.offset_changes.large.change import PatchReader
 
-ENTRIES = st.lists(st.lists(st.text(max_size=8), max_size=12), max_size=4)
+ENTRIES = st.lists(st.text(max_size=8), max_size=40)
 
 
-def _written(folder: Path, parts: list[list[str]]) -> list[str]:
-    files = []
-    for number, texts in enumerate(parts):
-        file = folder / f"{number}.jsonl"
-        file.write_text("".join(f"{json.dumps(text)}\n" for text in texts))
-        files.append(str(file))
-    return files
+def _written(folder: Path, texts: list[str]) -> str:
+    file = folder / "declared.jsonl"
+    file.write_text("".join(f"{json.dumps(text)}\n" for text in texts))
+    return str(file)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(parts=ENTRIES, sizes=st.lists(st.integers(1, 60), min_size=1), again=st.lists(st.booleans(), min_size=1))
-def test_every_entry_is_in_one_chunk(tmp_path: Path, parts: list[list[str]], sizes: list[int], again: list[bool]):
-    reader = PatchReader(_written(tmp_path, parts))
-    expected = [text for texts in parts for text in texts]
+@given(expected=ENTRIES, sizes=st.lists(st.integers(1, 60), min_size=1), again=st.lists(st.booleans(), min_size=1))
+def test_every_entry_is_in_one_chunk(tmp_path: Path, expected: list[str], sizes: list[int], again: list[bool]):
+    reader = PatchReader(_written(tmp_path, expected))
     sent: list[str] = []
     for turn in range(3 * len(expected) + 3):
         size = sizes[turn % len(sizes)]
@@ -41,8 +37,7 @@ def test_every_entry_is_in_one_chunk(tmp_path: Path, parts: list[list[str]], siz
 
 
 def test_it_goes_on_anywhere_and_back(tmp_path: Path):
-    files = _written(tmp_path, [[f"text {number}" for number in range(50_000)], [], ["the last"]])
-    reader = PatchReader(files)
+    reader = PatchReader(_written(tmp_path, [*(f"text {number}" for number in range(50_000)), "the last"]))
 
     def first(start: int) -> str:
         text = json.loads(reader.read(start, 1).body)["offsets"][0]

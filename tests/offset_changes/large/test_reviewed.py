@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from manual_clock import ManualClock
+from situations import CLUSTER, situation
 
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.large_manifests import LargePatch, LargeVerdict, SavedOffsets
+from gitops_connect.model.large_manifests import LargeManifest, LargePatch, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
-from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
-from gitops_connect.offset_changes.large.change import Means, NewChange
-from gitops_connect.offset_changes.large.check_request import CheckRequest
+from gitops_connect.offset_changes.large.change import ChangeContext, LargeOffsetChange
+from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")
 ALTER = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
@@ -33,8 +34,9 @@ class _Spark:
     def say(self, text: str) -> None:
         """Nobody listens."""
 
-    def ask(self, questions: Sequence[CheckRequest], folder: Path, *, ready: bool) -> list[LargeVerdict]:
-        return [LargeVerdict(1, 1, difference=self.difference, patch=LargePatch((), 0, 0)) for _ in questions]
+    def check(self, manifests: Sequence[LargeManifest], *, ready: Path) -> list[LargeVerdict]:
+        ready.mkdir()
+        return [LargeVerdict(1, 1, difference=self.difference, patch=LargePatch((), 0, 0)) for _ in manifests]
 
 
 class _Client:
@@ -45,11 +47,14 @@ class _Client:
 def needed(operation: Operation, config: dict[str, str], folder: Path, **counts: int) -> list[Acknowledgement | None]:
     spark: Any = _Spark(Difference({Direction(way): count for way, count in counts.items()}))
     shape = shape_of({"connector.class": "PostgresConnector", **config})
-    parts: Any = (_Client(), None, spark)
-    means = Means(ClusterName("local"), *parts, ManualClock(), folder, shape)
-    asked = CheckRequest(Location("m"), (), ManifestContext(NAME), OperationKind.ALTER, {}, is_judged=True)
-    question = asked if operation.kind is OperationKind.ALTER else None
-    review = NewChange(operation, means, question, DEFAULT_SKIP_LIMITS).review()
+    runtime: Any = SimpleNamespace(clients={CLUSTER: _Client()}, clock=ManualClock(), spark=None, say=None)
+    shapes = {} if shape is None else {NAME: shape}
+    about = situation(offsets=OffsetSituation(shapes=shapes))
+    manifest = LargeManifest(Location("m"), (), ManifestContext(NAME), OperationKind.ALTER)
+    declared = manifest if operation.kind is OperationKind.ALTER else None
+    change = LargeOffsetChange(operation, ChangeContext(runtime, about, cast("Any", None), folder), declared)
+    change._checks = spark
+    review = change.review()
     assert "the replication slot also decides" in review.unchecked
     return [refusal.missing for refusal in review.refusals]
 

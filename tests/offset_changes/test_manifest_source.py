@@ -16,8 +16,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.model.manifests import Manifest
-from gitops_connect.offset_changes.large.manifest_source import ManifestSource, Supplied
-from gitops_connect.offset_changes.large.spark_checks import SparkChecks
+from gitops_connect.offset_changes.manifests import ManifestSource
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.shared_session import SharedSession
@@ -29,15 +28,17 @@ ENTRIES = [{"partition": {"filename": f"/{n}"}, "offset": {"position": n}} for n
 def supply(tmp_path: Path, *uris: str) -> ManifestSource:
     (tmp_path / "repo").mkdir(exist_ok=True)
     sessions = SharedSession(SparkSettings(uris=uris), {}, tmp_path / "cache")
-    return ManifestSource(WorkingTree(tmp_path / "repo").fetch(), SparkChecks(sessions, lambda text: None))
+    return ManifestSource(WorkingTree(tmp_path / "repo").fetch(), sessions, lambda text: None)
 
 
-def at_uri(tmp_path: Path, uri: str, content: bytes, *allowed: str) -> Supplied | Diagnostic | None:
+def at_uri(
+    tmp_path: Path, uri: str, content: bytes, *allowed: str
+) -> Manifest | tuple[LargeFile, ...] | Diagnostic | None:
     named = ManifestUri(uri, hashlib.sha256(content).hexdigest(), HERE)
     return supply(tmp_path, *allowed).manifest(replace(change("c", "a"), manifest=named))
 
 
-def read(found: Supplied | Diagnostic | None) -> Manifest:
+def read(found: Manifest | tuple[LargeFile, ...] | Diagnostic | None) -> Manifest:
     assert isinstance(found, Manifest), found
     return found
 
@@ -107,6 +108,7 @@ def test_another_content_than_the_reviewed_one_is_refused(tmp_path: Path) -> Non
     found = at_uri(tmp_path, f"file://{tmp_path}/x.jsonl", b"other", "file:*")
     assert isinstance(found, Diagnostic)
     assert hashlib.sha256(b"{}").hexdigest() in found.summary
+    assert (found.rule, found.location, found.connector) == ("offsets/sha256", HERE, "a")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A change that Spark has looked at a moment ago is planned by that look, and nobody is asked anew."""
+"""A change that Spark has checked a moment ago is planned with that verdict, and nothing is read again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, Digest
 from gitops_connect.model.plans import OperationStatus, Plan
 from gitops_connect.observed import observe
-from gitops_connect.offset_changes.planner_inputs import _look_key
+from gitops_connect.offset_changes.planner_inputs import _cache_key
 from gitops_connect.plan.situation import Situation
 from gitops_connect.reconcile import Caches, Declared, declare, propose
 from gitops_connect.runtime import Runtime
@@ -75,12 +75,12 @@ def declared(tmp_path: Path) -> Declared:
     return declare(WorkingTree(folder), [LOCAL], Caches())
 
 
-def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, look: CachedVerdict) -> Plan:
-    """A plan after that look."""
+def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: CachedVerdict) -> Plan:
+    """A plan with that verdict in the cache."""
     desired = declared.states[LOCAL]
     observed = observe(runtime.clients[LOCAL], ["a"])  # type: ignore[list-item]
     situation = Situation(declared.revision, desired, observed)
-    runtime.looks.keep(_look_key(situation, desired.operations[0]), look, cluster.clock.monotonic())
+    runtime.verdicts.keep(_cache_key(situation, desired.operations[0]), verdict, cluster.clock.monotonic())
     return propose(runtime, declared, LOCAL).plan
 
 

@@ -1,0 +1,86 @@
+"""What `apply` needs to know about the offset changes of a plan, once their connectors are STOPPED."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops_connect.apply.changes import LargeChange
+from gitops_connect.errors import GitopsConnectError, SourceRefused
+from gitops_connect.ledger.operations import Operations
+from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.differences import Review
+from gitops_connect.model.large_manifests import LargeManifest, SavedOffsets
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.observed import MAX_HELD
+from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
+from gitops_connect.offset_changes.workspace import workspace
+from gitops_connect.plan.offsets import review, review_unfinished
+from gitops_connect.plan.operation_status import declared_operations
+from gitops_connect.plan.situation import Situation
+from gitops_connect.runtime import Runtime
+from gitops_connect.source.checkout import Checkout
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChanges:
+    """The `OffsetChanges` of one plan. `operations` are the ledger's, under the lease of the cluster."""
+
+    runtime: Runtime
+    checkout: Checkout
+    situation: Situation
+    operations: Operations
+
+    def is_begun(self, operation: Operation) -> bool:
+        """Whether the operation was in progress in the ledger when this plan was made."""
+        return operation.name in self.situation.offsets.unfinished
+
+    def review(self, operation: Operation, live: Offsets) -> Review:
+        """Review the operation as the plan does, with the current offsets."""
+        shape = self.situation.offsets.shapes.get(operation.connector)
+        if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:
+            before = self.situation.offsets.unfinished[operation.name].before
+            return review_unfinished(operation, before, live, shape)
+        return review(operation, live, shape, self.situation.policy.max_skip)
+
+    def has_too_many_offsets(self, operation: Operation) -> bool:
+        """Read the current offsets. Returns whether they exceed memory; False if they could not be read."""
+        client = self.runtime.clients[self.situation.desired.cluster]
+        with workspace(self.runtime.spark.folder) as directory, suppress(GitopsConnectError):
+            current = client.save_offsets(operation.connector, directory / "current.jsonl", MAX_HELD)
+            return isinstance(current, SavedOffsets)
+        return False
+
+    @contextmanager
+    def large(self, operation: Operation) -> Iterator[LargeChange]:
+        """The large change: from its manifest, or from the ledger if an earlier reconciliation began it."""
+        from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - small changes do not need it
+
+        with workspace(self.runtime.spark.folder) as directory:
+            context = change.ChangeContext(self.runtime, self.situation, self.operations, directory)
+            # An interrupted deletion is repeated, with any offsets.
+            if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:
+                yield change.LargeOffsetChange(operation, context, is_begun=True)
+            else:
+                yield change.LargeOffsetChange(operation, context, self._manifest(operation, directory / "manifest"))
+
+    def _manifest(self, operation: Operation, path: Path) -> LargeManifest | None:
+        """The declared manifest, to be checked again; None if all offsets are removed."""
+        from gitops_connect.offset_changes.staging.files import large_manifest  # noqa: PLC0415 - see `large`
+
+        if operation.kind is OperationKind.CLEAR:
+            return None
+        declared = declared_operations(self.situation, operation.connector)
+        desired = next(one for one in declared if one.name == operation.name)
+        manifest = ManifestSource(self.checkout, self.runtime.spark, self.runtime.say).manifest(desired)
+        if isinstance(manifest, Diagnostic):
+            raise SourceRefused(manifest.summary)
+        if manifest is None:
+            return None
+        (connector,) = (one for one in self.situation.desired.connectors if one.name == operation.connector)
+        schemas = read_own_schemas(self.checkout).schemas
+        context = context_of(connector, schemas, operation.acknowledged)
+        return large_manifest(desired, manifest, context, path)

@@ -1,0 +1,46 @@
+"""A small change needs nothing of what large changes need: no module of it is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import gitops_connect.reconcile
+from gitops_connect.model.desired import ManifestFile
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.offset_changes.manifests import ManifestSource
+from gitops_connect.offset_changes.manifests import ManifestVerdicts
+from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.source.working_tree import WorkingTree
+from gitops_connect.spark.shared_session import SharedSession
+from situations import change
+directory = Path(sys.argv[1])
+checkout = WorkingTree(directory / "repository").fetch()
+sessions = SharedSession(SparkSettings(), {}, directory / "cache")
+verdicts = ManifestVerdicts(ManifestSource(checkout, sessions, print), directory / "work")
+operation = replace(change("c", "a"), manifest=ManifestFile(checkout.entries, Location("c.yaml")))
+verdicts.add(operation, ManifestContext(ConnectorName("a")), {})
+verdicts.check_large()
+print(dict(verdicts.offsets))
+package = "gitops_connect.offset_changes"
+print([name for name in sys.modules if name.startswith((f"{package}.large", f"{package}.staging", "pyarrow"))])
+"""
+
+
+def test_a_small_manifest_in_git_imports_nothing_of_large_or_staging(tmp_path: Path) -> None:
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository" / "offsets.jsonl").write_text('{"partition":{"filename":"/a"},"offset":{"position":1}}\n')
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    tests = Path(__file__).parents[1]
+    ran = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60, env={"PYTHONPATH": f"{tests}"}
+    )
+    assert ran.stdout.splitlines() == ["{'c': {'{\"filename\":\"/a\"}': '{\"position\":1}'}}", "[]"], ran.stderr
+    assert not (tmp_path / "cache").exists()
