@@ -75,7 +75,7 @@ def _learnt(manifest: LargeManifest, lines: Iterator[bytes], context: ManifestCo
 
 
 def _first_lines(units: Sequence[InputSplit], reader: ManifestReader) -> Iterator[bytes]:
-    lines = (line for unit in units for piece in pieces(unit, reader) for line in piece.content.splitlines())
+    lines = (line for unit in units for piece in pieces(unit, reader) for line in piece.text.splitlines())
     return islice((line for line in lines if line.strip()), _LOOKED_AT)
 
 
@@ -99,7 +99,7 @@ def _others(unit: InputSplit, line_format: LineFormat | None, reader: ManifestRe
     """The first line of each form, and all lines of no form."""
     lines = []
     for piece in pieces(unit, reader):
-        left = LineBuffer(piece.content).array
+        left = LineBuffer(piece.text).array
         for form in () if line_format is None else line_format.forms:
             well = pc.match_substring_regex(left, form.pattern)
             first = pc.index(well, value=True).as_py()

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.text_columns import Texts, assembled
+from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of
 from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, padded
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.shape_fields import FieldType
@@ -178,6 +178,14 @@ class Anchors:
         return Anchor(before, start - self._marks[before]), last
 
 
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class LineBuffer:
     """A text of complete lines, cut into lines, with all their marks."""
 
@@ -199,9 +207,16 @@ class LineBuffer:
     def _marks(self) -> Positions:
         return np.flatnonzero(np.frombuffer(self._content, np.uint8) == _MARK)
 
+    @cached_property
+    def in_utf8(self) -> NDArray[np.intp]:
+        """The numbers of the lines that are UTF-8: nearly always all of them."""
+        if self._content.isascii() or _is_utf8(self._content):
+            return np.arange(len(self))
+        return np.flatnonzero([_is_utf8(line) for line in self._content.split(b"\n")[:-1]])
+
     def text_of(self, rows: NDArray[np.intp]) -> bytes:
         """These lines, joined."""
-        return "".join(self.array.take(pa.array(rows)).to_pylist()).encode() if len(rows) else b""
+        return bytes_of(self.array.take(pa.array(rows)))
 
     def of(self, form: LineForm, rows: NDArray[np.intp]) -> MatchedLines:
         """The lines of that form."""

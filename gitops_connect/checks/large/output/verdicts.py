@@ -207,7 +207,7 @@ class TaskResult:
             left = [*sought]
             for piece in pieces(self.job.units[unit], self.job.reader):
                 here = [position for position in left if position.line < piece.base + piece.lines]
-                lines = piece.content.split(b"\n") if here else []
+                lines = piece.text.split(b"\n") if here else []
                 for position in here:
                     found[position] = lines[position.line - piece.base].decode("utf-8-sig")
                 left = left[len(here) :]
