@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,14 @@ _ROWS = 32 * 1024
 """Rows that are converted at a time: as many as fit into a processor's cache."""
 _EXPECTED = "partition and offset as structs, or partition.FIELD and offset.FIELD for each field"
 _LONGEST_SHOWN = 200
-_Column = tuple[Any, str]
 _ESCAPED = r'["\\\x00-\x1f]'
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+_TYPES = (pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
 
 
 class _Unfit(Exception):
@@ -89,86 +94,62 @@ def _opened(path: str) -> Iterator[Any]:
 
 def _refuse_columns(schema: Any) -> None:
     """Raise _Unfit unless the columns are those of a manifest."""
-    fields: list[tuple[str, Any]] = []
+    fields: list[Any] = []
     for column in schema:
         half, _, name = column.name.partition(".")
         is_struct = column.name in HALVES and pa.types.is_struct(column.type)
         if half not in HALVES or not (name or is_struct):
             raise _Unfit(f"a Parquet file with the column {column.name!r} ({column.type}); expected {_EXPECTED}")
-        fields += (
-            [(f"{half}.{one.name}", one.type) for one in column.type] if is_struct else [(column.name, column.type)]
-        )
-    for name, kind in fields:
-        of = kind.value_type if pa.types.is_dictionary(kind) else kind
-        tests = (pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
-        if not any(test(of) for test in tests):
+        fields += (inner.with_name(f"{half}.{inner.name}") for inner in column.type) if is_struct else [column]
+    for field in fields:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if not any(test(kind) for test in _TYPES):
             raise _Unfit(
-                f"a Parquet file with the column {name!r} of the type {of}, which JSON does not have; "
+                f"a Parquet file with the column {field.name!r} of the type {kind}, which JSON does not have; "
                 "convert it to whole numbers, strings or booleans, as the connector stores them"
             )
+    names = [field.name for field in fields]
     for half in HALVES:
-        if not any(name.startswith(f"{half}.") for name, _ in fields):
+        if not any(name.startswith(f"{half}.") for name in names):
             raise _Unfit(f"a Parquet file without the column {half}; expected {_EXPECTED}")
-    twice = next((name for name, times in Counter(name for name, _ in fields).items() if times > 1), None)
-    if twice is not None:
-        raise _Unfit(f"a Parquet file with the column {twice!r} twice")
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise _Unfit(f"a Parquet file with the column {twice[0]!r} twice")
 
 
 def _lines(batch: Any) -> Any:
     """An entry for each row, as in a CSV: without partition fields it has no partition, without offset fields null."""
     table = pa.Table.from_batches([batch]).flatten().combine_chunks()
-    columns = {name: _in_json(table.column(name).combine_chunks()) for name in sorted(table.column_names)}
-    halves = [{name: one for name, one in columns.items() if name.startswith(f"{half}.")} for half in HALVES]
-    if not any(array.null_count for array, _ in columns.values()):
-        parts = [
-            piece
-            for half, start in zip(halves, ('{"partition":{', '},"offset":{'), strict=True)
-            for piece in _pieces(half, start)
-        ]
-        return pc.binary_join_element_wise(*parts, "}}\n", "")
-    partition, offset = (_object(half) for half in halves)
+    partition, offset = (_objects(table, f"{half}.") for half in HALVES)
     partition = pc.binary_join_element_wise('"partition":', partition, ",", "")
-    return pc.binary_join_element_wise(
-        "{", pc.fill_null(partition, ""), '"offset":', pc.fill_null(offset, "null"), "}\n", ""
-    )
+    parts = ("{", pc.fill_null(partition, ""), '"offset":', pc.fill_null(offset, "null"), "}\n")
+    return pc.binary_join_element_wise(*parts, "")
 
 
-def _pieces(columns: Mapping[str, _Column], start: str) -> Iterator[Any]:
-    """The pieces of the members of an object; `start` comes before them."""
-    for name, (array, quote) in columns.items():
-        yield f"{start}{json.dumps(name.partition('.')[2], ensure_ascii=False)}:{quote}"
-        yield array
-        start = f"{quote},"
-    yield quote
-
-
-def _object(columns: Mapping[str, _Column]) -> Any:
-    """An object without the members that are null; null if all are."""
-    members = [pc.binary_join_element_wise(*_pieces({name: one}, ","), "") for name, one in columns.items()]
+def _objects(table: Any, half: str) -> Any:
+    """An object for each row, without the fields that are null; null if all are."""
+    members = [
+        pc.binary_join_element_wise(f",{json.dumps(name.removeprefix(half), ensure_ascii=False)}:", *value, "")
+        for name, value in (
+            (name, _in_json(table.column(name).combine_chunks())) for name in sorted(table.column_names)
+        )
+        if name.startswith(half)
+    ]
     joined = pc.binary_join_element_wise("{", *members, "}", "", null_handling="replace")
     objects = pc.replace_substring(joined, "{,", "{", max_replacements=1)
     return pc.if_else(pc.equal(objects, "{}"), None, objects)
 
 
-def _in_json(array: Any) -> _Column:
-    """The values of a column in JSON, with the quotation mark that belongs around each.
-
-    Bytes that are not UTF-8 stay: they are found in the line, as in any other.
-    """
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+def _in_json(array: Any) -> Sequence[Any]:
+    """The values of a column in JSON, in pieces. A byte that is not UTF-8 stays, for the reader of the lines."""
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_boolean(array.type) or pa.types.is_integer(array.type):
-        return array.cast(pa.string()), ""
+        return (array.cast(pa.string()),)
     if _is_text(array.type):
         array = array.cast(pa.string())
         if not pc.any(pc.match_substring_regex(array, _ESCAPED), min_count=0).as_py():
-            return array, '"'
+            return '"', array, '"'
         array = array.cast(pa.binary())
     values = (one.decode(errors="surrogateescape") if isinstance(one, bytes) else one for one in array.to_pylist())
-    texts = [None if one is None else json.dumps(one, ensure_ascii=False) for one in values]
+    texts = (None if one is None else json.dumps(one, ensure_ascii=False) for one in values)
     encoded = [None if one is None else one.encode(errors="surrogateescape") for one in texts]
-    return pa.array(encoded, pa.binary()).view(pa.string()), ""
+    return (pa.array(encoded, pa.binary()).view(pa.string()),)
