@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from gitops_connect.checks.large.input_splits.splits import UNIT, InputSplit, ManifestReader, input_splits, pieces
 from gitops_connect.checks.large.job import Job, ManifestTask
-from gitops_connect.checks.large.line_formats.layouts import LineBuffer
-from gitops_connect.checks.large.line_formats.line_format import LineFormat, learn, learn_live
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFormat
+from gitops_connect.checks.large.line_formats.line_format import learn, learn_live
 from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
 from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.manifests import ManifestContext

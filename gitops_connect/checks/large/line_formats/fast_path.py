@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys.partition_keys import Values, constant
 from gitops_connect.checks.large.keys.text_hashes import PAD, numbers_of
-from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, MatchedLines, Span
-from gitops_connect.checks.large.line_formats.line_format import TEXTS, LineFormat
-from gitops_connect.checks.topics import TopicFilter
+from gitops_connect.checks.large.line_formats.layouts import (
+    Admits,
+    LineBuffer,
+    LineForm,
+    LineFormat,
+    MatchedLines,
+    Span,
+)
 from gitops_connect.model.shape_fields import FieldType
 
 _MINUS = ord("-")
@@ -35,7 +40,7 @@ class ValidLines(NamedTuple):
                 continue
             if field.span is None:
                 yield constant(field.name, field.constant or "")
-            elif field.kind is FieldType.FLAG or field.kind in TEXTS:
+            elif field.is_text or field.kind is FieldType.FLAG:
                 yield Values(field.name, self.lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
             else:
                 yield Values(field.name, numbers=self.numbers(field.span))
@@ -57,9 +62,9 @@ def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list
             break
         array = lines.array if len(left) == len(lines) else lines.array.take(pa.array(left))
         well = pc.match_substring_regex(array, form.pattern).to_numpy(zero_copy_only=False)
-        if line_format is not None and line_format.topics is not None and form.topic is not None:
+        for span, admits, expected in form.filters:
             well = well.copy()
-            well[well] = read_topics(lines.of(form, left[well]).array(form.topic), line_format.topics)
+            well[well] = _admitted(lines.of(form, left[well]).array(span), admits) == expected
         if well.any():
             found.append(ValidLines(form, left[well], lines.of(form, left[well])))
             is_slow[left[well]] = False
@@ -67,10 +72,10 @@ def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list
     return found, np.flatnonzero(is_slow)
 
 
-def read_topics(topics: Any, reads: TopicFilter) -> NDArray[np.bool_]:
-    """Whether the sink reads each topic: there are fewer topics than lines."""
-    found = topics.dictionary_encode()
-    known = np.array([reads.reads(topic) for topic in found.dictionary.to_pylist()], np.bool_)
+def _admitted(texts: Any, admits: Admits) -> NDArray[np.bool_]:
+    """Whether the connector reads each string: there are fewer topics than lines."""
+    found = texts.dictionary_encode()
+    known = np.array([admits(text) for text in found.dictionary.to_pylist()], np.bool_)
     return np.asarray(known[found.indices.to_numpy(zero_copy_only=False)])
 
 

@@ -16,8 +16,7 @@ from gitops_connect.checks.large.input_splits.splits import Block, ManifestReade
 from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
 from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.fast_path import ValidLines, match_lines
-from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm
-from gitops_connect.checks.large.line_formats.line_format import LineFormat
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
 from gitops_connect.checks.large.parse.shuffle_block import LINE, MARK, OffsetForm, ShuffleBlock, joined
 from gitops_connect.checks.large.violations.counts import RowPosition, Violation, ViolationCounts
@@ -64,7 +63,7 @@ class Parser:
         parts = [self._rows(one) for one in certain]
         counts.entries += sum(len(rows.h1) for rows in parts)
         for one in certain:
-            if one.form.findings and not self.defers:
+            if one.form.findings and not (self.defers and one.form.waits):
                 counts.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
         if len(slow):
             parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(unit, piece.base), counts))
@@ -87,7 +86,7 @@ class Parser:
 
     def _mark(self, form: LineForm) -> int:
         """The mark of rows whose findings depend on the current offset, which the join knows."""
-        return self.line_format.forms.index(form) + 1 if self.line_format and form.findings and self.defers else 0
+        return self.line_format.forms.index(form) + 1 if self.line_format and form.waits and self.defers else 0
 
     def _one_by_one(
         self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts
