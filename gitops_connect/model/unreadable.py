@@ -62,6 +62,8 @@ class Unreadable(Exception):
 
 def shown(text: str) -> str:
     """A piece of the file in the form in which a message quotes it."""
+    if "\udc80" <= text[:1] <= "\udcff":
+        return f"the byte 0x{ord(text[0]) - 0xDC00:02x}, which is not UTF-8"
     return ascii(text) if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]!a}..."
 
 

@@ -17,12 +17,27 @@ def not_utf8(byte: int) -> str:
     return f"byte 0x{byte:02x}"
 
 
-def texts(chunks: Iterable[bytes]) -> Iterator[str]:
+def stray_in(text: str) -> tuple[int, str] | None:
+    """The position of the first NUL or byte that is not UTF-8, and the message; None if there is none.
+
+    The text was decoded with `surrogateescape`, so that each such byte is a lone surrogate (PEP 383).
+    """
+    end = len(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        end = error.start
+    if (at := text.find("\0", 0, end)) >= 0:
+        return at, NUL
+    return None if end == len(text) else (end, not_utf8(ord(text[end]) - 0xDC00))
+
+
+def texts(chunks: Iterable[bytes], errors: str = "strict") -> Iterator[str]:
     """The text of each chunk, up to its last whole character, without a byte order mark.
 
-    Raises Unreadable for a byte that is not UTF-8, and for a NUL character.
+    Raises Unreadable for a NUL character, and for a byte that is not UTF-8 unless `errors` keeps it.
     """
-    reader = _Texts()
+    reader = _Texts(errors)
     for chunk in chunks:
         yield reader.read(chunk)
     yield reader.read(b"", is_last=True)
@@ -31,8 +46,8 @@ def texts(chunks: Iterable[bytes]) -> Iterator[str]:
 class _Texts:
     """Decodes chunks, and counts lines and columns, so that an error has the position of the invalid byte."""
 
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+    def __init__(self, errors: str) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
         self._is_first = True
         self._line = 1
         self._column = 1

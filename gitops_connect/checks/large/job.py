@@ -16,7 +16,7 @@ from gitops_connect.checks.large.input_splits.splits import InputSplit, Manifest
 from gitops_connect.checks.large.job_files import JobDirectories
 from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
-from gitops_connect.checks.large.line_formats.line_format import LineFormat
+from gitops_connect.checks.large.line_formats.layouts import LineFormat
 from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
 from gitops_connect.checks.large.parse.parser import Parser
 from gitops_connect.checks.large.parse.shuffle_block import ShuffleBlock
@@ -117,6 +117,8 @@ class Job:
         judge, current = subject.judge()
         counts = ViolationCounts(subject.context.acknowledged, violations)
         line_format, defers = subject.line_format, current is not None
+        if line_format is not None and violations is not None:
+            line_format = line_format.in_words()
         mixed = defers and subject.is_mixed
         return Parser(self.reader, secret, salt, None if mixed else line_format, counted, judge, counts, defers, mixed)
 

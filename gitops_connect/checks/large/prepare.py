@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from gitops_connect.checks.large.input_splits.splits import UNIT, InputSplit, ManifestReader, input_splits, pieces
 from gitops_connect.checks.large.job import Job, ManifestTask
-from gitops_connect.checks.large.line_formats.layouts import LineBuffer
-from gitops_connect.checks.large.line_formats.line_format import LineFormat, learn, learn_live
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFormat
+from gitops_connect.checks.large.line_formats.line_format import learn, learn_live
 from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
 from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.shapes import shape_of
@@ -71,7 +71,7 @@ def _subjects(
 
 
 def _first_lines(units: Sequence[InputSplit], reader: ManifestReader) -> Iterator[bytes]:
-    lines = (line for unit in units for piece in pieces(unit, reader) for line in piece.content.splitlines())
+    lines = (line for unit in units for piece in pieces(unit, reader) for line in piece.text.splitlines())
     return islice((line for line in lines if line.strip()), _FIRST_LINES)
 
 
@@ -83,7 +83,7 @@ def _lines_of_each_form(
     def of_split(unit: InputSplit) -> list[str]:
         lines = []
         for piece in pieces(unit, reader):
-            left = LineBuffer(piece.content).array
+            left = LineBuffer(piece.text).array
             for form in () if line_format is None else line_format.forms:
                 well = pc.match_substring_regex(left, form.pattern)
                 first = pc.index(well, value=True).as_py()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gitops_connect.desired.manifests import csv_table, json_body, json_lines
-from gitops_connect.desired.manifests.content import MAX_SIZE, text_of
+from gitops_connect.desired.manifests.content import MAX_SIZE, refuse_nul, text_of
 from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.formats import Format, format_of
 from gitops_connect.model.diagnostics import Location
@@ -88,6 +88,8 @@ class _Parser:
             raise Unreadable(TOO_LARGE, "Parquet is read on Spark, not in this process")
         text, size = text_of(blob.content, compression, self._left)
         self._left -= size
+        if form is not Format.LINES:
+            refuse_nul(text)
         places = JsonPlaces(text) if form is Format.JSON else None
         for value, place in _READERS[form](text, self._faults):
             if len(self._entries) == MAX_ENTRIES:

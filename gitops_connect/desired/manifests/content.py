@@ -62,26 +62,27 @@ def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[
     for piece in unpack(content, compression):
         plain += piece
         if len(plain) > at_most:
-            _refuse_nul(plain)
+            refuse_nul(plain.decode(errors="replace"))  # 10 GB of zeros are 300 KB compressed
             raise _too_large("the decompressed file has", at_most)
     return decode(bytes(plain)), max(len(plain), len(content))
 
 
-def _refuse_nul(plain: bytearray) -> None:
-    """Raise Unreadable for binary content, which needs no more decompression: 10 GB of zeros are 300 KB compressed."""
-    if (at := plain.find(0)) >= 0:
-        raise Unreadable(ENCODING, utf8.NUL, (plain.count(b"\n", 0, at) + 1, at - plain.rfind(b"\n", 0, at)))
-
-
 def decode(content: bytes) -> str:
-    """The text in these bytes. Raises Unreadable."""
+    """The text in these bytes. Raises Unreadable for another encoding.
+
+    A byte that is not UTF-8 becomes a lone surrogate (PEP 383): only its entry cannot be read.
+    """
     try:
-        text = encoding.decode(content)
+        encoding.refuse_others(content)
     except Refused as refused:
         raise _no_utf8(refused) from refused
+    return content.decode(errors="surrogateescape").removeprefix(utf8.MARK)
+
+
+def refuse_nul(text: str) -> None:
+    """Raise Unreadable for a NUL character: the content is binary."""
     if (at := text.find("\0")) >= 0:
         raise Unreadable(ENCODING, utf8.NUL, encoding.place_after(text[:at]))
-    return text
 
 
 def texts(packed: Content, compression: str) -> Iterator[str]:
@@ -94,7 +95,7 @@ def texts(packed: Content, compression: str) -> Iterator[str]:
             break
     try:
         encoding.refuse_others(first)
-        yield from utf8.texts(chain([first], pieces))
+        yield from utf8.texts(chain([first], pieces), "surrogateescape")
     except Refused as refused:
         _read_on(pieces)
         raise _no_utf8(refused) from refused

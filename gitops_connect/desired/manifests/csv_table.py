@@ -16,7 +16,8 @@ from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.json_values import Doubt, JsonValues, Misread
 from gitops_connect.desired.manifests.lines import lines_of
 from gitops_connect.model.entry_texts import MAX_ENTRY
-from gitops_connect.model.unreadable import DUPLICATE_KEY, FORMAT, SYNTAX, TOO_LARGE, Place, Unreadable, shown
+from gitops_connect.model.unreadable import DUPLICATE_KEY, ENCODING, FORMAT, SYNTAX, TOO_LARGE, Place, Unreadable, shown
+from gitops_connect.model.utf8 import stray_in
 
 _PARTS = ("partition", "offset")
 _BLANK = " \t\r\n"
@@ -35,12 +36,17 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
 def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entry of each row, from lines with their line ends; one row at a time is in memory. Raises Unreadable."""
     rows = _rows(lines)
-    header, place = next(rows, ([], Place()))
+    header, place, stray = next(rows, ([], Place(), None))
     if not header:
         return
+    if stray is not None:
+        raise stray
     columns = _columns(header, place)
     values = JsonValues()
-    for cells, at in rows:
+    for cells, at, stray in rows:
+        if stray is not None:
+            faults.add(stray.rule, stray.found, stray.place)
+            continue
         if len(cells) != len(columns):
             faults.add(SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
             continue
@@ -51,14 +57,14 @@ def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Plac
             yield entry, at
 
 
-def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place]]:
-    """Each row with its first line: a cell in quotes may contain line breaks."""
+def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place, Unreadable | None]]:
+    """Each row with its first line (a cell in quotes may contain line breaks), and why it is not text, if so."""
     row = _Row(lines)
     reader = csv.reader(row.lines(), strict=True)
     try:
         for cells in reader:
             if cells:
-                yield cells, Place(row.line)
+                yield cells, Place(row.line), row.stray
             row.begin(reader.line_num + 1)
     except csv.Error as error:
         raise Unreadable(SYNTAX, f"invalid CSV: {error}", (row.line, 1)) from error
@@ -71,16 +77,20 @@ class _Row:
         self._lines = lines
         self._length = 0
         self.line = 1
+        self.stray: Unreadable | None = None
 
     def begin(self, line: int) -> None:
         self.line = line
+        self.stray = None
         self._length = 0
 
     def lines(self) -> Iterator[str]:
-        for line in self._lines:
+        for number, line in enumerate(self._lines, 1):
             self._length += len(line)
             if self._length > MAX_ENTRY:
                 raise Unreadable(TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self.line, 1))
+            if self.stray is None and (stray := stray_in(line)):
+                self.stray = Unreadable(ENCODING, stray[1], (number, stray[0] + 1))
             yield line
 
 

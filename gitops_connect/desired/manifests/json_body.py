@@ -8,7 +8,8 @@ from typing import Any
 from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.json_values import JsonValues
 from gitops_connect.model.entry_texts import Body
-from gitops_connect.model.unreadable import Place
+from gitops_connect.model.unreadable import ENCODING, Place
+from gitops_connect.model.utf8 import stray_in
 
 
 def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
@@ -22,6 +23,9 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
 
     for entry in Body([text], values.scan, add_doubts, faults.add).entries():
         place = Place(entry.line, entry.column)
+        if stray := stray_in(entry.text):
+            faults.add(ENCODING, stray[1], place)
+            continue
         add_doubts(entry.text, place)
         if not values.doubts:
             yield entry.value, place

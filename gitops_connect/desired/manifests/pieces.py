@@ -31,12 +31,11 @@ def read_lines(text: str) -> LinesRead:
     return LinesRead(entries, faults.all)
 
 
-def refuse(piece: bytes, is_first: bool) -> LineFault | None:  # noqa: FBT001 - a function that others are given
-    """Why these bytes are not text of a manifest; if `is_first`, also why they are another kind of file."""
+def refuse(start: bytes) -> LineFault | None:
+    """Why a file that begins with these bytes is not text."""
     try:
-        if is_first:
-            next(content.unpack(piece, ""), None)
-        content.decode(piece)
+        next(content.unpack(start, ""), None)
+        content.decode(start[:4])
     except Unreadable as error:
         return LineFault(error.rule, error.found, *error.place)
     return None

@@ -15,7 +15,8 @@ from gitops_connect.desired.manifests.json_values import JsonValues, Misread
 from gitops_connect.desired.manifests.lines import joined_lines
 from gitops_connect.model import entry_texts
 from gitops_connect.model.large_manifests import LineFault
-from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
+from gitops_connect.model.unreadable import ENCODING, TOO_LARGE, Place, Unreadable
+from gitops_connect.model.utf8 import stray_in
 
 Line = tuple[str, Place]
 """The text of an entry, in one line without its line end, and the place in the file where the entry begins."""
@@ -36,7 +37,7 @@ class AllFaults(Faults):
 
 
 class NoText(Exception):
-    """The file is not text throughout: nothing of it is a manifest, and this fault is the only one to report."""
+    """The file is damaged, or not text at all: this fault is the only one to report."""
 
     def __init__(self, fault: Unreadable) -> None:
         super().__init__(fault.found)
@@ -61,7 +62,7 @@ def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
     except Unreadable as error:
         faults.add_last(error.rule, error.found, error.place)
     for _ in texts:
-        # If the text after a fault is not text, that fault is meaningless: read all of it.
+        # If the rest is damaged or binary, a fault before it is meaningless: read all of it.
         pass
 
 
@@ -84,7 +85,11 @@ def _of_json(texts: Iterable[str], faults: Faults) -> Iterator[Line]:
             faults.add(doubt.rule, doubt.found, place)
 
     for entry in entry_texts.Body(texts, beside=beside, note=faults.add).entries():
-        yield entry.text, Place(entry.line, entry.column)
+        place = Place(entry.line, entry.column)
+        if stray := stray_in(entry.text):
+            faults.add(ENCODING, stray[1], place)
+        else:
+            yield entry.text, place
 
 
 def _of_csv(texts: Iterable[str], faults: Faults) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gitops_connect.desired.encoding import refuse_control_characters
+from gitops_connect.desired.encoding import place_after, refuse_control_characters
 from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.nodes import Node, Scalar, compose
 from gitops_connect.desired.refused import Refused
@@ -28,6 +28,7 @@ from gitops_connect.model.unreadable import (
     check_fields,
     no_list,
 )
+from gitops_connect.model.utf8 import stray_in
 
 _MAX_DOCUMENTS = 1000
 """Empty documents count: each takes time, and a file has room for millions."""
@@ -43,6 +44,8 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entries of the only YAML document. Raises Unreadable."""
     if text.count("\n---") > _MAX_DOCUMENTS:
         raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, expected one")
+    if stray := stray_in(text):
+        raise Unreadable(ENCODING, stray[1], place_after(text[: stray[0]]))
     try:
         refuse_control_characters(text)
         roots = [root for root in compose(text, 1) if not _is_empty(root)]

@@ -12,7 +12,8 @@ _MIRROR = '{"partition": {"cluster": "source", "topic": "orders", "partition": 0
 
 _FILES: Mapping[str, RuleExplanation] = {
     "manifest/encoding": RuleExplanation(
-        "The offset manifest is not UTF-8, or contains a NUL character or half of a surrogate pair.",
+        "A line, row or entry of the offset manifest is not UTF-8, or contains a NUL character or half of a surrogate "
+        "pair. The others are still checked. Of YAML, and of a file in UTF-16 or UTF-32, nothing else is checked.",
         "Save the manifest as UTF-8.",
         "error: the offset manifest is not UTF-8: byte 0xe9",
     ),

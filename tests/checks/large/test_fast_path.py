@@ -91,10 +91,13 @@ def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, sever
         if line is not None:
             assert (partition, line) == canonical(json.loads(text))
     for one in match_lines(LineBuffer(content), line_format)[0]:
-        assert {judge.judge(json.loads(lines[row])).findings == one.form.findings for row in one.rows} == {True}
-        certain = one.certain()
-        own = hash_fields(certain.partition, len(certain.rows), SECRET)
-        texts_ = [partition_text(json.loads(lines[row])["partition"]) for row in certain.rows]
+        for row in one.rows:
+            findings = judge.judge(json.loads(lines[row])).findings
+            if one.form.has_own_words:
+                findings = tuple(found._replace(words={}) for found in findings)
+            assert findings == one.form.findings
+        own = hash_fields(one.partition(), len(one.rows), SECRET)
+        texts_ = [partition_text(json.loads(lines[row])["partition"]) for row in one.rows]
         assert np.array_equal(own, hash_partitions(texts_, SECRET))
 
 

@@ -66,6 +66,11 @@ ODD_LINES = {
     "pair of surrogates": jsonl([mirrored(1, topic="\U0001f600")]),
     "surrogate in UTF-8": jsonl([mirrored(1)]) + b'{"partition":{"a":"\xed\xa0\x80"},"offset":null}\n',
     "latin-1": jsonl([mirrored(1), mirrored(2)]) + b'{"partition":{"cluster":"\xe9"}}\n' + jsonl([mirrored(3)]),
+    "latin-1 among other faults": jsonl([mirrored(1, -1), mirrored(2)])
+    + b'\n{"partition":{"cluster":"\xe9"}}\n\xff\xfe\n'
+    + jsonl([mirrored(2), mirrored(3, "4", topic="\u00e9")])
+    + b"{}\0\n" * (SHOWN + 1)
+    + b'{"partition":{"cluster":"source","partition":1,"topic":"\xed\xa0\x80"},"offset":{"offset":1}}\r\n',
     "utf-16": jsonl([mirrored(1)]).decode().encode("utf-16"),
     "mark": b"\xef\xbb\xbf" + jsonl([mirrored(1), mirrored(1)]),
     "gzip in disguise": b"\x1f\x8b\x08\x00",

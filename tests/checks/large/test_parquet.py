@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from large_engine import READER, Case, by_small, filed, in_process, jsonl, said_by_large
 from manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
 
-from gitops_connect.checks.large.input_splits.row_groups import SUFFIX
+from gitops_connect.checks.large.input_splits.parquet import SUFFIX
 from gitops_connect.checks.large.input_splits.splits import pieces
-from gitops_connect.checks.large.input_splits.tables import certify_table
-from gitops_connect.checks.large.line_formats.fast_path import ValidRows
+from gitops_connect.checks.large.line_formats.fast_path import match_lines
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.model.large_manifests import LargeFile, LargeVerdict
 from gitops_connect.model.operations import OperationKind
@@ -167,11 +167,11 @@ def test_the_short_way_is_taken(tmp_path: Path) -> None:
     manifest = replace(filed(Case(b"", MIRROR), tmp_path / "m"), files=(LargeFile("m", str(tmp_path / "m.parquet")),))
     job = prepare([manifest], READER, 2)
     (piece,) = (piece for unit in job.units for piece in pieces(unit, READER))
-    assert piece.table is not None
-    found, left = certify_table(piece.table, job.subjects[0].line_format)
+    found, left = match_lines(LineBuffer(piece.text), job.subjects[0].line_format)
     assert not len(left)
-    assert sum(len(one.rows) for one in found if isinstance(one, ValidRows)) == 50
-    assert [json.loads(line) for line in piece.content.splitlines()] == entries
+    assert sum(len(one.rows) for one in found) == 50
+    assert all(one.form.is_canonical for one in found)
+    assert [json.loads(line) for line in piece.text.splitlines()] == entries
 
 
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)

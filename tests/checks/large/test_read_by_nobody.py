@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from large_engine import Case, InProcess, by_small, filed, jsonl, said_by_large
+from large_engine import READER, Case, InProcess, by_small, filed, jsonl, said_by_large
 from manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 from pyarrow import parquet
 
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 Make = Callable[[int, int], dict[str, Any]]
 MANY = 60
+PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*"}
 DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
 MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
     "alias": (MIRROR, lambda n, at: mirrored(n, at, cluster="elsewhere"), "manifest/alias"),
@@ -69,6 +70,50 @@ def test_no_line_is_looked_at_alone(
     assert [row["rule"] for row in told] == [rule] * expected.counts.get(rule, 0)
     if name not in ONE_PARTITION and standing == 2:
         assert expected.counts[rule] == MANY // 2, "what stands may be set again"
+
+
+OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
+    "file": (FILE_SOURCE, lambda n, at: read(f"/data/others-{n}.txt", at), "manifest/file"),
+    "alias": (MIRROR, lambda n, at: mirrored(n, at, cluster=f"c{n}"), "manifest/alias"),
+    "topic": (SINK, lambda n, at: sunk(f"others-{n}", n, at), "manifest/topic"),
+    "topic by a pattern": (PATTERN_SINK, lambda n, at: sunk(f"others-{n}", n, at), "manifest/topic"),
+    "a string in the partition": (MIRROR, lambda n, at: mirrored(f"{n}", at), "manifest/type"),
+    "a string in the offset": (MIRROR, lambda n, at: mirrored(n, f"{at}"), "manifest/type"),
+    "strings of a sink": (SINK, lambda n, at: sunk("orders", f"{n}", f"{at}"), "manifest/type"),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("standing", [None, "others", "half", "all"])
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+@pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
+def test_lines_with_words_of_their_own(
+    name: str, standing: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
+) -> None:
+    """A million of them are counted as quickly as sound ones; the ones that are named have their words."""
+    config, make, rule = OWN[name]
+    lines = [make(number, number + 5) for number in range(MANY)]
+    sound = {**lines[0], "offset": dict.fromkeys(lines[0]["offset"], 7)}
+    for half in ("partition", "offset"):
+        sound[half] = {key: 1 if key.endswith(("partition", "offset")) else text for key, text in sound[half].items()}
+    stand = {None: None, "others": [sound], "half": [sound, *lines[::2]], "all": [sound, *lines]}[standing]
+    case = Case(jsonl([*lines, lines[3]]), config, None if stand is None else offsets(*stand), kind, acknowledged)
+    reader = READER if standing in ("half", "all") else HURRIED
+    manifest = filed(case, tmp_path / "m")
+    (verdict,) = carry_out([manifest], prepare([manifest], reader, 3, UNIT), InProcess())
+    expected, found = by_small(case), said_by_large(verdict)
+    assert list(found.diagnostics) == list(expected.diagnostics)
+    assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
+    assert (found.moves, found.distances) == (expected.moves, expected.distances)
+    assert standing in ("half", "all") or expected.counts[rule] >= MANY
+    folders = job_directories(None, tmp_path / "offenders")
+    job = replace(prepare([manifest], READER, 3, UNIT), folders=folders)
+    carry_out([manifest], job, InProcess())
+    told = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist()
+    assert len(told) == sum(expected.counts.values())
+    assert {
+        (one.rule, one.location.line, one.summary) for one in expected.diagnostics if " more of " not in one.summary
+    } <= {(row["rule"], row["line"], row["message"]) for row in told}
 
 
 def test_repeats_and_nulls_among_them_are_told_as_ever(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gitops_connect.checks.large.input_splits.row_groups import SUFFIX, groups_of, tables
-from gitops_connect.checks.large.input_splits.tables import Table
+from gitops_connect.checks.large.input_splits.parquet import SUFFIX, groups_of, rows_as_lines
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LineFault, LinesRead
 
 UNIT = 8 * 1024 * 1024
@@ -26,12 +25,13 @@ COMPRESSIONS = (".gz", ".zst")
 class ManifestReader:
     """The strict reader of manifests, as functions that an executor can import.
 
-    `lines` reads a text. `refuse` says why bytes are not text of a manifest, if so; its second argument is True for the
-    first bytes of a file. `unpack` decompresses; a fault that ends the content early comes last, instead of bytes.
+    `lines` reads a text in which bytes that are not UTF-8 are lone surrogates (PEP 383). `refuse` says why a file that
+    begins with these bytes is not text, if so. `unpack` decompresses; a fault that ends the content early comes last,
+    instead of bytes.
     """
 
     lines: Callable[[str], LinesRead]
-    refuse: Callable[[bytes, bool], LineFault | None]
+    refuse: Callable[[bytes], LineFault | None]
     unpack: Callable[[bytes | mmap.mmap, str], Iterator[bytes | LineFault]]
 
 
@@ -53,30 +53,18 @@ class InputSplit(NamedTuple):
 class Block:
     """Whole lines of a split: the last line also ends in a line feed. `base`: lines of the split before the block.
 
-    `fault` is what ended the reading; its line counts from the beginning of the block. `table`: the block has rows
-    instead of text.
+    `fault` is what ended the reading; its line counts from the beginning of the block.
     """
 
     base: int
     text: bytes
     is_first: bool = False
     fault: LineFault | None = None
-    table: Table | None = None
-
-    @property
-    def content(self) -> bytes:
-        """The lines of the block; those of a table are created at each call."""
-        return self.text if self.table is None else self.table.lines()
-
-    @property
-    def is_empty(self) -> bool:
-        """True if the block has no lines."""
-        return not self.text and self.table is None
 
     @property
     def lines(self) -> int:
         """The number of lines."""
-        return self.text.count(b"\n") if self.table is None else self.table.count
+        return self.text.count(b"\n")
 
 
 def input_splits(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> list[InputSplit]:
@@ -108,7 +96,7 @@ def is_packed(file: LargeFile) -> bool:
 def pieces(unit: InputSplit, reader: ManifestReader) -> Iterator[Block]:
     """The lines of a split in blocks. Raises OSError if its file cannot be read."""
     if is_parquet(unit.file):
-        yield from _tables(unit)
+        yield from _of_parquet(unit)
         return
     if unit.end is not None:
         yield from _plain(unit, unit.end)
@@ -134,14 +122,14 @@ def _parts(whole: InputSplit) -> Iterator[InputSplit]:
         yield whole._replace(start=start, end=min(start + whole.size, length))
 
 
-def _tables(unit: InputSplit) -> Iterator[Block]:
+def _of_parquet(unit: InputSplit) -> Iterator[Block]:
     base = 0
-    for found in tables(unit.file.path, unit.start, unit.end or 0, MAX_LINE):
+    for found in rows_as_lines(unit.file.path, unit.start, unit.end or 0, MAX_LINE):
         if isinstance(found, LineFault):
             yield Block(base, b"", fault=found)
             return
-        yield Block(base, b"", table=found)
-        base += found.count
+        yield Block(base, found)
+        base += found.count(b"\n")
 
 
 def _plain(unit: InputSplit, end: int) -> Iterator[Block]:

@@ -20,16 +20,12 @@ from gitops_connect.model.offsets import PartitionText
 
 
 class Values(NamedTuple):
-    """One field in many rows: strings; 64-bit integers; or other values as JSON (`is_json`).
-
-    `which` is the index of the value of each row; None: there are as many values as rows, or one value for all rows.
-    """
+    """A field in many rows, or one value for all: strings, 64-bit integers, or other values as JSON (`is_json`)."""
 
     name: str
     texts: Texts | None = None
     numbers: NDArray[np.int64] | None = None
     is_json: bool = False
-    which: NDArray[Any] | None = None
 
 
 def constant(name: str, text: str) -> Values:
@@ -46,7 +42,7 @@ def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Nu
     for field in fields:
         parts = _parts(field, secret)
         for which in (0, 1):
-            hashes[which] += parts[which] if field.which is None else parts[which][field.which]
+            hashes[which] += parts[which]
     return hashes
 
 

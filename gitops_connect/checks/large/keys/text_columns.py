@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -42,11 +41,20 @@ def assembled(pieces: Sequence[bytes | Any], count: int) -> Texts:
 
 def of_array(array: Any) -> Texts:
     """The texts of an Arrow array without nulls."""
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    content, ends = _content(array)
+    return Texts(padded(content), ends[:-1] - ends[0] + PAD, np.diff(ends))
+
+
+def bytes_of(array: Any) -> bytes:
+    """The texts of an Arrow array without nulls, joined as they are in memory."""
+    return bytes(_content(array)[0])
+
+
+def _content(array: Any) -> tuple[Any, Positions]:
+    """The bytes of all texts, and the positions between them, which do not start at 0 if the array is a slice."""
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4).astype(np.int64)
-    content = b"" if data is None else data[int(ends[0]) : int(ends[-1])]
-    return Texts(padded(content), ends[:-1] - ends[0] + PAD, np.diff(ends))
+    return b"" if data is None else data[int(ends[0]) : int(ends[-1])], ends
 
 
 def of_list(texts: Iterable[str]) -> Texts:

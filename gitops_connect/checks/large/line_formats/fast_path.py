@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,28 +11,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys.partition_keys import Values, constant
-from gitops_connect.checks.large.keys.text_columns import Texts
 from gitops_connect.checks.large.keys.text_hashes import PAD, numbers_of
-from gitops_connect.checks.large.line_formats.layouts import Field, LineBuffer, LineForm, MatchedLines
-from gitops_connect.checks.large.line_formats.line_format import TEXTS, LineFormat
-from gitops_connect.checks.topics import TopicFilter
+from gitops_connect.checks.large.line_formats.layouts import (
+    Admits,
+    LineBuffer,
+    LineForm,
+    LineFormat,
+    MatchedLines,
+    Span,
+)
 from gitops_connect.model.shape_fields import FieldType
 
 _MINUS = ord("-")
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
-
-
-class ValidRows(NamedTuple):
-    """Rows of a form by their numbers, with their content.
-
-    If neither `offset` nor `numbers` is set, the offset is null.
-    """
-
-    form: LineForm
-    rows: NDArray[np.intp]
-    partition: Sequence[Values]
-    offset: Texts | None = None
-    numbers: NDArray[np.int64] | None = None
 
 
 class ValidLines(NamedTuple):
@@ -42,49 +33,49 @@ class ValidLines(NamedTuple):
     rows: NDArray[np.intp]
     lines: MatchedLines
 
-    def certain(self) -> ValidRows:
-        """The content of the lines."""
-        form, rows, lines = self
-        partition = [_values(lines, field) for field in form.fields if field.half == "partition"]
-        if form.number is not None:
-            starts, ends = lines.places(form.number)
-            return ValidRows(form, rows, partition, numbers=numbers_of(lines.buffer, ends + PAD, ends - starts))
-        return ValidRows(form, rows, partition, lines.texts(form.offset) if form.offset else None)
+    def partition(self) -> Iterator[Values]:
+        """The values of each field of the partitions."""
+        for field in self.form.fields:
+            if field.half != "partition":
+                continue
+            if field.span is None:
+                yield constant(field.name, field.constant or "")
+            elif field.is_text or field.kind is FieldType.FLAG:
+                yield Values(field.name, self.lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
+            else:
+                yield Values(field.name, numbers=self.numbers(field.span))
 
-
-def _values(lines: MatchedLines, field: Field) -> Values:
-    if field.span is None:
-        return constant(field.name, field.constant or "")
-    if field.kind is FieldType.FLAG or field.kind in TEXTS:
-        return Values(field.name, lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
-    starts, ends = lines.places(field.span)
-    is_negative = lines.buffer[starts + PAD] == _MINUS
-    numbers = numbers_of(lines.buffer, ends + PAD, ends - starts - is_negative)
-    return Values(field.name, numbers=np.where(is_negative, -numbers, numbers))
+    def numbers(self, span: Span) -> NDArray[np.int64]:
+        """The value of that number of each line."""
+        starts, ends = self.lines.places(span)
+        is_negative = self.lines.buffer[starts + PAD] == _MINUS
+        numbers = numbers_of(self.lines.buffer, ends + PAD, ends - starts - is_negative)
+        return np.where(is_negative, -numbers, numbers)
 
 
 def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[ValidLines], NDArray[np.intp]]:
     """The lines by their forms, and the numbers of the lines that match none."""
     found = []
-    left = np.arange(len(lines))
+    left, is_slow = lines.in_utf8, np.ones(len(lines), np.bool_)
     for form in () if line_format is None else line_format.forms:
         if not len(left):
             break
         array = lines.array if len(left) == len(lines) else lines.array.take(pa.array(left))
         well = pc.match_substring_regex(array, form.pattern).to_numpy(zero_copy_only=False)
-        if line_format is not None and line_format.topics is not None and form.topic is not None:
+        for span, admits, expected in form.filters:
             well = well.copy()
-            well[well] = read_topics(lines.of(form, left[well]).array(form.topic), line_format.topics)
+            well[well] = _admitted(lines.of(form, left[well]).array(span), admits) == expected
         if well.any():
             found.append(ValidLines(form, left[well], lines.of(form, left[well])))
+            is_slow[left[well]] = False
             left = left[~well]
-    return found, left
+    return found, np.flatnonzero(is_slow)
 
 
-def read_topics(topics: Any, reads: TopicFilter) -> NDArray[np.bool_]:
-    """Whether the sink reads each topic: there are fewer topics than lines."""
-    found = topics.dictionary_encode()
-    known = np.array([reads.reads(topic) for topic in found.dictionary.to_pylist()], np.bool_)
+def _admitted(texts: Any, admits: Admits) -> NDArray[np.bool_]:
+    """Whether the connector reads each string: there are fewer topics than lines."""
+    found = texts.dictionary_encode()
+    known = np.array([admits(text) for text in found.dictionary.to_pylist()], np.bool_)
     return np.asarray(known[found.indices.to_numpy(zero_copy_only=False)])
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gitops_connect.checks.large.line_formats.layouts import Member
+from gitops_connect.checks.large.line_formats.layouts import Admits, Member
 from gitops_connect.checks.ties import ties_of
-from gitops_connect.checks.topics import TopicFilter
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.shape_fields import FieldType, Shape
 from gitops_connect.model.shapes import shape_of
@@ -20,20 +19,23 @@ BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The facts about the fields of an entry: their types, and the possible strings of some fields.
+    """The facts about the fields of an entry: their types, and the possible strings of some fields of the partition.
 
     A field without a type may have the type that it has in an example. Nothing is certain about the `closed` fields of
     an offset, whose values are a closed set, nor about an offset that has both fields of one of the `pairs`. `counted`
-    is the field that alone decides the move of an offset; see `counted_field`.
+    is the field that alone decides the move of an offset; see `counted_field`. `admits` says for each field of the
+    partition that the config fixes whether the connector reads a string; `texts` are these strings, if they are few.
+    The fields in `wrong` (`offset.lsn`) have any string, none of which is right.
     """
 
     partition: Mapping[str, FieldType] = field(default_factory=dict)
     offset: Mapping[str, FieldType] = field(default_factory=dict)
     texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    topics: TopicFilter | None = None
+    admits: Mapping[str, Admits] = field(default_factory=dict)
     counted: str = ""
     closed: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str]] = frozenset()
+    wrong: frozenset[str] = frozenset()
 
     def kind(self, half: str, member: Member) -> FieldType | None:
         """The type of a field; None if nothing is certain about it."""
@@ -63,11 +65,12 @@ def known_of(context: ManifestContext) -> Known | None:
     if ties.filters:
         return None
     texts = {one.field: one.values for one in ties.expectations}
-    filtered = ties.topics
-    if filtered is not None and filtered.names is not None and len(filtered.names) <= _FEW:
-        texts[filtered.field] = filtered.names
-        filtered = None
+    admits: dict[str, Admits] = {one.field: one.admits for one in ties.expectations}
+    if ties.topics is not None:
+        admits[ties.topics.field] = ties.topics.reads
+        if ties.topics.names is not None and len(ties.topics.names) <= _FEW:
+            texts[ties.topics.field] = ties.topics.names
     types = {name: kind for part in shape.partitions for name, kind in part.types.items()}
     closed = frozenset(shape.offset.choices)
     pairs = frozenset((one.changed, one.kept) for one in shape.contradictions)
-    return Known(types, shape.offset.types, texts, filtered, counted_field(shape), closed, pairs)
+    return Known(types, shape.offset.types, texts, admits, counted_field(shape), closed, pairs)

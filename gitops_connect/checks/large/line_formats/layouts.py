@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.text_columns import Texts, assembled
+from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of
 from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, padded
 from gitops_connect.checks.rules import Finding
+from gitops_connect.checks.ties import RULES
 from gitops_connect.model.shape_fields import FieldType
 
 _BLANK = re.compile(r"[ \t]*")
@@ -36,6 +37,10 @@ class Anchor(NamedTuple):
 
 
 Span = tuple[Anchor, Anchor]
+TYPE = "manifest/type"
+OWN_WORDS = RULES | {TYPE}
+"""The rules of findings that may be left without words: these always have some."""
+Admits = Callable[[str], bool]
 
 
 class Field(NamedTuple):
@@ -51,6 +56,11 @@ class Field(NamedTuple):
     span: Span | None = None
 
     @property
+    def is_text(self) -> bool:
+        """Whether its values are strings."""
+        return self.kind in (FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN)
+
+    @property
     def constant(self) -> str | None:
         """The only possible value."""
         return next(iter(self.texts)) if self.texts is not None and len(self.texts) == 1 else None
@@ -61,9 +71,11 @@ class LineForm:
     """A form of lines. `pattern` is for RE2 and matches whole lines of this form with their line feed, and no others.
 
     `partition` and `offset` are the pieces of their canonical texts: constant bytes, and parts of the line. An empty
-    `offset` means null. `number` is the number that alone decides the move, `topic` a sink's topic. `is_canonical`:
-    the line equals the line to send. `fields` are those of all such lines. `findings` are the violations of each such
-    line if its partition has no current offset, in exactly these words; with a current offset there are none.
+    `offset` means null. `number` is the number that alone decides the move. `is_canonical`: the line equals the line to
+    send. `fields` are those of all such lines. A line has the form only if each of the `filters` says so of its string.
+
+    `findings` are the violations of each such line: without words if each line has words of its own. Those of `RULES`
+    hold only if the partition has no current offset, all others always.
     """
 
     pattern: str
@@ -71,10 +83,31 @@ class LineForm:
     partition: tuple[bytes | Span, ...]
     offset: tuple[bytes | Span, ...]
     number: Span | None = None
-    topic: Span | None = None
     is_canonical: bool = False
     fields: tuple[Field, ...] = ()
+    filters: tuple[tuple[Span, Admits, bool], ...] = field(default=(), compare=False)
     findings: tuple[Finding, ...] = field(default=(), compare=False)
+
+    @property
+    def has_own_words(self) -> bool:
+        """Whether the violations of each line have words of their own."""
+        return any(not one.words for one in self.findings)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a current offset may change the findings."""
+        return any(one.rule in RULES for one in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class LineFormat:
+    """The forms, that of the most lines first; those whose lines have findings in words of their own come last."""
+
+    forms: tuple[LineForm, ...]
+
+    def in_words(self) -> LineFormat:
+        """The forms whose findings are known in words."""
+        return LineFormat(tuple(form for form in self.forms if not form.has_own_words))
 
 
 class Member(NamedTuple):
@@ -178,6 +211,14 @@ class Anchors:
         return Anchor(before, start - self._marks[before]), last
 
 
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class LineBuffer:
     """A text of complete lines, cut into lines, with all their marks."""
 
@@ -199,9 +240,16 @@ class LineBuffer:
     def _marks(self) -> Positions:
         return np.flatnonzero(np.frombuffer(self._content, np.uint8) == _MARK)
 
+    @cached_property
+    def in_utf8(self) -> NDArray[np.intp]:
+        """The numbers of the lines that are UTF-8: nearly always all of them."""
+        if self._content.isascii() or _is_utf8(self._content):
+            return np.arange(len(self))
+        return np.flatnonzero([_is_utf8(line) for line in self._content.split(b"\n")[:-1]])
+
     def text_of(self, rows: NDArray[np.intp]) -> bytes:
         """These lines, joined."""
-        return "".join(self.array.take(pa.array(rows)).to_pylist()).encode() if len(rows) else b""
+        return bytes_of(self.array.take(pa.array(rows)))
 
     def of(self, form: LineForm, rows: NDArray[np.intp]) -> MatchedLines:
         """The lines of that form."""

@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.known_fields import BY_TYPE, Known, counted_field, known_of
-from gitops_connect.checks.large.line_formats.layouts import Anchors, Field, Layout, LineForm, Member, Span, layout_of
+from gitops_connect.checks.large.line_formats.layouts import (
+    TYPE,
+    Admits,
+    Anchors,
+    Field,
+    Layout,
+    LineBuffer,
+    LineForm,
+    LineFormat,
+    Member,
+    Span,
+    layout_of,
+)
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.ties import RULES
-from gitops_connect.checks.topics import TopicFilter
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.offsets import offset_text, partition_text
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shape_fields import FieldType, Shape
 
@@ -48,33 +57,7 @@ _PATTERNS: Mapping[FieldType, str] = {
     FieldType.FLAG: "(?:true|false)",
 }
 """All values of a type except extreme ones, and LSNs only as numbers. Lines with other types are checked singly."""
-TEXTS = frozenset({FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN})
-
-
-@dataclass(frozen=True, slots=True)
-class LineFormat:
-    """The forms, that of the most lines first. `topics`: lines are certain only if this filter reads their topic."""
-
-    forms: tuple[LineForm, ...]
-    topics: TopicFilter | None = None
-
-
-def _certain(judge: EntryJudge, known: Known, value: Any) -> tuple[Finding, ...] | None:
-    """The findings of each line that has equal strings in the fields that the config fixes; None: not certain.
-
-    A null for a partition without a current offset is found by the join.
-    """
-    fixed = {f"partition.{name}" for name in known.texts}
-    found = [one for one in judge.judge(value).findings if one.rule != "manifest/nothing-to-remove"]
-    if not all(one.rule in RULES and one.field in fixed for one in found):
-        return None
-    return tuple(one.explained() for one in found)
-
-
-def _pinned(known: Known, value: Mapping[str, Any], findings: Iterable[Finding]) -> Known:
-    """The facts, with exactly these strings for the fields that have findings."""
-    names = [one.field.removeprefix("partition.") for one in findings]
-    return replace(known, texts={**known.texts, **{name: frozenset({value["partition"][name]}) for name in names}})
+_NUMBERS = frozenset(kind for kind, pattern in _PATTERNS.items() if pattern not in (_TEXT, "(?:true|false)"))
 
 
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> LineFormat | None:
@@ -86,40 +69,89 @@ def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind)
     if known is None:
         return None
     judge = EntryJudge(context, kind)
-    forms = _learnt(lines, known, partial(_certain, judge, known), tombstones=kind is OperationKind.ALTER)
-    return LineFormat(forms, known.topics) if forms else None
+    strings = _string_fields(context.live or {})
+    certain = partial(_certain, judge, known, strings)
+    return _learnt(lines, known, certain, tombstones=kind is OperationKind.ALTER)
 
 
 def learn_live(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool = False) -> LineFormat | None:
     """Learn the format of the current offsets: as they are, valid or not."""
     counted = counted_field(shape)
     known = Known(offset={counted: FieldType.NUMBER} if counted else {}, counted=counted)
-    forms = _learnt(lines, known, lambda value: None if value["offset"] is None else (), tombstones=tombstones)
-    return LineFormat(forms) if forms else None
+    return _learnt(lines, known, lambda value: None if value["offset"] is None else (), tombstones=tombstones)
+
+
+def _string_fields(live: Offsets) -> frozenset[str]:
+    """The fields that are strings in some of the current offsets."""
+    halves = [("partition", str(text)) for text in live] + [("offset", str(text)) for text in live.values()]
+    return frozenset(
+        f"{half}.{name}" for half, text in halves for name, value in json.loads(text).items() if isinstance(value, str)
+    )
+
+
+def _certain(judge: EntryJudge, known: Known, strings: frozenset[str], value: Any) -> tuple[Finding, ...] | None:
+    """The findings of each line like this one; None: not certain.
+
+    A line like this one has other strings of the config's fields, or another string for a number. If no current offset
+    has a string there, its type is wrong whatever the current offset is. A null for a partition without a current
+    offset is found by the join.
+    """
+    found = [one for one in judge.judge(value).findings if one.rule != "manifest/nothing-to-remove"]
+    fixed = {f"partition.{name}" for name in known.admits}
+    if all(one.rule in RULES and one.field in fixed for one in found):
+        return tuple(one.explained() for one in found)
+    for one in found:
+        half, _, name = one.field.partition(".")
+        types = known.partition if half == "partition" else known.offset
+        is_string = isinstance((value.get(half) or {}).get(name), str)
+        if one.rule != TYPE or types.get(name) not in _NUMBERS or not is_string or one.field in strings:
+            return None
+    return tuple(found)
 
 
 def _learnt(
     lines: Iterable[bytes], known: Known, certain: Callable[[Any], tuple[Finding, ...] | None], *, tombstones: bool
-) -> tuple[LineForm, ...]:
+) -> LineFormat | None:
     """Learn the next form from the first line that matches no form, until there are enough forms."""
-    left = pa.array([text for line in lines if (text := _decoded(line)) is not None], pa.string())
+    left = [text for line in lines if (text := _decoded(line)) is not None]
     found: list[tuple[int, list[LineForm]]] = []
-    while len(left) and len(found) < MAX_FORMS:
-        layout = layout_of(left[0].as_py()[:-1])
+    while left and len(found) < MAX_FORMS:
+        layout = layout_of(left[0][:-1])
         findings = None if layout is None else certain(layout.value)
-        forms = []
+        forms: list[LineForm] = []
+        others = left
         if layout is not None and findings is not None:
-            forms = _forms(layout, _pinned(known, layout.value, findings), findings, tombstones=tombstones)
-        others = left[1:]
-        for form in forms:
-            others = others.filter(pc.invert(pc.match_substring_regex(others, form.pattern)))
-        if forms and pc.match_substring_regex(left[:1], forms[0].pattern)[0].as_py():
+            for facts, said in _readings(known, layout.value, findings):
+                more = _forms(layout, facts, said, tombstones=tombstones)
+                rest = _unmatched(left, more)
+                if len(rest) < len(others):
+                    forms, others = more, rest
+        if forms and others[:1] != left[:1]:
             found.append((len(left) - len(others), forms))
             left = others
         else:
             left = left[1:]
     found.sort(key=lambda one: -one[0])
-    return tuple(dict.fromkeys(form for _, forms in found for form in forms))
+    learnt = dict.fromkeys(form for _, forms in found for form in forms)
+    return LineFormat(tuple(sorted(learnt, key=lambda form: form.has_own_words))) if learnt else None
+
+
+def _readings(
+    known: Known, value: Mapping[str, Any], findings: tuple[Finding, ...]
+) -> Iterator[tuple[Known, tuple[Finding, ...]]]:
+    """The facts of lines with exactly these strings in the fields of the findings, then with any wrong strings."""
+    if all(one.rule in RULES for one in findings):
+        names = [one.field.removeprefix("partition.") for one in findings]
+        pinned = {name: frozenset({value["partition"][name]}) for name in names}
+        yield replace(known, texts={**known.texts, **pinned}), findings
+    if findings:
+        bare = tuple(one._replace(words={}) for one in findings)
+        yield replace(known, wrong=frozenset(one.field for one in findings)), bare
+
+
+def _unmatched(lines: list[str], forms: Sequence[LineForm]) -> list[str]:
+    _, slow = match_lines(LineBuffer("".join(lines).encode()), LineFormat(tuple(forms)))
+    return [lines[number] for number in slow.tolist()]
 
 
 def _decoded(line: bytes) -> str | None:
@@ -139,7 +171,7 @@ def _forms(layout: Layout, known: Known, findings: tuple[Finding, ...], *, tombs
         return []  # a line that begins with whitespace has its entry in another column
     form = replace(form, findings=findings)
     half = layout.halves["offset"]
-    if half.value is None or not tombstones:
+    if half.value is None or not tombstones or any(one.rule == TYPE for one in findings):
         return [form]
     line = layout.line[: half.start] + b"null" + layout.line[half.end :]
     without = layout_of(line.decode())
@@ -170,7 +202,7 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
     return replace(
         form,
         number=_number(layout, known, anchors),
-        topic=_topic(layout, known, anchors),
+        filters=tuple(_filters(layout, known, anchors)),
         fields=tuple(_located(one, member, anchors) for one, member in fields),
         is_canonical=layout.line.decode() == _canonical(layout.value),
     )
@@ -178,6 +210,8 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
 
 def _field(half: str, member: Member, known: Known) -> tuple[Field, str] | None:
     """A field with its regular expression."""
+    if f"{half}.{member.name}" in known.wrong:
+        return Field(half, member.name, FieldType.TEXT), _TEXT
     texts = known.texts.get(member.name) if half == "partition" else None
     if texts is not None and not isinstance(member.value, str):
         return None
@@ -236,14 +270,17 @@ def _pieces(layout: Layout, half: str, varying: Sequence[Member], anchors: Ancho
 def _number(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
     if not known.counted or [member.name for member in layout.offset] != [known.counted]:
         return None
+    if f"offset.{known.counted}" in known.wrong:
+        return None
     return anchors.span(layout.offset[0].start, layout.offset[0].end)
 
 
-def _topic(layout: Layout, known: Known, anchors: Anchors) -> Span | None:
-    """The place of the topic, between the marks."""
-    name = "" if known.topics is None else known.topics.field
-    found = next((one for one in layout.partition if one.name == name and isinstance(one.value, str)), None)
-    return None if found is None else anchors.span(found.start + 1, found.end - 1)
+def _filters(layout: Layout, known: Known, anchors: Anchors) -> Iterator[tuple[Span, Admits, bool]]:
+    """What to ask of strings that the pattern alone cannot decide."""
+    for member in layout.partition:
+        is_wrong = f"partition.{member.name}" in known.wrong
+        if member.name in known.admits and (is_wrong or member.name not in known.texts):
+            yield anchors.span(*_inside(member)), known.admits[member.name], not is_wrong
 
 
 def _canonical(value: Any) -> str:

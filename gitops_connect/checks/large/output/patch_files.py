@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from gitops_connect.checks.large.input_splits.splits import Block, ManifestReader, pieces
 from gitops_connect.checks.large.job import Job, ManifestTask
 from gitops_connect.checks.large.job_files import DeletionVector, write_atomically
+from gitops_connect.checks.large.keys.text_columns import bytes_of
 from gitops_connect.checks.large.keys.text_hashes import Positions
 from gitops_connect.checks.large.line_formats.fast_path import canonical_lines, canonical_partitions, lines_of
 from gitops_connect.errors import SparkFailed
@@ -130,12 +131,12 @@ class _Declared:
             texts = self._rewritten(lines_of(content).filter(pa.array(slow)))
             lines = pc.replace_with_mask(lines, pa.array(slow), pa.array(texts, pa.string()))
             kept &= lines.is_valid().to_numpy(zero_copy_only=False)
-        return _joined(lines if kept.all() else lines.filter(pa.array(kept))), int(kept.sum())
+        return bytes_of(lines if kept.all() else lines.filter(pa.array(kept))), int(kept.sum())
 
     def _rewritten(self, lines: Any) -> list[str | None]:
         """Each line as it is sent; None for a line of whitespace."""
         texts: list[str | None] = [None] * len(lines)
-        for value, number, _ in self._reader.lines(_joined(lines).decode()).entries:
+        for value, number, _ in self._reader.lines(bytes_of(lines).decode()).entries:
             partition, offset = self._kept(value)
             texts[number - 1] = f'{{"partition":{partition},"offset":{offset or "null"}}}\n'
         return texts
@@ -158,7 +159,7 @@ class _Standing:
         """The lines to send, and their number."""
         if not len(chosen):
             return b"", 0
-        content = _joined(lines_of(_text(piece)).take(pa.array(chosen)))
+        content = bytes_of(lines_of(_text(piece)).take(pa.array(chosen)))
         partitions = canonical_partitions(content, self._template)
         if partitions.null_count:
             slow = partitions.is_null()
@@ -166,16 +167,9 @@ class _Standing:
             texts = [partition_text(json.loads(line)["partition"]) for line in lines]
             partitions = pc.replace_with_mask(partitions, slow, pa.array(texts, pa.string()))
         lines = pc.binary_join_element_wise('{"partition":', partitions, ',"offset":null}\n', "")
-        return _joined(lines), len(lines)
+        return bytes_of(lines), len(lines)
 
 
 def _text(piece: Block) -> bytes:
-    content = piece.content
+    content = piece.text
     return content.removeprefix(_BOM) if piece.is_first else content
-
-
-def _joined(lines: Any) -> bytes:
-    """The texts, joined as they are in memory."""
-    _, offsets, data = lines.buffers()
-    ends = np.frombuffer(offsets, np.int32, len(lines) + 1, lines.offset * 4)
-    return b"" if data is None else data[int(ends[0]) : int(ends[-1])].to_pybytes()

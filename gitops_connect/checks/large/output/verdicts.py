@@ -12,6 +12,7 @@ from typing import Any
 from gitops_connect.checks.large.input_splits.splits import pieces
 from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.join.moves import Moves
+from gitops_connect.checks.large.line_formats.layouts import OWN_WORDS
 from gitops_connect.checks.large.output.line_numbers import LineNumbers
 from gitops_connect.checks.large.violations.counts import Kind, RowPosition, Violation, ViolationCounts
 from gitops_connect.checks.rules import Finding, diagnose
@@ -137,7 +138,7 @@ class TaskResult:
         if not self.is_broken:
             counts.add_all(replace(self.counts, entries=0))
             every = (one for listed in self.counts.shown.values() for one in listed)
-            texts = self._texts({one.position for one in every if self._has_fields(one)})
+            texts = self._texts({one.position for one in every if self._has_fields(one) or _lacks_words(one)})
             for kind, listed in self.counts.shown.items():
                 by_kind[kind] = [self._diagnostic(one, places, texts.get(one.position, "")) for one in listed]
         for one in self.beside(places):
@@ -165,7 +166,10 @@ class TaskResult:
             first = places.at(shown.other)
             named = str(first.line) if first.file == place.file else f"{first.line} of {first.file}"
             finding = finding._replace(words={**finding.words, "first": named, "second": str(place.line)})
-        if text:
+        if _lacks_words(shown):
+            found = self.job.subjects[self.number].judge()[0].judge(json.loads(text)).findings
+            finding = next(one for one in found if one[:2] == finding[:2])
+        if text and self._has_fields(shown):
             line, column = locate_in(text, (place.line, place.column), finding.field)
             place = replace(place, line=line, column=column)
         context = self.manifest.context
@@ -207,10 +211,15 @@ class TaskResult:
             left = [*sought]
             for piece in pieces(self.job.units[unit], self.job.reader):
                 here = [position for position in left if position.line < piece.base + piece.lines]
-                lines = piece.content.split(b"\n") if here else []
+                lines = piece.text.split(b"\n") if here else []
                 for position in here:
                     found[position] = lines[position.line - piece.base].decode("utf-8-sig")
                 left = left[len(here) :]
                 if not left:
                     break
         return found
+
+
+def _lacks_words(shown: Violation) -> bool:
+    """Whether the task has left the words to the driver: each line of its form has words of its own."""
+    return not shown.finding.words and shown.finding.rule in OWN_WORDS

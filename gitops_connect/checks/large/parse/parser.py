@@ -8,26 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.field_types import LONG
 from gitops_connect.checks.large.input_splits.splits import Block, ManifestReader
-from gitops_connect.checks.large.input_splits.tables import certify_table
 from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
 from gitops_connect.checks.large.keys.text_hashes import Secret
-from gitops_connect.checks.large.line_formats.fast_path import ValidRows, match_lines
-from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm
-from gitops_connect.checks.large.line_formats.line_format import LineFormat
+from gitops_connect.checks.large.line_formats.fast_path import ValidLines, match_lines
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
 from gitops_connect.checks.large.parse.shuffle_block import LINE, MARK, OffsetForm, ShuffleBlock, joined
 from gitops_connect.checks.large.violations.counts import RowPosition, Violation, ViolationCounts
 from gitops_connect.checks.rules import Finding
-from gitops_connect.model.large_manifests import LineFault
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 
-_FEW = 100
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -54,54 +49,36 @@ class Parser:
     def parse(self, piece: Block, unit: int) -> tuple[ShuffleBlock, ViolationCounts, int]:
         """The rows, the findings, and the number of lines."""
         counts = self.counts.fresh()
-        refused = self._refused(piece) if piece.table is None else None
+        refused = self.reader.refuse(piece.text) if piece.is_first else None
         for fault in (refused, piece.fault):
             if fault is not None:
                 finding = Finding(fault.rule, "", {"found": fault.found})
                 counts.broken.append(Violation(RowPosition(unit, piece.base + fault.line - 1, fault.column), finding))
                 counts.add(counts.broken[-1])
-        if refused is not None or piece.is_empty:
+        if refused is not None or not piece.text:
             return _no_rows(), counts, piece.lines
-        counts.size += _size(piece)
-        count, certain, others = self._certain(piece)
+        counts.size += len(piece.text)
+        lines = LineBuffer(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
+        certain, slow = match_lines(lines, self.line_format)
         parts = [self._rows(one) for one in certain]
         counts.entries += sum(len(rows.h1) for rows in parts)
         for one in certain:
-            if one.form.findings and not self.defers:
+            if one.form.findings and not (self.defers and one.form.waits):
                 counts.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
-        if len(others[0]):
-            parts.append(self._one_by_one(*others, RowPosition(unit, piece.base), counts))
-        return _in_order(parts), counts, count
+        if len(slow):
+            parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(unit, piece.base), counts))
+        return _in_order(parts), counts, len(lines)
 
-    def _certain(self, piece: Block) -> tuple[int, list[ValidRows], tuple[NDArray[np.intp], bytes]]:
-        """The number of lines; the certain rows; the numbers of all other lines, and these lines."""
-        if piece.table is not None:
-            certain, slow = certify_table(piece.table, self.line_format)
-            return piece.table.count, certain, (slow, piece.table.taken(slow).lines() if len(slow) else b"")
-        lines = LineBuffer(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
-        found, slow = match_lines(lines, self.line_format)
-        return len(lines), [one.certain() for one in found], (slow, lines.text_of(slow))
-
-    def _refused(self, piece: Block) -> LineFault | None:
-        array = pa.StringArray.from_buffers(
-            1, pa.py_buffer(np.array([0, len(piece.text)], np.int32)), pa.py_buffer(piece.text)
-        )
-        suspicious = b"\0" in piece.text or piece.is_first
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid:
-            suspicious = True
-        return self.reader.refuse(piece.text, piece.is_first) if suspicious else None
-
-    def _rows(self, certain: ValidRows) -> ShuffleBlock:
+    def _rows(self, certain: ValidLines) -> ShuffleBlock:
         count = len(certain.rows)
-        h1, h2 = hash_fields(certain.partition, count, self.secret)
+        h1, h2 = hash_fields(certain.partition(), count, self.secret)
         texts: list[Any] = []
         form, value = OffsetForm.NONE, np.zeros(count, np.int64)
-        if certain.numbers is not None:
-            form, value = OffsetForm.NUMBER, certain.numbers
-        elif certain.offset is not None:
-            form, value, texts = OffsetForm.TEXT, np.arange(count), certain.offset.listed()
+        if certain.form.number is not None:
+            form, value = OffsetForm.NUMBER, certain.numbers(certain.form.number)
+        elif certain.form.offset:
+            offset = certain.lines.texts(certain.form.offset)
+            form, value, texts = OffsetForm.TEXT, np.arange(count), offset.listed()
         marked = form | self._mark(certain.form) << MARK
         return ShuffleBlock(
             h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, marked, np.uint8), texts
@@ -109,13 +86,13 @@ class Parser:
 
     def _mark(self, form: LineForm) -> int:
         """The mark of rows whose findings depend on the current offset, which the join knows."""
-        return self.line_format.forms.index(form) + 1 if self.line_format and form.findings and self.defers else 0
+        return self.line_format.forms.index(form) + 1 if self.line_format and form.waits and self.defers else 0
 
     def _one_by_one(
         self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts
     ) -> ShuffleBlock:
         """The rows of lines that the strict reader and the rule function decide; `slow` are their numbers."""
-        read = self.reader.lines(lines.decode())
+        read = self.reader.lines(lines.decode(errors="surrogateescape"))
         for fault in read.faults:
             position = RowPosition(first.unit, first.line + int(slow[fault.line - 1]), fault.column)
             counts.add(Violation(position, Finding(fault.rule, "", {"found": fault.found})))
@@ -143,14 +120,6 @@ class Parser:
         if findings and not deferred:
             counts.add_entry(position, findings)
         return partition, offset, deferred
-
-
-def _size(piece: Block) -> int:
-    """Bytes as lines; for a table an estimate by its first rows."""
-    if piece.table is None:
-        return len(piece.text)
-    few = piece.table.taken(np.arange(min(piece.table.count, _FEW)))
-    return len(few.lines()) * piece.table.count // max(1, few.count)
 
 
 class _Collected:
