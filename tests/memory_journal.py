@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from gitops_connect.apply.chunks import FIRST
+from gitops_connect.apply.chunks import FIRST, ChunkSize
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.journal import Chunk, LargeChange
 from gitops_connect.model.differences import Review
@@ -135,6 +135,10 @@ class MemoryChange:
     @property
     def sent(self) -> int:
         return self._begun.sent if self.is_begun else 0
+
+    @property
+    def chunk_size(self) -> ChunkSize:
+        return ChunkSize()
 
     def begin(self) -> None:
         assert self._review, "review comes first"

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.journal import LargeChange
 from gitops_connect.apply.step_context import (
     StepContext,
@@ -104,7 +103,7 @@ class _Change:
         self._doubtful = change.is_begun
         self._touched = False
         self._reviewed = False
-        self._size = ChunkSize()
+        self._size = change.chunk_size
         self._done = 0
         self._warning = ""
         self._retries = _Retries(context)

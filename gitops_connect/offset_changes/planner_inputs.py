@@ -6,7 +6,7 @@ offsets of its connector are read again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def gather(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[
         verdicts.ask(spark, folder / "asked")
         unfinished = _review_begun(runtime, situation, folder)
     large = [one for one in new if one.name in verdicts.large]
-    copies = _copies(runtime, situation, large)
+    copies = _copies(runtime, situation, {one.connector for one in large} | _begun_large(situation))
     for operation in large:
         if operation.connector not in situation.offsets.unread:
             current = _current(situation, operation.connector)
@@ -132,9 +132,15 @@ def _with_known(
     )
 
 
-def _copies(runtime: Runtime, situation: Situation, large: Sequence[DesiredOperation]) -> Mapping[ConnectorName, int]:
-    """How often a worker holds all offsets of its cluster while these are changed."""
-    names, client = {one.connector for one in large}, runtime.clients[situation.desired.cluster]
+def _begun_large(situation: Situation) -> set[ConnectorName]:
+    """The connectors of large changes in progress."""
+    begun = (one.operation for one in situation.offsets.unfinished.values())
+    return {one.connector for one in begun if one.is_large}
+
+
+def _copies(runtime: Runtime, situation: Situation, names: Set[ConnectorName]) -> Mapping[ConnectorName, int]:
+    """How often a worker holds all offsets of its cluster while the offsets of these connectors are changed."""
+    client = runtime.clients[situation.desired.cluster]
     found = {}
     for connector in situation.desired.connectors:
         if connector.name in names:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.journal import Chunk
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.operations import Operations
@@ -36,7 +37,8 @@ _GONE_ALREADY = "manifest/nothing-to-remove"
 class Means:
     """The dependencies of a change. `operations` are the ledger's, under the lease; its files are in the directory.
 
-    `shape` is that of the connector's class and config; None if they are not known.
+    `shape` is that of the connector's class and config; None if they are not known. `chunk_size` is that of
+    `LargeChange`.
     """
 
     cluster: ClusterName
@@ -46,6 +48,7 @@ class Means:
     clock: Clock
     folder: Path
     shape: Shape | None = None
+    chunk_size: ChunkSize = field(default_factory=ChunkSize)
 
 
 class _Change(ABC):
@@ -82,6 +85,10 @@ class _Change(ABC):
     @property
     def sent(self) -> int:
         return 0
+
+    @property
+    def chunk_size(self) -> ChunkSize:
+        return self._means.chunk_size
 
     def chunk(self, start: int, size: int) -> Chunk:
         return self._reader.read(start, size)

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.journal import LargeChange
 from gitops_connect.errors import GitopsConnectError, SourceRefused
 from gitops_connect.ledger.operations import Operations
@@ -14,7 +15,9 @@ from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
+from gitops_connect.model.worker_heap import largest_chunk
 from gitops_connect.observed import MAX_HELD
 from gitops_connect.offset_changes.large.change import BegunChange, Means, NewChange
 from gitops_connect.offset_changes.large.manifest_source import ManifestSource
@@ -22,6 +25,7 @@ from gitops_connect.offset_changes.large.manifest_verdicts import check_request
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 from gitops_connect.offset_changes.large.workspace import workspace
 from gitops_connect.offset_changes.manifest_contexts import context_of, read_own_schemas
+from gitops_connect.plan.large_operations import declared_partitions
 from gitops_connect.plan.operation_status import declared_operations
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
@@ -88,7 +92,21 @@ def means_of(
         runtime.clock,
         folder,
         shape,
+        chunk_size_of(situation, connector),
     )
+
+
+def chunk_size_of(situation: Situation, connector: ConnectorName) -> ChunkSize:
+    """The size of chunks for this connector.
+
+    Workers hold several copies of the offsets if they support exactly-once sources. They read one of the copies again
+    for each request, so chunks are as large as the heap allows.
+    """
+    copies = situation.offsets.copies.get(connector, 1)
+    observed = situation.observed.connectors.get(connector)
+    if copies == 1 or (observed is not None and observed.type is ConnectorType.SINK):
+        return ChunkSize()
+    return ChunkSize(largest=largest_chunk(*declared_partitions(situation), copies, situation.policy.worker_heap))
 
 
 def begun_change(
