@@ -1,11 +1,14 @@
-"""1,000,000 offsets into a real worker: requests of a fixed size against `gitops-connect apply`, each on a new worker.
+"""1,000,000 offsets into a real worker: requests of a fixed size compared with `gitops-connect apply`.
 
-A fixed size is a POST, PATCHes one after another, and a GET of all at the end. Of `apply` the same is compared: its two
-steps, as it tells itself how long they took, with everything that it does besides (looking at what stands, saving both
-sides in the ledger, comparing what was read back). The whole process plans before that, and starts Spark. The workers
-are as Kafka's own scripts start them: 2 GiB of heap, and no support for exactly-once sources, with which each of them
-would hold everything three times (docs/contributing/worker-memory.md). Then 1 GiB: the plan must refuse it, and with
-the limit lifted `apply` must go on with the same change where the worker got more memory.
+Each measurement has a new worker, and both ways take turns. A fixed size is a POST, PATCHes one after another, and a
+GET of all offsets at the end. It is compared with the two steps of `apply`, as `apply` reports their time, with
+everything that they do in addition: they read the current offsets, save both sides in the ledger, and compare what was
+read back. The whole process also plans, and starts Spark.
+
+Workers without support for exactly-once sources have 2 GiB of heap, as Kafka's scripts set it. Workers with this
+support have 3 GiB, as the plan requires, because they hold every offset three times
+(docs/contributing/worker-memory.md). With 1 GiB, the plan must be blocked; without the limit, `apply` must continue the
+same change once the worker has more memory.
 """
 
 from __future__ import annotations
@@ -30,19 +33,18 @@ from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 TITLE = "A million offsets, applied on the sandbox"
 COUNT = 1_000_000
-CHUNKS = (50_000, 100_000, 250_000, COUNT)
-RUNS = 5
 LIMIT = 1.3
-HEAP, SMALL_HEAP = 2048, 1024
-REFUSED_FOR = "worker_heap"
-"""The setting that a refusal names."""
-_PATIENCE = 300
+SMALL_HEAP = 1024
+"""MiB."""
+BLOCKED_BY = "worker_heap"
+"""The setting that the error message names."""
+_TIMEOUT = 300
 _NAME = "large"
 _NOT_YET = (400, 409)
 _STEP = re.compile(r" applied after ([0-9.]+) s")
-"""What `apply` says of each step."""
+"""What `apply` prints about each step."""
 _MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
-"""Its offsets may be of any topics; each entry of a class with one file of its own would be a finding."""
+"""Its offsets may be of any topics; a class with one file of its own would have a violation in each entry."""
 _DOCUMENT = f"""\
 apiVersion: gitops-connect/v1
 kind: Connector
@@ -57,9 +59,26 @@ spec:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """The workers, the fixed sizes that are sent to them, and how often `apply` runs. `heap` is in MiB."""
+
+    heap: int
+    chunks: tuple[int, ...]
+    runs: int
+    exactly_once: bool = False
+    words: str = ""
+
+
+DEFAULT = Setting(2048, (50_000, 100_000, 250_000, COUNT), 5)
+EXACTLY_ONCE = Setting(3072, (100_000, 250_000, 500_000, COUNT), 4, exactly_once=True, words="exactly-once: ")
+
+
+@dataclass(frozen=True)
 class Applied:
-    """How it went: seconds until it was read back, too; of these `sent` until all was accepted, and `whole` with what
-    the process did before; why not, where it was not."""
+    """The seconds until all offsets were read back, until all were `sent`, and of the `whole` process.
+
+    `failure` is the reason if they were not applied.
+    """
 
     read_back: float = 0.0
     sent: float | None = None
@@ -68,35 +87,41 @@ class Applied:
 
 
 Apply = Callable[[Sandbox, Path], Applied]
-"""Whatever brings the lines of a file to the worker of a sandbox, in a folder of its own."""
+"""Applies the lines of a file to the worker of a sandbox, which has a directory of its own."""
 
 
 def measure(folder: Path) -> Iterator[Figure]:
-    """Raises NotMeasured where no real Connect can be started here."""
+    """Raises NotMeasured if no real Connect can be started here."""
     yield from archive(folder / "cache")
     lines = written(folder / "offsets.jsonl")
-    fixed: list[Applied] = []
-    for chunk in CHUNKS:
-        fixed.append(once(folder, lines, in_chunks(chunk)))
-        yield from _figures(f"in requests of {chunk:,}", fixed[-1])
-    runs = []
-    for number in range(RUNS):
-        runs.append(once(folder, lines, ours))
-        yield from _figures(f"ours, run {number + 1}", runs[-1])
-    yield Figure(f"runs of ours that failed, of {RUNS}", sum(bool(one.failure) for one in runs), limit=0)
-    good = [one for one in runs if not one.failure]
-    best = min((one.read_back for one in fixed if not one.failure), default=0.0)
-    if good and best:
-        yield median(
-            Figure("ours against the best fixed size", 0, "times", LIMIT), [one.read_back / best for one in good]
-        )
-        whole = [one.whole / best for one in good if one.whole is not None]
-        yield median(Figure("the whole process against the best fixed size", 0, "times"), whole)
+    for setting in (DEFAULT, EXACTLY_ONCE):
+        yield from _compared(folder, lines, setting)
     yield from _too_small(folder, lines)
 
 
+def _compared(folder: Path, lines: Path, setting: Setting) -> Iterator[Figure]:
+    """Fixed sizes and runs of `apply`, in turns."""
+    words, fixed, ours = setting.words, [], []
+    for chunk, number in itertools.zip_longest(setting.chunks, range(setting.runs)):
+        if chunk is not None:
+            fixed.append(once(folder, lines, in_chunks(chunk), setting))
+            yield from _figures(f"{words}in requests of {chunk:,}", fixed[-1])
+        if number is not None:
+            ours.append(once(folder, lines, apply_with(f"{setting.heap}MiB"), setting))
+            yield from _figures(f"{words}apply, run {number + 1}", ours[-1])
+    failed = sum(bool(one.failure) for one in ours)
+    yield Figure(f"{words}runs of apply that failed, of {setting.runs}", failed, limit=0)
+    good = [one for one in ours if not one.failure]
+    best = min((one.read_back for one in fixed if not one.failure), default=0.0)
+    if good and best:
+        steps = [one.read_back / best for one in good]
+        yield median(Figure(f"{words}apply compared with the best fixed size", 0, "times", LIMIT), steps)
+        whole = [one.whole / best for one in good if one.whole is not None]
+        yield median(Figure(f"{words}the whole process compared with the best fixed size", 0, "times"), whole)
+
+
 def written(path: Path, count: int = COUNT) -> Path:
-    """Entries of some 94 bytes, one a line."""
+    """Entries of about 94 bytes, one a line."""
     with path.open("w", encoding="ascii") as stream:
         for number in range(count):
             partition = f'{{"cluster":"a","partition":0,"topic":"t-{number:09}"}}'
@@ -105,10 +130,10 @@ def written(path: Path, count: int = COUNT) -> Path:
 
 
 @contextmanager
-def worker(folder: Path, heap: int) -> Iterator[Sandbox]:
-    """A broker and one worker that nobody has used. Raises NotMeasured where they cannot be had."""
+def worker(folder: Path, heap: int, *, exactly_once: bool) -> Iterator[Sandbox]:
+    """A new broker with one worker. Raises NotMeasured if they cannot be started."""
     try:
-        sandbox = Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=heap, exactly_once=False, tied=True))
+        sandbox = Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=heap, exactly_once=exactly_once, tied=True))
     except SandboxFailed as error:
         raise NotMeasured(f"no sandbox: {error}") from error
     try:
@@ -117,28 +142,28 @@ def worker(folder: Path, heap: int) -> Iterator[Sandbox]:
         sandbox.down(purge=True)
 
 
-def once(folder: Path, lines: Path, apply: Apply, heap: int = HEAP) -> Applied:
-    """One attempt on a new worker, which must live afterwards."""
-    with worker(folder / "sandbox", heap) as sandbox:
+def once(folder: Path, lines: Path, apply: Apply, setting: Setting) -> Applied:
+    """One attempt on a new worker, which must work afterwards."""
+    with worker(folder / "sandbox", setting.heap, exactly_once=setting.exactly_once) as sandbox:
         applied = apply(sandbox, lines)
         return applied if applied.failure or not (harm := harmed(sandbox)) else Applied(failure=harm)
 
 
 def harmed(sandbox: Sandbox) -> str:
-    """What is wrong with the worker; empty: it answers, its herder too, and no thread of it ran out of memory."""
+    """The problem of the worker; empty if it and its herder answer, and none of its threads ran out of memory."""
     log = sandbox.status()[1].log
     if "java.lang.OutOfMemoryError" in log.read_text(encoding="utf-8", errors="replace"):
         return "the worker ran out of memory"
     try:
         for path in ("/", f"/connectors/{_NAME}/config"):
-            requests.get(sandbox.worker_urls[0] + path, timeout=_PATIENCE).raise_for_status()
+            requests.get(sandbox.worker_urls[0] + path, timeout=_TIMEOUT).raise_for_status()
     except requests.RequestException as error:
         return f"the worker does not answer: {error}"
     return ""
 
 
 def in_chunks(entries: int) -> Apply:
-    """PATCHes of so many entries each, one after another."""
+    """PATCHes of this many entries each, one after another."""
 
     def apply(sandbox: Sandbox, lines: Path) -> Applied:
         url = f"{sandbox.worker_urls[0]}/connectors"
@@ -147,7 +172,7 @@ def in_chunks(entries: int) -> Apply:
         body = {"name": _NAME, "config": config, "initial_state": "STOPPED"}
         began = time.monotonic()
         try:
-            requests.post(url, json=body, timeout=_PATIENCE).raise_for_status()
+            requests.post(url, json=body, timeout=_TIMEOUT).raise_for_status()
             with lines.open("rb") as stream:
                 while chunk := list(itertools.islice(stream, entries)):
                     _patch(f"{url}/{_NAME}/offsets", b'{"offsets":[' + b",".join(chunk) + b"]}")
@@ -160,25 +185,29 @@ def in_chunks(entries: int) -> Apply:
     return apply
 
 
-def ours(sandbox: Sandbox, lines: Path, worker_heap: str = "2GiB") -> Applied:
+def apply_with(worker_heap: str) -> Apply:
     """`gitops-connect apply` on a new repository with this manifest and a new ledger."""
-    folder = _repository(sandbox, lines, worker_heap)
-    began = time.monotonic()
-    done = _command(folder, "apply", "--yes")
-    elapsed = time.monotonic() - began
-    if done.returncode:
-        return Applied(failure=_last_line(done))
-    return Applied(sum(map(float, _STEP.findall(done.stdout + done.stderr))), whole=elapsed)
+
+    def apply(sandbox: Sandbox, lines: Path) -> Applied:
+        folder = _repository(sandbox, lines, worker_heap)
+        began = time.monotonic()
+        done = _command(folder, "apply", "--yes")
+        elapsed = time.monotonic() - began
+        if done.returncode:
+            return Applied(failure=_last_line(done))
+        return Applied(sum(map(float, _STEP.findall(done.stdout + done.stderr))), whole=elapsed)
+
+    return apply
 
 
 class _Unread(Exception):
-    """What stands is not what was sent."""
+    """The current offsets are not those that were sent."""
 
 
 def _patch(url: str, body: bytes) -> None:
-    """Send it until the connector stands still. Raises HTTPError for any other answer."""
+    """Send it until the connector is STOPPED. Raises HTTPError for any other answer."""
     while True:
-        answer = requests.patch(url, data=body, headers={"Content-Type": "application/json"}, timeout=_PATIENCE)
+        answer = requests.patch(url, data=body, headers={"Content-Type": "application/json"}, timeout=_TIMEOUT)
         if answer.status_code not in _NOT_YET:
             break
         time.sleep(0.1)
@@ -187,13 +216,13 @@ def _patch(url: str, body: bytes) -> None:
 
 
 def _read_back(url: str, size: int) -> None:
-    """Ask for all, and hold none. Raises _Unread where it is not about as much as was sent, or does not come.
+    """Read all offsets. Raises _Unread if there are not about as many bytes as were sent, or no answer.
 
-    Right after a large PATCH the worker answers 500: it still adds to the set that it goes through for the answer.
+    Right after a large PATCH the worker may answer 500: it still adds to the set from which it makes the answer.
     """
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _TIMEOUT
     while True:
-        with requests.get(url, stream=True, timeout=_PATIENCE) as answer:
+        with requests.get(url, stream=True, timeout=_TIMEOUT) as answer:
             read = sum(len(piece) for piece in answer.iter_content(1 << 20))
         if size * 0.9 < read < size * 1.1:
             return
@@ -214,22 +243,22 @@ def _figures(what: str, applied: Applied) -> Iterator[Figure]:
 
 
 def _too_small(folder: Path, lines: Path) -> Iterator[Figure]:
-    with worker(folder / "sandbox", SMALL_HEAP) as sandbox:
+    with worker(folder / "sandbox", SMALL_HEAP, exactly_once=False) as sandbox:
         place = _repository(sandbox, lines, "1GiB")
         refused = _command(place, "apply", "--yes")
-        said = refused.returncode != 0 and REFUSED_FOR in refused.stdout + refused.stderr
-        yield Figure("1 GiB, not refused beforehand", 0 if said else 1, limit=0)
+        said = refused.returncode != 0 and BLOCKED_BY in refused.stdout + refused.stderr
+        yield Figure("1 GiB: not blocked before the first request", 0 if said else 1, limit=0)
         _settings(place, sandbox, "0")
         failed = _command(place, "apply", "--yes")
         yield Figure(
-            "1 GiB, limit lifted, no clear failure", int(not _last_line(failed)), limit=0, note=_last_line(failed)
+            "1 GiB, without the limit: no clear failure", int(not _last_line(failed)), limit=0, note=_last_line(failed)
         )
         sandbox.kill_worker(1)
-        Sandbox.up(SandboxOptions(folder=sandbox.folder, heap=HEAP))
+        Sandbox.up(SandboxOptions(folder=sandbox.folder, heap=DEFAULT.heap))
         began = time.monotonic()
         again = _command(place, "apply", "--yes")
         note = "" if again.returncode == 0 else f"failed: {_last_line(again)}"
-        yield Figure("gone on with after a restart with 2 GiB", time.monotonic() - began, "s", note=note)
+        yield Figure("continued after a restart with 2 GiB", time.monotonic() - began, "s", note=note)
 
 
 def _repository(sandbox: Sandbox, lines: Path, worker_heap: str) -> Path:
@@ -260,7 +289,7 @@ def _command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    """What a command that failed said last; empty where it did not fail."""
+    """The end of the output of a command that failed; empty if it did not fail."""
     if done.returncode == 0:
         return ""
     said = re.sub(r"\s+", " ", (done.stderr.strip() or done.stdout.strip())[-300:])

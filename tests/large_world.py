@@ -14,6 +14,7 @@ from memory_journal import MemoryJournal, execute_options
 from plans_of_steps import plan
 
 from gitops_connect.apply.changes import Chunk, LargeChange
+from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.executor import execute
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.pieces import OffsetsPart
@@ -100,6 +101,7 @@ class _Change:
         self.is_begun = record is not None and record.state is OperationState.OPEN
         self.sent = record.sent or 0 if record is not None else 0
         self.entries = runtime.many
+        self.chunk_size = ChunkSize()
 
     def review(self) -> Review:
         self._live = self._look()

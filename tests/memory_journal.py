@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gitops_connect.apply.changes import Chunk, LargeChange
-from gitops_connect.apply.chunks import FIRST
+from gitops_connect.apply.chunks import FIRST, ChunkSize
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.executor import ExecuteOptions
 from gitops_connect.model.clock import Clock
@@ -139,6 +139,10 @@ class MemoryChange:
     @property
     def sent(self) -> int:
         return self._begun.sent if self.is_begun else 0
+
+    @property
+    def chunk_size(self) -> ChunkSize:
+        return ChunkSize()
 
     def begin(self) -> None:
         assert self._review, "review comes first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
+from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.model.differences import Review
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation
@@ -45,6 +46,10 @@ class LargeChange(Protocol):
     @property
     def sent(self) -> int:
         """How many of the entries, counted from the first, were accepted in an earlier reconciliation."""
+
+    @property
+    def chunk_size(self) -> ChunkSize:
+        """The size of the first chunk, and how the workers limit the size of further ones. Known at once."""
 
     def begin(self) -> None:
         """Durably record that the change is about to be sent, the current offsets, and what is sent.

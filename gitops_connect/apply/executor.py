@@ -210,7 +210,7 @@ class _Run:
             times.append(self._later[0][0] - now)
         return times
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         """Report the latest progress of each operation; earlier progress is outdated."""
         latest = {}
         while not self._progress.empty():
@@ -221,12 +221,12 @@ class _Run:
 
     def _take_in(self) -> None:
         ended = [future for future in self._sending if future.done()]
-        self._tell_progress()  # progress is reported before the end of its step
+        self._report_progress()  # progress is reported before the end of its step
         for future in ended:
             self._answered(self._sending.pop(future), future)
         if self._snapshot_taken is not None and self._snapshot_taken.done():
             finished, self._snapshot_taken = self._snapshot_taken, None
-            self._looked(finished)
+            self._snapshot_ended(finished)
 
     def _answered(self, run: ConnectorRun, future: Future[StepResult | str]) -> None:
         error = future.exception()
@@ -243,7 +243,7 @@ class _Run:
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             self._end(run, StepResult(Result.FAILED, message))
 
-    def _looked(self, future: Future[ClusterSnapshot]) -> None:
+    def _snapshot_ended(self, future: Future[ClusterSnapshot]) -> None:
         now = self._clock.monotonic()
         runs, self._waiting = self._waiting, []
         error = future.exception()
@@ -252,10 +252,10 @@ class _Run:
             for run in runs:
                 self._stop(run)
             return
-        seen = future.result()
+        snapshot = future.result()
         for run in runs:
-            self._move(run, run.execution(now).observe(seen, now))
-        self._pace.observe(now, seen.seconds, moved=len(self._waiting) < len(runs))
+            self._move(run, run.execution(now).observe(snapshot, now))
+        self._pace.observe(now, snapshot.seconds, moved=len(self._waiting) < len(runs))
 
     def _move(self, run: ConnectorRun, move: NextAction) -> None:
         match move:
@@ -285,10 +285,8 @@ class _Run:
 
     def _stop(self, run: ConnectorRun) -> None:
         """End a run that must not send any more."""
-        if run.attempt is not None:
-            self._end(run, run.attempt.abandon(self._halted))
-        else:
-            self._end(run, StepResult(Result.SKIPPED, f"skipped: {self._halted}"))
+        skipped = StepResult(Result.SKIPPED, f"skipped: {self._halted}")
+        self._end(run, skipped if run.attempt is None else run.attempt.abandon(self._halted))
 
     def _report(self, listener: Callable[[T], None], event: T) -> None:
         try:

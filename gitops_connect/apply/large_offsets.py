@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gitops_connect.apply.changes import LargeChange
-from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.step_context import (
     StepContext,
     StepFailed,
@@ -44,10 +43,10 @@ from gitops_connect.model.outcomes import Result, SendingProgress
 
 T = TypeVar("T")
 
-_ALL = (OperationKind.RESET, OperationKind.CLEAR)
-_LOOKS = 3
+_REMOVES_ALL = (OperationKind.RESET, OperationKind.CLEAR)
+_POLLS = 3
 """As many polls as for a small change, and for the same reason: after them everything is sent again, once."""
-_TRIES = 3
+_MIN_FAILURES = 3
 """Failures in a row before the timeout may end. Connect gives up a request after 90 s, as long as most timeouts."""
 
 
@@ -80,7 +79,7 @@ class _Retries:
         """Count a failure. Returns whether it was the last one that is retried."""
         self.failures += 1
         waited = self._context.clock.monotonic() + self._pause - self._since
-        return waited > self._context.timeout and self.failures >= _TRIES
+        return waited > self._context.timeout and self.failures >= _MIN_FAILURES
 
     def wait(self) -> None:
         """Sleep before the next try. Raises _Interrupted."""
@@ -104,11 +103,11 @@ class _ChunkedChange:
         self._doubtful = change.is_begun
         self._touched = False
         self._reviewed = False
-        self._size = ChunkSize()
+        self._size = change.chunk_size
         self._done = 0
         self._warning = ""
         self._retries = _Retries(context)
-        self._first: tuple[int, float] = (0, 0.0)
+        self._send_began: tuple[int, float] = (0, 0.0)
 
     def run(self) -> StepResult:
         try:
@@ -128,11 +127,11 @@ class _ChunkedChange:
     def _do(self) -> StepResult:
         review = self._read(self._change.review, "the current offsets")
         if review.refusals:
-            held = block(self._operation, self._context, review, begun=self._begun)
+            blocked = block(self._operation, self._context, review, begun=self._begun)
             # A connector must not continue from a change that was sent only in part.
-            return replace(held, harmless=held.harmless and not self._change.sent)
+            return replace(blocked, harmless=blocked.harmless and not self._change.sent)
         self._reviewed, self._done = True, self._change.sent
-        self._require_going_on()
+        self._check_interrupted()
         if not self._begun:
             self._change.begin()
             self._begun = True
@@ -146,21 +145,21 @@ class _ChunkedChange:
         if not self._change.entries:
             return
         self._send()
-        if self._differs():
+        if self._difference():
             self._done = 0
             self._send()
-            if told := self._differs():
-                raise StepFailed(f"{told}, although Connect accepted the change twice", certain=False)
+            if difference := self._difference():
+                raise StepFailed(f"{difference}, although Connect accepted the change twice", certain=False)
 
     def _send(self) -> None:
         self._retries = _Retries(self._context)
-        if self._operation.kind in _ALL:
+        if self._operation.kind in _REMOVES_ALL:
             self._reset()
             return
-        self._first = self._done, self._context.clock.monotonic()
-        self._tell()
+        self._send_began = self._done, self._context.clock.monotonic()
+        self._report_progress()
         while self._done < self._change.entries:
-            self._require_going_on()
+            self._check_interrupted()
             self._send_chunk()
 
     def _send_chunk(self) -> None:
@@ -176,7 +175,7 @@ class _ChunkedChange:
                 isinstance(error, ConnectUnavailable) and not self._retries.failures
             ):
                 self._size = self._size.failed(len(chunk.body))
-            self._refused(error)
+            self._await_cluster(error)
             return
         self._size = self._size.accepted(len(chunk.body), seconds)
         self._warning = warning or self._warning
@@ -184,15 +183,15 @@ class _ChunkedChange:
         self._done += chunk.entries
         self._change.mark(self._done)
         self._retries = _Retries(self._context)
-        self._tell()
+        self._report_progress()
 
     def _reset(self) -> None:
         while True:
-            self._require_going_on()
+            self._check_interrupted()
             try:
                 self._warning = self._context.cluster.reset_offsets(self._operation.connector) or self._warning
             except (ConnectRefused, Waiting) as error:
-                self._refused(error)
+                self._await_cluster(error)
                 if isinstance(error, OutcomeUnknown) and not self._read(
                     self._change.difference, "the offsets after the request"
                 ):
@@ -201,7 +200,7 @@ class _ChunkedChange:
                 self._touched = True
                 return
 
-    def _refused(self, error: GitopsConnectError) -> None:
+    def _await_cluster(self, error: GitopsConnectError) -> None:
         """Wait for the cluster if that may help. Raises StepFailed."""
         self._touched = self._touched or isinstance(error, ConnectRefused | GroupInUse | OutcomeUnknown)
         self._doubtful = self._doubtful or isinstance(error, OutcomeUnknown)
@@ -211,7 +210,7 @@ class _ChunkedChange:
             if self._retries.ends():
                 raise self._give_up(error) from error
             self._retries.wait()
-            if self._operation.kind not in _ALL:
+            if self._operation.kind not in _REMOVES_ALL:
                 self._change.mark(self._done)  # raises LedgerBusy if the lease was lost
             try:
                 self._context.cluster.await_herder()  # a restarted worker may still be reading
@@ -232,10 +231,10 @@ class _ChunkedChange:
         except (StepFailed, GitopsConnectError, _Interrupted):
             return False
 
-    def _differs(self) -> str:
+    def _difference(self) -> str:
         """How the current offsets differ from the declared offsets, after a few polls."""
         retries = _Retries(self._context)
-        for _ in range(_LOOKS - 1):
+        for _ in range(_POLLS - 1):
             if not self._read(self._change.difference, "the offsets after the change"):
                 return ""
             retries.wait()
@@ -258,12 +257,12 @@ class _ChunkedChange:
             except ConnectRefused as error:
                 raise StepFailed(f"{what} could not be read: {error}", certain=not self._begun) from error
 
-    def _require_going_on(self) -> None:
+    def _check_interrupted(self) -> None:
         if self._context.interrupted():
             raise _Interrupted
 
-    def _tell(self) -> None:
-        done, began = self._first
+    def _report_progress(self) -> None:
+        done, began = self._send_began
         seconds = self._context.clock.monotonic() - began
         rate = (self._done - done) / seconds if seconds > 0 and self._done > done else None
         left = self._change.entries - self._done
@@ -272,11 +271,13 @@ class _ChunkedChange:
         self._context.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
 
     def _fail(self, failed: StepFailed) -> StepResult:
-        return record_failure(self._operation, self._context, failed if failed.certain else self._stays_open(failed))
+        return record_failure(
+            self._operation, self._context, failed if failed.certain else self._kept_in_progress(failed)
+        )
 
-    def _stays_open(self, failed: StepFailed) -> StepFailed:
-        told = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
-        if self._reviewed and self._operation.kind not in _ALL:
-            there = f"{self._done:,} of {self._change.entries:,} offsets are set"
-            told = f"{there}: the connector stays stopped, and the next reconciliation continues"
-        return StepFailed(f"{failed}; {told}; {how_to_give_up(self._operation.name)}", certain=False)
+    def _kept_in_progress(self, failed: StepFailed) -> StepFailed:
+        state = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
+        if self._reviewed and self._operation.kind not in _REMOVES_ALL:
+            progress = f"{self._done:,} of {self._change.entries:,} offsets are set"
+            state = f"{progress}: the connector stays stopped, and the next reconciliation continues"
+        return StepFailed(f"{failed}; {state}; {how_to_give_up(self._operation.name)}", certain=False)

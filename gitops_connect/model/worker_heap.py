@@ -18,11 +18,13 @@ from gitops_connect.model.observed import ConnectorType, ObservedConnector
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 LARGEST_CHUNK = 12 * MIB
-"""Bytes of one request: some 140,000 offsets. Larger requests are not faster, and need more of a worker's heap."""
+"""Bytes of one request: some 140,000 offsets. Larger requests are faster only with support for exactly-once sources."""
+LARGEST_BODY = 48 * MIB
+"""Bytes of one request that gitops-connect may build: it holds several copies of the request for a moment."""
 
 # KafkaOffsetBackingStore holds a partition twice: as the bytes of the record's key and value, each in a ByteBuffer
 # (`data`), and parsed, as a map of boxed values (`connectorPartitions`). So each byte counts twice.
-_STANDING, _STANDING_TEXTS = 480, 2
+_CURRENT, _CURRENT_TEXTS = 480, 2
 # A GET creates a set of the partitions, their keys once more, and a list of all answers before it sends a byte.
 _READ_BACK, _READ_BACK_TEXTS = 400, 1
 # A PATCH holds its entries as they were parsed, again as the converter returns them (normalized), and as bytes.
@@ -66,11 +68,11 @@ def estimate(partitions: int, size: int, chunk: int, copies: int = 1) -> HeapEst
     cluster's other connectors.
     """
     line = _line(partitions, size)
-    current = partitions * (_STANDING + _STANDING_TEXTS * line)
-    sending, reading = _entries(chunk, line) * _sent(line), partitions * (_READ_BACK + _READ_BACK_TEXTS * line)
+    current, reading = partitions * _current(line), partitions * _read_back(line)
+    sending = math.ceil(chunk / line) * _sent(line)
     needed = math.ceil((current * copies + max(sending, reading) + _WORKER) * (1 + 1 / _COLLECTOR))
     parts = [
-        f"{partitions:,} partitions of {line:,} bytes: {partitions:,} x ({_STANDING} + {_STANDING_TEXTS} x {line:,}) = "
+        f"{partitions:,} partitions of {line:,} bytes: {partitions:,} x ({_CURRENT} + {_CURRENT_TEXTS} x {line:,}) = "
         + size_text(current)
     ]
     if copies > 1:
@@ -81,6 +83,18 @@ def estimate(partitions: int, size: int, chunk: int, copies: int = 1) -> HeapEst
         parts.append(f"{size_text(reading)} for reading them back")
     parts.append(f"{size_text(_WORKER)} for the worker itself")
     return HeapEstimate(needed, ", ".join(parts) + f", and {100 // _COLLECTOR} % more for its garbage collector")
+
+
+def largest_chunk(partitions: int, size: int, copies: int, limit: int) -> int:
+    """Bytes of the largest request for which workers with a heap of `limit` bytes have room; 0: the heap is not known.
+
+    The arguments are those of `estimate`. A chunk may always need as much as reading all offsets back: the worker needs
+    that heap in any case.
+    """
+    line = _line(partitions, size)
+    free = limit * _COLLECTOR // (_COLLECTOR + 1) - _WORKER - partitions * _current(line) * copies
+    entries = max(free, partitions * _read_back(line)) // _sent(line)
+    return max(LARGEST_CHUNK, min(entries * line, LARGEST_BODY))
 
 
 def refusal(estimated: HeapEstimate, limit: int) -> str | None:
@@ -110,8 +124,12 @@ def _line(partitions: int, size: int) -> int:
     return max(1, math.ceil(size / max(1, partitions)))
 
 
-def _entries(chunk: int, line: int) -> int:
-    return math.ceil(chunk / line)
+def _current(line: int) -> int:
+    return _CURRENT + _CURRENT_TEXTS * line
+
+
+def _read_back(line: int) -> int:
+    return _READ_BACK + _READ_BACK_TEXTS * line
 
 
 def _sent(line: int) -> int:

@@ -121,9 +121,11 @@ def _with_read(
     large = [one for one in operations if one.name in verdicts.large]
     client, others = runtime.clients[situation.desired.cluster], situation.observed.connectors.values()
     # How often a worker holds all offsets of its cluster while those of a connector are changed.
+    in_progress = (one.operation for one in unfinished.values())
+    changed = {one.connector for one in large} | {one.connector for one in in_progress if one.is_large}
     copies = {
         name: count_copies(name, others, exactly_once=has_exactly_once(client, declared[name]))
-        for name in sorted({one.connector for one in large})
+        for name in sorted(changed & declared.keys())
     }
     for operation in large:
         if operation.connector not in offsets.unread:

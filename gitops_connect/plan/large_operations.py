@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.names import OperationName
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, refusal
@@ -40,15 +41,19 @@ def review_large(situation: Situation, operation: Operation) -> tuple[Review | N
     return Review({}, difference, tuple(refused), unchecked=unchecked(shape)), heap
 
 
+def declared_partitions(situation: Situation) -> tuple[int, int]:
+    """How many partitions each worker holds once all changes are made, and about how many bytes they have as lines."""
+    return _sum([*_current(situation), *_added(situation), *_unsent(situation)])
+
+
 def _heap(situation: Situation, operation: Operation, difference: Difference) -> HeapEstimate | None:
     """None if the operation adds nothing to the offsets that the workers hold already: they have room for those."""
     verdict, new = situation.offsets.large.get(operation.name), difference.counts.get(Direction.NEW, 0)
     observed = situation.observed.connectors.get(operation.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
         return None
-    parts = [*_current(situation), *_added(situation, operation)]
+    count, size = _sum([*_current(situation), *_added(situation, operation.name)])
     copies = situation.offsets.copies.get(operation.connector, 1)
-    count, size = sum(count for count, _ in parts), sum(size for _, size in parts)
     return estimate(count, size, min(LARGEST_CHUNK, verdict.size), copies)
 
 
@@ -63,12 +68,25 @@ def _current(situation: Situation) -> Iterator[tuple[int, int]]:
         yield len(live), sum(len(partition) + len(offset) + _FRAME for partition, offset in live.items())
 
 
-def _added(situation: Situation, operation: Operation) -> Iterator[tuple[int, int]]:
-    """What this operation and those with earlier names add to them: if not all fit, some do."""
+def _added(situation: Situation, last: OperationName | None = None) -> Iterator[tuple[int, int]]:
+    """What the operations up to that name add to them (if not all fit, some do), or what all add."""
     for name, verdict in situation.offsets.large.items():
         new = 0 if verdict.difference is None else verdict.difference.counts.get(Direction.NEW, 0)
-        if name <= operation.name:
+        if last is None or name <= last:
             yield new, verdict.size * new // max(1, verdict.entries)
+
+
+def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
+    """What operations in progress still add; their entries are about as long as the current ones of their connector."""
+    for one in situation.offsets.unfinished.values():
+        current = situation.offsets.large_live.get(one.operation.connector)
+        new = one.review.difference.counts.get(Direction.NEW, 0) if one.review else 0
+        yield new, current.size * new // max(1, current.entries) if current else 0
+
+
+def _sum(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    counts, sizes = zip((0, 0), *parts, strict=True)
+    return sum(counts), sum(sizes)
 
 
 def _difference(situation: Situation, operation: Operation) -> Difference | None:

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.worker_heap import (
     GIB,
     KIB,
+    LARGEST_BODY,
+    LARGEST_CHUNK,
     MIB,
     HeapEstimate,
     count_copies,
     estimate,
+    largest_chunk,
     refusal,
     size_text,
 )
@@ -125,3 +130,30 @@ def test_copies_are_those_of_the_worker_that_runs_most_sources() -> None:
 )
 def test_sizes_are_rounded_up_so_that_what_is_too_much_never_looks_equal(size: int, words: str) -> None:
     assert size_text(size) == words
+
+
+@given(
+    partitions=st.integers(1, 5 * MILLION),
+    line=st.integers(60, 400),
+    copies=st.integers(3, 9),
+    limit=st.integers(GIB // 2, 16 * GIB),
+)
+def test_the_largest_chunk_fits_whenever_the_smallest_does(partitions: int, line: int, copies: int, limit: int) -> None:
+    size = partitions * line
+    if refusal(estimate(partitions, size, LARGEST_CHUNK, copies), limit) is None:
+        chunk = largest_chunk(partitions, size, copies, limit)
+        assert LARGEST_CHUNK <= chunk <= LARGEST_BODY
+        assert refusal(estimate(partitions, size, chunk, copies), limit) is None
+
+
+def test_the_largest_chunk_follows_the_heap() -> None:
+    million = MILLION, MILLION * LINE, 3
+    assert largest_chunk(*million, 3 * GIB) == LARGEST_BODY
+    assert 24 * MIB < largest_chunk(*million, int(2.6 * GIB)) < 30 * MIB
+    assert largest_chunk(*million, GIB) == largest_chunk(*million, 0)
+
+
+def test_a_chunk_may_need_the_heap_that_reading_back_needs_if_the_heap_is_not_known() -> None:
+    chunk = largest_chunk(MILLION, MILLION * LINE, 3, 0)
+    assert estimate(MILLION, MILLION * LINE, chunk, 3) == estimate(MILLION, MILLION * LINE, 0, 3)
+    assert largest_chunk(100_000, 100_000 * LINE, 3, 0) == LARGEST_CHUNK

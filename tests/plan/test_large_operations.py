@@ -16,6 +16,7 @@ from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.plans import OperationStatus, Plan
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.worker_heap import GIB
+from gitops_connect.plan.large_operations import declared_partitions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -235,6 +236,16 @@ class TestWorkersMemory:
         assert statuses(made) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
         (told,) = made.diagnostics
         assert "2,000,000 partitions" in told.summary
+
+    def test_all_changes_count_for_the_largest_chunk(self) -> None:
+        two = {"c": sized(1_000_000), "d": sized(200_000)}
+        found = situation([wanted("a"), wanted("b")], offsets=about(large=two, large_live={"a": MANY}))
+        assert declared_partitions(found) == (2_200_000, 74_000_000 + 89_000_000 + 17_800_000)
+
+    def test_what_a_change_in_progress_has_not_sent_counts_as_its_current_offsets_are(self) -> None:
+        left = Review({}, Difference({Direction.NEW: 500_000, Direction.SAME: 1_000_000}))
+        found = replace(begun(left), large_live={ConnectorName("a"): MANY})
+        assert declared_partitions(situation([wanted("a")], offsets=found)) == (1_500_000, 111_000_000)
 
     def test_each_copy_counts(self) -> None:
         found = about(large={"c": sized(1_000_000)}, copies={"a": 3})

@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from gitops_connect.apply.changes import Chunk
+from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.connect.saving import save_lines
 from gitops_connect.ledger.operations import Operations
 from gitops_connect.ledger.pieces import OffsetsPart
@@ -17,9 +18,12 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
-from gitops_connect.model.names import Digest
+from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.worker_heap import largest_chunk
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
+from gitops_connect.plan.large_operations import declared_partitions
 from gitops_connect.plan.offsets import described, moved_since, refusals, unchecked
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
@@ -103,6 +107,7 @@ class LargeOffsetChange:
         self._just_read = current
         self._max_skip = situation.policy.max_skip
         self.is_begun = is_begun
+        self.chunk_size = chunk_size_of(situation, name)
         self.sent = situation.offsets.records[operation.name].sent or 0 if is_begun else 0
 
     def review(self) -> Review:
@@ -237,3 +242,16 @@ def _blocks(*paths: str) -> Iterator[bytes]:
         with Path(path).open("rb") as stream:
             while block := stream.read(_BLOCK):
                 yield block
+
+
+def chunk_size_of(situation: Situation, connector: ConnectorName) -> ChunkSize:
+    """The size of chunks for this connector.
+
+    Workers hold several copies of the offsets if they support exactly-once sources. They read one of the copies again
+    for each request, so chunks are as large as the heap allows.
+    """
+    copies = situation.offsets.copies.get(connector, 1)
+    observed = situation.observed.connectors.get(connector)
+    if copies == 1 or (observed is not None and observed.type is ConnectorType.SINK):
+        return ChunkSize()
+    return ChunkSize(largest=largest_chunk(*declared_partitions(situation), copies, situation.policy.worker_heap))

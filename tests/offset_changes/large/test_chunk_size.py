@@ -1,0 +1,44 @@
+"""How large chunks may be, by what the plan knows of the workers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from gitops_connect.offset_changes.large.change import chunk_size_of
+from situations import NOW, seen, situation, wanted
+
+from gitops_connect.apply.chunks import ChunkSize
+from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.worker_heap import GIB, LARGEST_BODY, LARGEST_CHUNK
+from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
+
+NAME = ConnectorName("a")
+MANY = SavedOffsets("live.jsonl", 1_000_000, 89_000_000, Digest("s"))
+
+
+def about(copies: int, heap: int, kind: ConnectorType = ConnectorType.SOURCE) -> Situation:
+    offsets = OffsetSituation(NOW, large_live={NAME: MANY}, copies={NAME: copies})
+    observed = replace(seen("a", "STOPPED"), type=kind)
+    return situation([wanted("a")], [observed], offsets=offsets, policy=Policy(worker_heap=heap))
+
+
+@pytest.mark.parametrize(
+    ("copies", "heap", "largest"),
+    [(1, 64 * GIB, LARGEST_CHUNK), (3, 3 * GIB, LARGEST_BODY), (6, 3 * GIB, 24_784_097)],
+)
+def test_only_workers_with_exactly_once_support_get_larger_chunks_and_only_if_they_have_room(
+    copies: int, heap: int, largest: int
+) -> None:
+    assert chunk_size_of(about(copies, heap), NAME) == ChunkSize(largest=largest)
+
+
+def test_a_sink_has_no_offsets_topic() -> None:
+    assert chunk_size_of(about(3, 64 * GIB, ConnectorType.SINK), NAME) == ChunkSize()
+
+
+def test_without_copies_nothing_is_known_of_the_workers() -> None:
+    known = about(3, 64 * GIB)
+    assert chunk_size_of(replace(known, offsets=replace(known.offsets, copies={})), NAME) == ChunkSize()
