@@ -67,14 +67,6 @@ class Proposal:
     diagnostics: Diagnostics
 
 
-def _accept(plan: Plan) -> None:
-    """Approve any plan."""
-
-
-def _ignore(outcome: StepOutcome | SendingProgress) -> None:
-    """Listen to nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReconcileOptions:
     """The callbacks of a reconciliation.
@@ -84,11 +76,11 @@ class ReconcileOptions:
     progress of a step that sends many offsets. `stopped` contains the connectors that are stopped and not yet resumed.
     """
 
-    approve: Callable[[Plan], None] = _accept
-    listen: Callable[[StepOutcome], None] = _ignore
-    interrupted: Event = field(default_factory=Event)
-    follow: Callable[[SendingProgress], None] = _ignore
-    stopped: StoppedConnectors = field(default_factory=StoppedConnectors)
+    approve: Callable[[Plan], None]
+    listen: Callable[[StepOutcome], None]
+    interrupted: Event
+    follow: Callable[[SendingProgress], None]
+    stopped: StoppedConnectors
 
 
 def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Caches) -> Declared:

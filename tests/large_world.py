@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +110,14 @@ class _Change:
 
     def begin(self) -> None:
         self._ledger.begin_large(APPLY, self._operation, [self._live], lines(2, self.entries), self._world.clock.now())
+
+    @cached_property
+    def _declared(self) -> list[bytes]:
         declared = self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.DECLARED)
-        self._lines = [line for piece in declared for line in piece.splitlines()]
+        return [line for piece in declared for line in piece.splitlines()]
 
     def chunk(self, start: int, size: int) -> Chunk:
-        some = self._lines[start : start + min(self._world.at_once, max(1, size // 60))]
+        some = self._declared[start : start + min(self._world.at_once, max(1, size // 60))]
         return Chunk(len(some), _body(some))
 
     def mark(self, sent: int) -> None:
@@ -123,7 +127,7 @@ class _Change:
         return self._look() == b"".join(self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.BEFORE))
 
     def difference(self) -> str:
-        wrong = set(self._look().splitlines()) ^ set(self._lines)
+        wrong = set(self._look().splitlines()) ^ set(self._declared)
         return f"{len(wrong)} lines differ" if wrong else ""
 
     def settle(self, warning: str) -> None:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 from gitops_connect.apply.changes import Chunk, LargeChange
 from gitops_connect.apply.chunks import FIRST, ChunkSize
 from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.executor import ExecuteOptions
+from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
 from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.plans import Plan
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import Unit
 from gitops_connect.plan.offsets import review, review_unfinished
+from gitops_connect.reconcile import ReconcileOptions
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "file": "a"}
 
@@ -189,4 +193,22 @@ class MemoryChange:
 def execute_options(clock: Clock, journal: MemoryJournal | None = None, **more: Any) -> ExecuteOptions:
     """Options with this journal, or a new one."""
     journal = journal or MemoryJournal()
-    return ExecuteOptions(clock, journal, journal, **more)
+    options: dict[str, Any] = {
+        "parallelism": 8,
+        "settle_timeout": 120.0,
+        "min_running": 5.0,
+        "before": {},
+        "stopped": StoppedConnectors(),
+        "interrupted": lambda: False,
+        "before_effect": lambda: None,
+        "on_outcome": lambda _: None,
+        "on_progress": lambda _: None,
+    }
+    return ExecuteOptions(clock, journal, journal, **{**options, **more})
+
+
+def reconcile_options(
+    approve: Callable[[Plan], None] = lambda _: None, interrupted: Event | None = None
+) -> ReconcileOptions:
+    """Options that accept the plan, and listen to nothing."""
+    return ReconcileOptions(approve, lambda _: None, interrupted or Event(), lambda _: None, StoppedConnectors())

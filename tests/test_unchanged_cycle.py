@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import SOURCE, Workplace
+from memory_journal import reconcile_options
 from standin.connect import StandIn
 
 from gitops_connect.model.entries import Entry
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.load import load_settings
 from gitops_connect.source.checkout import Checkout, ContentReader, Source
@@ -83,7 +84,7 @@ class Counted:
         self.source.read_paths.clear()
         self.git_log.write_text("")
         declared = declare(self.source, [LOCAL], self.memory)
-        return reconcile(self.runtime, declared, LOCAL, ReconcileOptions())
+        return reconcile(self.runtime, declared, LOCAL, reconcile_options())
 
     def git(self) -> list[str]:
         """The git commands of the last cycle, without their arguments."""

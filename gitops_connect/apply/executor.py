@@ -10,7 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, count
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from gitops_connect.apply.cluster import Cluster
 from gitops_connect.apply.connector_run import ConnectorRun, RunContext
 from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_snapshot
-from gitops_connect.apply.step_context import StepContext, ignore, never
+from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import AwaitEffect, NextAction, SendAgain, StepResult
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.errors import GitopsConnectError
@@ -35,10 +35,6 @@ T = TypeVar("T")
 
 _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
-
-
-def _allow() -> None:
-    """Allow every effect: there is nothing to check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +53,15 @@ class ExecuteOptions:
     clock: Clock
     journal: Journal
     changes: OffsetChanges
-    parallelism: int = 8
-    settle_timeout: float = 120.0
-    min_running: float = 5.0
-    before: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
-    stopped: StoppedConnectors = field(default_factory=StoppedConnectors)
-    interrupted: Callable[[], bool] = never
-    before_effect: Callable[[], None] = _allow
-    on_outcome: Callable[[StepOutcome], None] = ignore
-    on_progress: Callable[[SendingProgress], None] = ignore
+    parallelism: int
+    settle_timeout: float
+    min_running: float
+    before: Mapping[ConnectorName, ObservedConnector]
+    stopped: StoppedConnectors
+    interrupted: Callable[[], bool]
+    before_effect: Callable[[], None]
+    on_outcome: Callable[[StepOutcome], None]
+    on_progress: Callable[[SendingProgress], None]
 
 
 def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:

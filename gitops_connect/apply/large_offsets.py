@@ -166,7 +166,7 @@ class _ChunkedChange:
         """Send the next entries; if the chunk is not accepted, it is retried after a pause."""
         chunk = self._change.chunk(self._done, self._size.size)
         try:
-            with self._context.turn:
+            with self._context.sending:
                 began = self._context.clock.monotonic()
                 warning = self._context.cluster.alter_offsets_with(self._operation.connector, chunk.body)
                 seconds = self._context.clock.monotonic() - began

@@ -19,15 +19,6 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, SendingProgress
 
 
-def never() -> bool:
-    """Return False: nothing interrupts."""
-    return False
-
-
-def ignore(event: object) -> None:
-    """Discard the news: nothing listens."""
-
-
 @dataclass(frozen=True, slots=True)
 class StepContext:
     """What a step is carried out with.
@@ -35,7 +26,7 @@ class StepContext:
     `timeout`: seconds until this attempt at an offset change is given up; for a large change, seconds without any
     progress. `tells_offsets`: the workers are new enough to return offsets. `interrupted`: True once nothing more may
     begin, not even the next chunk. `progress` is called after each chunk, in the thread that sends the chunk. The
-    holder of `turn` sends a chunk: a worker's heap has room for one chunk, however many large changes there are.
+    holder of `sending` sends a chunk: a worker's heap has room for one chunk, however many large changes there are.
     """
 
     cluster: Cluster
@@ -44,9 +35,9 @@ class StepContext:
     clock: Clock
     timeout: float
     tells_offsets: bool
-    interrupted: Callable[[], bool] = never
-    progress: Callable[[SendingProgress], None] = ignore
-    turn: Lock = field(default_factory=Lock, repr=False)
+    interrupted: Callable[[], bool]
+    progress: Callable[[SendingProgress], None]
+    sending: Lock = field(default_factory=Lock, repr=False)
 
 
 class StepFailed(Exception):

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 import zstandard
+from memory_journal import reconcile_options
 
 from acceptance.workplace import SINK, Workplace
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
-from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.load import load_settings
 
@@ -81,7 +82,7 @@ def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
     """One cycle as the daemon goes about it, with a look at the plan before the first effect."""
     settings = load_settings(place.folder / "gitops-connect.toml", {})
     with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
-        return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, ReconcileOptions(approve))
+        return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, reconcile_options(approve))
 
 
 @pytest.mark.on_kafka

@@ -19,10 +19,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn
 
+from memory_journal import reconcile_options
+
 from death.watched import watch
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import open_runtime
 from gitops_connect.settings.load import load_settings
 from gitops_connect.source.working_tree import WorkingTree
@@ -79,7 +81,7 @@ def live(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, An
         runtime = replace(runtime, clock=HastyClock())
     declared = declare(WorkingTree(folder / "repository"), settings.clusters, Caches())
     try:
-        outcome = reconcile(runtime, declared, LOCAL, ReconcileOptions())
+        outcome = reconcile(runtime, declared, LOCAL, reconcile_options())
     except GitopsConnectError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     steps = [[one.step.connector, one.step.action.value, one.result.value, one.message] for one in outcome.steps]

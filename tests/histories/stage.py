@@ -12,6 +12,7 @@ from typing import Any, cast
 from death.watched import watch
 from manual_clock import ManualClock
 from memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
+from memory_journal import reconcile_options
 from sqlalchemy import Engine, event
 
 from gitops_connect.connect.client import ConnectClient
@@ -23,7 +24,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.reconcile import Caches, ReconcileOptions, declare, reconcile
+from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
@@ -170,7 +171,7 @@ class Stage:
 
         try:
             declared = declare(self.repository, [LOCAL], Caches())
-            return reconcile(watch(self._world, tell), declared, LOCAL, ReconcileOptions(interrupted=interrupted))
+            return reconcile(watch(self._world, tell), declared, LOCAL, reconcile_options(interrupted=interrupted))
         except Killed:
             return None
         except GitopsConnectError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gitops_connect.offset_changes.large.change import chunk_size_of
 from situations import NOW, seen, situation, wanted
 
 from gitops_connect.apply.chunks import ChunkSize
@@ -13,6 +12,7 @@ from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed import ConnectorType
 from gitops_connect.model.worker_heap import GIB, LARGEST_BODY, LARGEST_CHUNK
+from gitops_connect.offset_changes.large.change import chunk_size_of
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
 
 NAME = ConnectorName("a")
