@@ -31,10 +31,9 @@ _TASKS = 4
 def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine) -> list[LargeVerdict]:
     """Check every entry of all manifests with every rule, and compare it with the current offsets.
 
-    `job` is from `prepare`; it gets as many buckets as it needs. It names directories that every executor can
-    write to: one for the patches of manifests that nothing blocks and whose current offsets are known, and one for
-    `violations.parquet`, with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or
-    written here.
+    `job` is from `prepare`; it gets as many buckets as it needs. Every executor can write to its directories: one for
+    the patches of manifests that nothing blocks and whose current offsets are known, and one for `violations.parquet`,
+    with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
     """
     files = [file for one in manifests for file in (*one.files, *((one.live,) if one.live else ()))]
     size = sum(Path(one.path).stat().st_size * (_PACKED if is_packed(one) else 1) for one in files)
