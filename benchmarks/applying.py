@@ -23,7 +23,6 @@ from pathlib import Path
 import requests
 
 from benchmarks.figures import Figure, NotMeasured, median
-from benchmarks.large import archive
 from benchmarks.planning import PROGRAM
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -73,7 +72,6 @@ Apply = Callable[[Sandbox, Path], Applied]
 
 def measure(folder: Path) -> Iterator[Figure]:
     """Raises NotMeasured where no real Connect can be started here."""
-    yield from archive(folder / "cache")
     lines = written(folder / "offsets.jsonl")
     fixed: list[Applied] = []
     for chunk in CHUNKS:

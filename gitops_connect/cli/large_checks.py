@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.large_manifests import LargeFile, LargeVerdict
     from gitops_connect.offset_changes.large.check_request import CheckRequest
     from gitops_connect.settings.sections import Settings
-    from gitops_connect.spark.shared_session import SharedSession
+    from gitops_connect.spark.session import SharedSession
 
 _BLOCK = 1024 * 1024
 VIOLATIONS = "violations.parquet"
@@ -99,7 +99,7 @@ def opened(settings: Settings) -> Iterator[SparkDesk]:
     """
     from gitops_connect.offset_changes.large.workspace import workspace
     from gitops_connect.settings.cache import cache_folder
-    from gitops_connect.spark.shared_session import SharedSession
+    from gitops_connect.spark.session import SharedSession
 
     with (
         progress("Checking") as say,

@@ -12,7 +12,7 @@ from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.model.copies import CopiedFile
 from gitops_connect.model.large_manifests import LargeVerdict
 from gitops_connect.offset_changes.large.check_request import CheckRequest
-from gitops_connect.spark.shared_session import Say, SharedSession
+from gitops_connect.spark.session import Say, SharedSession
 
 
 @dataclass(frozen=True, slots=True)

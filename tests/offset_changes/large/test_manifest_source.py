@@ -20,7 +20,7 @@ from gitops_connect.offset_changes.large.manifest_source import ManifestSource, 
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 
 HERE = Location("clusters/local/x.yaml", 7, 5)
 ENTRIES = [{"partition": {"filename": f"/{n}"}, "offset": {"position": n}} for n in range(3)]
