@@ -26,7 +26,6 @@ from pathlib import Path
 import requests
 
 from benchmarks.figures import Figure, NotMeasured, median
-from benchmarks.large import archive
 from benchmarks.planning import PROGRAM
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -92,7 +91,6 @@ Apply = Callable[[Sandbox, Path], Applied]
 
 def measure(folder: Path) -> Iterator[Figure]:
     """Raises NotMeasured if no real Connect can be started here."""
-    yield from archive(folder / "cache")
     lines = written(folder / "offsets.jsonl")
     for setting in (DEFAULT, EXACTLY_ONCE):
         yield from _compared(folder, lines, setting)

@@ -1,7 +1,7 @@
 """Large manifests on Spark, beside DuckDB doing the same work in the same run, and jsonschema an entry at a time.
 
-Manifests of a MirrorSourceConnector. In each there are faults and repeats, on every 10,000th line. The archive
-that makes Spark start quicker is made beforehand, as a first use would have made it.
+Manifests of a MirrorSourceConnector. In each there are faults and repeats, on every 10,000th line. With Java
+19 or newer, the first run creates the archive that makes Spark start quicker.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ SCHEMA = {
 
 def measure(folder: Path) -> Iterator[Figure]:
     """Both sizes, then what makes it slower."""
-    yield from archive(folder / "cache")
     live = _written(folder / "live.jsonl", STANDING, "live")
     rate = _schema_rate(folder)
     warm, memory = {}, {}
@@ -217,13 +216,6 @@ def _run(module: str, *arguments: str) -> Any:
     if done.returncode:
         raise NotMeasured(f"{module} failed: {done.stderr.strip().splitlines()[-1:]}")
     return json.loads(done.stdout)
-
-
-def archive(cache: Path) -> Iterator[Figure]:
-    """What a first use of Spark would have made."""
-    begun = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "gitops_connect.spark.class_archive_job", str(cache)], check=True)
-    yield Figure("making the archive of Spark's classes, once", time.perf_counter() - begun, "s", note="1 run")
 
 
 def _schema_rate(folder: Path) -> float:

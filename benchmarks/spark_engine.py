@@ -24,7 +24,7 @@ from gitops_connect.model.operations import OperationKind  # noqa: E402 - import
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: E402 - imports are part of the measured time
 from gitops_connect.offset_changes.workspace import workspace  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
-from gitops_connect.spark.shared_session import SharedSession  # noqa: E402 - importing is part of what is measured
+from gitops_connect.spark.session import SharedSession  # noqa: E402 - importing is part of what is measured
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 

@@ -26,7 +26,7 @@ from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
-from gitops_connect.spark.shared_session import Say, SharedSession
+from gitops_connect.spark.session import Say, SharedSession
 
 NO_REPOSITORY = "no repository is configured; add [repository] with url = … to the settings"
 

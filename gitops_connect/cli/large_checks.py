@@ -66,7 +66,7 @@ def opened(settings: Settings) -> Iterator[SparkDesk]:
     from gitops_connect.offset_changes.large.spark_checks import SparkChecks
     from gitops_connect.offset_changes.workspace import workspace
     from gitops_connect.settings.cache import cache_folder
-    from gitops_connect.spark.shared_session import SharedSession
+    from gitops_connect.spark.session import SharedSession
 
     with (
         progress("Checking") as say,

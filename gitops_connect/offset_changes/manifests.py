@@ -24,7 +24,7 @@ from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.shapes import schema_of
 from gitops_connect.model.unreadable import TOO_LARGE
 from gitops_connect.source.checkout import Checkout
-from gitops_connect.spark.shared_session import Say, SharedSession
+from gitops_connect.spark.session import Say, SharedSession
 
 Schemas = Mapping[str, OffsetSchema]
 """Schemas by full class name."""

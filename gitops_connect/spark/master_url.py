@@ -1,20 +1,16 @@
-"""The Spark master that `[spark]` names: its kind, its addresses, and the directory that it shares."""
+"""The Spark master that `[spark]` names: its kind and its addresses."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
 from gitops_connect.errors import UsageError
-from gitops_connect.settings.sections import SparkSettings
 
-EVERYWHERE = {
-    "spark.sql.adaptive.enabled": "false",  # it replans after each stage, which does not help with two stages
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",  # a row is a column of a block: some MiB
-}
-"""The options of every session, on any master."""
 _LOCAL = re.compile(r"local(?:\[(?:\*|[1-9]\d*)(?:,\d+)?\])?")
 _ADDRESS = re.compile(r"(?P<host>[^\s:/,\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?")
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d+){3}|\[::1\]")
@@ -47,49 +43,31 @@ class Master:
             bool(self.addresses) and all(_LOOPBACK.fullmatch(host) for host, _ in self.addresses)
         )
 
+    def answers(self) -> bool:
+        """Whether an address accepts connections; True if no address is known."""
+        for host, port in self.addresses:
+            with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), port), timeout=3):
+                return True
+        return not self.addresses
+
 
 def master_of(text: str) -> Master:
     """The master that `[spark] master` names. Raises UsageError."""
-    scheme, separator, rest = text.partition("://")
+    scheme, _, rest = text.partition("://")
     if _LOCAL.fullmatch(text):
         return Master(MasterKind.LOCAL, text)
     if text == "yarn" or (scheme == "k8s" and rest):
         return Master(MasterKind.MANAGED, text)
-    if separator and scheme == "spark":
-        addresses = _addresses(rest, None)
-        if addresses:
-            return Master(MasterKind.STANDALONE, text, addresses)
-    if separator and scheme == "sc":
-        where = re.split("[/;]", rest, maxsplit=1)[0]
-        addresses = _addresses(where, _CONNECT_PORT)
-        if len(addresses) == 1:
-            return Master(MasterKind.CONNECT, f"sc://{where}", addresses)
+    if scheme == "spark" and (addresses := _addresses(rest.split(","), None)):
+        return Master(MasterKind.STANDALONE, text, addresses)
+    where = re.split("[/;]", rest, maxsplit=1)[0]
+    if scheme == "sc" and (addresses := _addresses([where], _CONNECT_PORT)):
+        return Master(MasterKind.CONNECT, f"sc://{where}", addresses)
     shown = re.split("[;@]", text, maxsplit=1)[0]
     raise UsageError(f"[spark] master: expected {_KNOWN}, found {shown!r}")
 
 
-def _addresses(text: str, port: int | None) -> tuple[tuple[str, int], ...]:
-    """The addresses in `host:port`, separated by commas; empty if one of them is invalid."""
-    found = []
-    for part in text.split(","):
-        address = _ADDRESS.fullmatch(part)
-        if address is None or (address["port"] is None and port is None):
-            return ()
-        found.append((address["host"], int(address["port"] or port or 0)))
-    return tuple(found)
-
-
-def shared_folder(settings: SparkSettings, cache: Path) -> Path:
-    """The directory for staged manifests and patches. `cache` is the user's cache directory.
-
-    Raises UsageError if Spark runs on other machines, and no shared directory is configured.
-    """
-    if settings.directory is not None:
-        return settings.directory
-    master = master_of(settings.master)
-    if master.is_here:
-        return cache / "spark"
-    raise UsageError(
-        f"Spark runs on other machines ({master.shown}) and reads manifests from a directory that it shares with this"
-        ' process: set [spark] directory = "/…", the same path on all machines'
-    )
+def _addresses(texts: Sequence[str], port: int | None) -> tuple[tuple[str, int], ...]:
+    """The addresses in `host:port`, or `host` if there is a default port; empty if one of them is invalid."""
+    found = [address for text in texts if (address := _ADDRESS.fullmatch(text)) and (address["port"] or port)]
+    return tuple((one["host"], int(one["port"] or port or 0)) for one in found) if len(found) == len(texts) else ()

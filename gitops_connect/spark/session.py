@@ -1,198 +1,233 @@
-"""The Spark session: started on the master of `[spark]`, and closed again."""
+"""The one Spark session of this process: functions are sent to the session's own process, and results come back.
+
+The session is started at its first use, kept while it is used, and ended when it is idle. Importing this imports
+nothing of Spark, and takes almost no time.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any, TypeVar, TypeVarTuple, cast
 
-from gitops_connect.errors import SandboxFailed, SparkFailed, SparkUnusable
-from gitops_connect.sandbox.java import find_java
+from gitops_connect.errors import SparkFailed, UsageError
 from gitops_connect.settings.sections import SparkSettings
-from gitops_connect.spark import class_archive
-from gitops_connect.spark.driver import local_tasks, start_driver
-from gitops_connect.spark.error_messages import failed
-from gitops_connect.spark.executor_modules import look, ship
-from gitops_connect.spark.jvm import Jvm
-from gitops_connect.spark.liveness import Liveness, answers, has_executors
+from gitops_connect.spark.driver import JAVA_ENDED, Driver
 from gitops_connect.spark.master_url import Master, MasterKind, master_of
-from gitops_connect.spark.remote_session import open_remote_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Say = Callable[[str], None]
-_FIRST = 4
-"""Tasks of the first check of executors, before their number of parallel tasks is known."""
+_Result = TypeVar("_Result")
+_Arguments = TypeVarTuple("_Arguments")
+_DRIVER = "import sys; sys.path[:] = sys.argv[1:]; from gitops_connect.spark.driver import main; main()"
+_CAUSE = re.compile(r"(?<![\w.])(?!py4j|pyspark)(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b.*")
 
 
-@dataclass(frozen=True, slots=True)
 class Session:
-    """A running session, and its number of parallel tasks.
+    """A session in a process of its own. Several threads may use it at once."""
 
-    `jvm` is its Java process if gitops-connect started one; `shipped` contains the modules that executors fetch.
-    """
+    def __init__(self, master: Master, environment: Mapping[str, str]) -> None:
+        self.parallelism = 0
+        self._master = master
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
+        self._process = subprocess.Popen(  # noqa: S603 - this very program
+            [sys.executable, "-P", "-c", _DRIVER, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            start_new_session=True,
+        )
+        self._requests = cast("IO[bytes]", self._process.stdin)
+        self._lock = threading.Lock()
+        self._numbers = count()
+        self._waiting: dict[int, tuple[str, Future[bytes]]] = {}
+        self._ended: str | None = None
+        threading.Thread(target=self._receive, daemon=True, name="spark-session").start()
 
-    spark: SparkSession
-    parallelism: int
-    master: Master
-    jvm: Jvm | None = None
-    watch: Liveness | None = None
-    archive: Path | None = None
-    shipped: TemporaryDirectory[str] | None = None
+    def run(self, function: Callable[[Any, *_Arguments], _Result], *arguments: *_Arguments, task: str) -> _Result:
+        """Run a function in the session's process, with the SparkSession as its first argument.
 
-    @contextmanager
-    def working(self, task: str = "large manifests could not be checked because Spark failed") -> Iterator[None]:
-        """Translate errors of Spark during the block. Raises SparkFailed, or SparkUnusable if a retry does not help."""
-        try:
-            with self.watch.on() if self.watch is not None else contextlib.nullcontext():
-                yield
-        except _errors() as error:
-            raise failed(task, error, self._why_lost()) from error
+        Everything must be picklable, and importable there: nothing of `__main__`. `task` says what fails if it fails.
+        Raises what the function raises, and SparkFailed or SparkUnusable if Spark fails.
+        """
+        content = pickle.dumps((function, arguments))
+        answer: Future[bytes] = Future()
+        with self._lock:
+            if self._ended is not None:
+                raise SparkFailed(f"{task}: {self._ended}")
+            number = next(self._numbers)
+            self._waiting[number] = task, answer
+            with suppress(BrokenPipeError):
+                pickle.dump((number, task, content), self._requests)
+                self._requests.flush()
+        is_result, value = pickle.loads(answer.result())  # noqa: S301 - from our own process
+        if not is_result:
+            raise value
+        return cast("_Result", value)
 
-    def type_of(self, schema: Any) -> Any:
-        """The Spark type of an Arrow schema. For a string, Spark would first load its SQL parser (0.5 s)."""
-        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - nothing of Spark before the first use
-
-        return from_arrow_schema(schema)
+    def _receive(self) -> None:
+        with self._log, cast("IO[bytes]", self._process.stdout) as answers:
+            with suppress(EOFError, pickle.UnpicklingError):
+                while True:
+                    number, content = pickle.load(answers)  # noqa: S301 - from our own process
+                    self._waiting.pop(number)[1].set_result(content)
+            code = self._process.wait()
+            with self._lock:
+                self._ended = _why_ended(code, self._log, is_started=self.parallelism > 0)
+                for task, answer in self._waiting.values():
+                    answer.set_exception(SparkFailed(f"{task}: {self._ended}"))
 
     def answers(self) -> bool:
         """False if the session is lost, and a job would fail, or wait for executors that do not return."""
-        if self._why_lost() is not None or not answers(self.master):
-            return False
         try:
-            match self.master.kind:
-                case MasterKind.STANDALONE:
-                    return has_executors(self.spark)
-                case MasterKind.CONNECT:
-                    self.spark.conf.get("spark.sql.adaptive.enabled")  # a restarted server does not know the session
-                case MasterKind.LOCAL | MasterKind.MANAGED:
-                    pass
-        except _errors():
+            return self._master.answers() and self.run(_is_usable, self._master.kind, task="lost")
+        except SparkFailed:
             return False
-        return True
-
-    def _why_lost(self) -> str | None:
-        if self.watch is not None and self.watch.lost is not None:
-            return self.watch.lost
-        if self.jvm is not None and not self.jvm.is_alive:
-            words = self.jvm.last_words()
-            return f"its Java process has ended{f': {words}' if words else ''}"
-        if self.master.kind is MasterKind.CONNECT and not answers(self.master):
-            return f"the server {self.master.shown} no longer answers"
-        return None
-
-    def leave(self) -> None:
-        """Close the session for a process that ends: a local JVM ends by itself, and is not waited for."""
-        if self.jvm is None or self.master.kind is not MasterKind.LOCAL or not self.jvm.is_alive:
-            self.close()
-            return
-        self.jvm.leave(self.spark)
-        self._archive()
 
     def close(self) -> None:
-        """Release the resources of the session, and end its Java process. A lost session can be closed, too."""
-        if self.shipped is not None:
-            self.shipped.cleanup()
-        if self.jvm is None:
-            self.spark.stop()
-            return
-        if not answers(self.master):
-            self.jvm.kill()  # it would wait for its master
-        self.jvm.end(self.spark)
-        self._archive()
-
-    def _archive(self) -> None:
-        if self.archive is not None and not self.archive.exists():
-            class_archive.make_in_background(self.archive)
+        """End the session. Its process ends by itself, and is not waited for."""
+        with self._lock, suppress(BrokenPipeError):
+            self._requests.close()
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    """The exceptions of Spark's clients; ValueError is gRPC's if its channel was closed."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - nothing of Spark is imported before it is used
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - nothing of Spark is imported before it is used
-
-    try:
-        from grpc import RpcError  # noqa: PLC0415 - only a Connect client has it
-    except ModuleNotFoundError:
-        return (PySparkException, Py4JError, OSError)
-    return (PySparkException, Py4JError, OSError, RpcError)
+def _is_usable(spark: Any, kind: MasterKind) -> bool:
+    if kind is MasterKind.STANDALONE:
+        return len(spark.sparkContext.statusTracker().getExecutorInfos()) > 1  # the driver is one of them
+    return bool(spark.conf.get("spark.sql.adaptive.enabled"))  # a restarted server does not know the session
 
 
-def start(master: str, environment: Mapping[str, str], say: Say, cache: Path | None) -> Session:
-    """Start a session with no settings except its master: see `start_at`."""
-    return start_at(SparkSettings(master), environment, say, cache)
+def _why_ended(code: int, log: IO[bytes], *, is_started: bool) -> str:
+    log.seek(0)
+    text = log.read().decode("utf-8", "replace")
+    words = _CAUSE.findall(text)[-1:]
+    if not words and not is_started:
+        words = [line for line in text.splitlines() if line.strip() and not line.startswith("WARNING")][:2]
+    what = "its Java process has ended" if code == JAVA_ENDED else f"its process has ended ({code})"
+    return f"{what}: {'; '.join(map(str.strip, words))}" if words else what
 
 
-def start_at(settings: SparkSettings, environment: Mapping[str, str], say: Say, cache: Path | None) -> Session:
+def start_session(settings: SparkSettings, environment: Mapping[str, str], say: Say, cache: Path | None) -> Session:
     """Start a session on the master of the settings. This takes some seconds.
 
-    `cache` is a directory for the archive that makes the next start quicker; None: there is none. Raises SparkFailed if
-    a retry may help, SparkUnusable or UsageError if it does not.
+    `cache` is a directory for an archive of Spark's classes, with which Java starts quicker; None: there is none.
+    Raises SparkFailed if a retry may help, SparkUnusable or UsageError if it does not.
     """
-    where = master_of(settings.master)
-    say(f"starting Spark ({where.shown})")
-    task = f"Spark could not be started ({where.shown})"
+    master = master_of(settings.master)
+    say(f"starting Spark ({master.shown})")
+    session = Session(master, environment)
+    task = f"Spark could not be started ({master.shown})"
     try:
-        session = _started(where, settings, environment, cache)
-    except SandboxFailed as error:
-        raise SparkUnusable(f"{task}: {error}") from error
-    except _errors() as error:
-        raise failed(task, error) from error
+        session.parallelism = session.run(Driver.start, settings, cache, task=task)
+    except BaseException as error:
+        session.close()
+        if isinstance(error, ModuleNotFoundError):
+            raise UsageError(f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'") from error
+        raise
     say("Spark has started")
     return session
 
 
-def _started(where: Master, settings: SparkSettings, environment: Mapping[str, str], cache: Path | None) -> Session:
-    options = {name: value.read() for name, value in settings.options.items()}
-    if not answers(where):
-        raise SparkFailed(f"Spark could not be started ({where.shown}): it does not answer")
-    if where.kind is MasterKind.CONNECT:
-        return _looked_at(
-            Session(open_remote_session(where, settings.master, options), _FIRST, where), settings.directory
-        )
-    java = find_java(environment).path
-    saved = None if cache is None else class_archive.archive_in(cache, java)
-    spark, jvm = start_driver(where, options, java, saved)
-    if where.kind is MasterKind.LOCAL:
-        return Session(spark, local_tasks(settings.master), where, jvm, None, saved)
-    watch = Liveness(where, spark, jvm.kill)
-    return _looked_at(Session(spark, _FIRST, where, jvm, watch, saved), settings.directory)
+@dataclass(slots=True)
+class SharedSession:
+    """Several threads may use the session at once. `cache` is the user's cache directory, `clock` counts seconds."""
+
+    settings: SparkSettings
+    environment: Mapping[str, str] = field(repr=False)
+    cache: Path
+    clock: Callable[[], float] = time.monotonic
+    start: Callable[[SparkSettings, Mapping[str, str], Say, Path], Session] = start_session
+    _session: Session | None = field(default=None, init=False)
+    _users: int = field(default=0, init=False)
+    _is_doubtful: bool = field(default=False, init=False)
+    _last_used: float = field(default=0.0, init=False)
+    _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
+
+    @property
+    def folder(self) -> Path:
+        """The directory for staged manifests and patches."""
+        return self.settings.directory or self.cache / "spark"
+
+    @contextmanager
+    def using(self, say: Say) -> Iterator[Session]:
+        """The session, which stays open during the block; `say` gets a message if it must be started first.
+
+        A session on which something failed is not used again: the next use starts another. Raises what
+        `start_session` raises.
+        """
+        master = master_of(self.settings.master)
+        if self.settings.directory is None and not master.is_here:
+            raise UsageError(
+                f"Spark runs on other machines ({master.shown}) and reads manifests from a directory that it shares "
+                'with this process: set [spark] directory = "/…", the same path on all machines'
+            )
+        session = self._taken(say)
+        try:
+            yield session
+        except SparkFailed:
+            self._is_doubtful = True
+            raise
+        finally:
+            self._leave()
+
+    def give_back_if_idle(self, now: float) -> None:
+        """End the session if it was not used for the idle time of the settings. `now` is by `clock`.
+
+        This does not wait: if the session is being used or started, there is nothing to do.
+        """
+        if not self._changed.acquire(blocking=False):
+            return
+        try:
+            if not self._users and now - self._last_used >= self.settings.idle:
+                self._end()
+        finally:
+            self._changed.release()
+
+    def close(self) -> None:
+        """End the session once no thread uses it any more: this process ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._users)
+            self._end()
+
+    def _taken(self, say: Say) -> Session:
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._is_doubtful and self._users))
+            if self._session is not None and (self._is_doubtful or not (self._users or self._session.answers())):
+                self._end()
+            if self._session is None:
+                self._session = self.start(self.settings, self.environment, say, self.cache)
+            self._users += 1
+            return self._session
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._users -= 1
+            self._last_used = self.clock()
+            if self._is_doubtful and not self._users:
+                self._end()
+            self._changed.notify_all()
+
+    def _end(self) -> None:
+        session, self._session, self._is_doubtful = self._session, None, False
+        if session is not None:
+            session.close()
 
 
-def _looked_at(session: Session, folder: Path | None) -> Session:
-    """The session after sending the modules to its executors and checking them.
+def map_in_arrow(rows: Any, function: Callable[[Iterable[Any]], Iterator[Any]], schema: Any) -> Any:
+    """The rows of a DataFrame after this function on executors. `schema` is the Arrow schema of its result.
 
-    Spark then reports how many tasks it would make of a large range: the number of parallel tasks.
+    For a schema as a string, Spark would first load its SQL parser (0.3 s).
     """
-    shipped = TemporaryDirectory(prefix="gitops-connect-")
-    session = replace(session, shipped=shipped)
-    try:
-        with session.working(f"Spark could not be started ({session.master.shown})"):
-            ship(session.spark, Path(shipped.name))
-            look(session.spark, session.parallelism, folder)
-            ids = session.spark.range(1_000_000).selectExpr("spark_partition_id() as id")
-            return replace(session, parallelism=ids.distinct().count())
-    except BaseException:
-        session.close()
-        raise
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - the parent need not have PySpark
 
-
-def warm_up(session: Session) -> None:
-    """Run a job of a similar kind as the real job, without data."""
-    from pyspark.sql.types import IntegerType, StructField, StructType  # noqa: PLC0415 - see `_errors`
-
-    schema = StructType([StructField("number", IntegerType())])
-    rows = session.spark.range(0, 2, 1, 2).mapInArrow(_numbers, schema)
-    rows.repartitionById(2, "number").mapInArrow(_numbers, schema).collect()
-
-
-def _numbers(batches: Iterable[Any]) -> Iterator[Any]:
-    import pyarrow as pa  # noqa: PLC0415 - it runs on executors
-
-    for batch in batches:
-        yield pa.RecordBatch.from_arrays([batch.column(0).cast(pa.int32())], ["number"])
+    return rows.mapInArrow(function, from_arrow_schema(schema))

@@ -12,12 +12,10 @@ from pathlib import Path
 
 def pass_over_zips() -> None:
     """Remove the zip files inside of an importable PySpark from the path: they contain its own modules."""
-    sys.path[:] = [entry for entry in sys.path if not _is_in_package(Path(entry))]
-
-
-def _is_in_package(entry: Path) -> bool:
-    package = entry.parent.parent.parent  # …/pyspark/python/lib/pyspark.zip
-    return entry.suffix == ".zip" and (package / "daemon.py").is_file() and str(package.parent) in sys.path
+    for entry in [entry for entry in sys.path if entry.endswith(".zip")]:
+        package = Path(entry).parent.parent.parent  # …/pyspark/python/lib/pyspark.zip
+        if (package / "daemon.py").is_file() and str(package.parent) in sys.path:
+            sys.path.remove(entry)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from gitops_connect.runtime import Runtime
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 from histories.account import MAX_SKIP, Account, Accounted, at, positions
 
 LOCAL = ClusterName("local")

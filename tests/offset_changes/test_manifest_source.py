@@ -19,7 +19,7 @@ from gitops_connect.model.manifests import Manifest
 from gitops_connect.offset_changes.manifests import ManifestSource
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 
 HERE = Location("clusters/local/x.yaml", 7, 5)
 ENTRIES = [{"partition": {"filename": f"/{n}"}, "offset": {"position": n}} for n in range(3)]

@@ -29,7 +29,7 @@ from gitops_connect.runtime import Runtime
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 
 LOCAL = ClusterName("local")
 CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"

@@ -19,7 +19,7 @@ from gitops_connect.offset_changes.manifests import ManifestSource
 from gitops_connect.offset_changes.manifests import ManifestVerdicts
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 from situations import change
 directory = Path(sys.argv[1])
 checkout = WorkingTree(directory / "repository").fetch()

@@ -1,7 +1,7 @@
 """Checks manifests where it is told, in a process of its own: a process has one Spark session.
 
 It is told in JSON: the master, its options, and a folder. It says on its standard output, a line each, what it began
-and how that ended; verdicts go into files.
+and how that ended; verdicts go into files. The session's process imports this module, and executors cannot.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,18 +21,15 @@ from large_engine import READER, on_spark
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.settings.credentials import Credential
 from gitops_connect.settings.sections import SparkSettings
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 from spark_parts.manifests_held import planted
 
-DRIVER = os.getpid()
-GATE = ""
-"""In the folder: where it is, executors say that they are at work, and wait for ever."""
+TASK = "large manifests could not be checked because Spark failed"
 
 
-def refuse(content: bytes, is_first: bool) -> Any:
-    """Pickled as it is, since nobody can import this program."""
-    gate = Path(GATE)
-    if gate.exists() and os.getpid() != DRIVER:
+def refuse(gate: Path, content: bytes, is_first: bool) -> Any:
+    """Where the gate is, executors say that they are at work, and wait for ever."""
+    if gate.exists() and "pyspark.worker" in sys.modules:
         with gate.open("w") as stream:
             stream.write("at work\n")
         with gate.with_name("never").open() as stream:
@@ -59,24 +57,39 @@ def bulky(batches: Iterable[Any]) -> Iterator[Any]:
             yield pa.RecordBatch.from_pydict({"found": [b"x" * 20_000_000]})
 
 
-def start(settings: SparkSettings, environment: Mapping[str, str], say: Any, _: Path) -> Any:
-    """Without the archive of classes, which takes longer to be made than it would save here."""
-    from gitops_connect.spark.session import start_at  # noqa: PLC0415 - not before the first use
+def pickle_by_value(_: Any) -> None:
+    """Executors cannot import this module."""
+    from pyspark.cloudpickle import register_pickle_by_value  # noqa: PLC0415 - runs in the session's process
 
-    return start_at(settings, environment, say, None)
+    register_pickle_by_value(sys.modules[__name__])
+
+
+def modules(spark: Any) -> list[str]:
+    """Where executors have our modules from."""
+    rows = spark.range(0, 4, 1, 4).mapInArrow(where_from, "file string").collect()
+    return sorted({row.file for row in rows})
+
+
+def option(spark: Any, name: str) -> str:
+    """What Spark knows of an option."""
+    return spark.sparkContext.getConf().get(name) or ""
+
+
+def bulk(spark: Any) -> int:
+    """Bytes of a large result."""
+    rows = spark.range(0, 8, 1, 4).mapInArrow(bulky, "found binary").collect()
+    return sum(len(row.found) for row in rows)
 
 
 def main(told: dict[str, Any]) -> None:
     """Each line of standard input is something to do."""
-    global GATE  # noqa: PLW0603 - pickled along with the function that reads it
     folder = Path(told["folder"])
-    GATE = str(folder / "gate")
     settings = SparkSettings(
         told["master"],
         Path(told["shared"]) if "shared" in told else None,
         {name: Credential(value=value) for name, value in told["options"].items()},
     )
-    sessions = SharedSession(settings, os.environ, folder, start=start)
+    sessions = SharedSession(settings, os.environ, folder)
     manifests = planted(folder / "manifests")
     assert not {"pyspark", "py4j"} & set(sys.modules)
     for number, line in enumerate(sys.stdin):
@@ -85,28 +98,24 @@ def main(told: dict[str, Any]) -> None:
         except GitopsConnectError as error:
             said = f"{type(error).__name__}: {error}"
         _say(said, sys.stdout)
+        assert not {"pyspark", "py4j"} & set(sys.modules)
     sessions.close()
 
 
 def _done(task: str, sessions: SharedSession, manifests: Any, file: Path) -> str:
     with sessions.using(lambda text: _say(text, sys.stderr)) as session:
+        session.run(pickle_by_value, task=TASK)
         if task == "check":
-            file.write_bytes(pickle.dumps(on_spark(session, manifests, replace(READER, refuse=refuse))))
+            reader = replace(READER, refuse=partial(refuse, file.with_name("gate")))
+            file.write_bytes(pickle.dumps(on_spark(session, manifests, reader)))
             return str(file)
-        with session.working():
-            if task == "where from":
-                rows = session.spark.range(0, 4, 1, 4).mapInArrow(where_from, "file string").collect()
-                return json.dumps(sorted({row.file for row in rows}))
-            if task.startswith("option "):
-                return session.spark.sparkContext.getConf().get(task.removeprefix("option ")) or ""
-            rows = session.spark.range(0, 8, 1, 4).mapInArrow(bulky, "found binary").collect()
-            return str(sum(len(row.found) for row in rows))
+        if task == "where from":
+            return json.dumps(session.run(modules, task=TASK))
+        if task.startswith("option "):
+            return session.run(option, task.removeprefix("option "), task=TASK)
+        return str(session.run(bulk, task=TASK))
 
 
 def _say(text: str, stream: TextIO) -> None:
     stream.write(f"{text}\n")
     stream.flush()
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))

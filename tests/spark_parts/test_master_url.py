@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from gitops_connect.errors import SparkFailed, SparkUnusable, UsageError
-from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.error_messages import failed
-from gitops_connect.spark.master_url import Master, MasterKind, master_of, shared_folder
+from gitops_connect.spark.master_url import Master, MasterKind, master_of
 
 
 @pytest.mark.parametrize(
@@ -43,13 +40,6 @@ def test_another_is_refused_without_its_token(text: str) -> None:
     with pytest.raises(UsageError, match=r"\[spark\] master: expected local\[\*\], .* found") as error:
         master_of(text)
     assert "secret" not in str(error.value)
-
-
-def test_a_master_elsewhere_needs_a_folder_that_it_shares() -> None:
-    assert shared_folder(SparkSettings(), Path("/cache")) == Path("/cache/spark")
-    assert shared_folder(SparkSettings("yarn", Path("/shared")), Path("/cache")) == Path("/shared")
-    with pytest.raises(UsageError, match=r"Spark runs on other machines \(yarn\).*\[spark\] directory = "):
-        shared_folder(SparkSettings("yarn"), Path("/cache"))
 
 
 @pytest.mark.parametrize(

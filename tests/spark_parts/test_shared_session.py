@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from gitops_connect.errors import SparkFailed
+from gitops_connect.errors import SparkFailed, UsageError
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import SparkSettings
-from gitops_connect.spark.shared_session import SharedSession
+from gitops_connect.spark.session import SharedSession
 
 
 @dataclass
@@ -129,7 +129,23 @@ def test_two_use_it_at_the_same_time_and_whoever_comes_after_a_failure_waits_for
     assert order == ["first", "third"]
 
 
+def test_a_master_elsewhere_needs_a_folder_that_it_shares(starts: Starts) -> None:
+    def sessions(settings: SparkSettings) -> SharedSession:
+        return SharedSession(settings, {}, Path("/cache"), start=starts.start)
+
+    assert sessions(SparkSettings()).folder == Path("/cache/spark")
+    shared = sessions(SparkSettings("yarn", Path("/shared")))
+    assert shared.folder == Path("/shared")
+    with shared.using(nothing):
+        pass
+    with (
+        pytest.raises(UsageError, match=r"Spark runs on other machines \(yarn\).*\[spark\] directory = "),
+        sessions(SparkSettings("yarn")).using(nothing),
+    ):
+        pass
+
+
 def test_importing_it_imports_nothing_of_spark() -> None:
-    code = "import sys, gitops_connect.spark.shared_session; print(*sys.modules)"
+    code = "import sys, gitops_connect.spark.session; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pyspark", "py4j", "numpy", "pandas", "pyarrow", "grpc"} & set(done.stdout.split())

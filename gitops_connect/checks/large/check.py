@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gitops_connect.checks.large.input_splits.splits import is_packed
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
@@ -16,9 +16,7 @@ from gitops_connect.checks.large.output.verdicts import Results
 from gitops_connect.checks.large.output.violations_file import write_violations
 from gitops_connect.checks.large.prepare import prepare_with_all_types
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
-
-if TYPE_CHECKING:
-    from gitops_connect.spark.session import Session
+from gitops_connect.spark.session import Session, map_in_arrow
 
 _BUCKET = 768 * 1024 * 1024
 """Bytes of manifests whose rows are in one bucket: about 8 million rows, which take 700 MB during the join."""
@@ -26,6 +24,8 @@ _PACKED = 10
 """The factor by which a compressed manifest grows, or a little more."""
 _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
+
+_TASK = "large manifests could not be checked because Spark failed"
 
 
 def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine) -> list[LargeVerdict]:
@@ -75,20 +75,25 @@ class SparkEngine:
         """The number of tasks that Spark runs at once."""
         return self.session.parallelism
 
-    def compare(self, job: Job) -> Iterator[bytes]:
+    def compare(self, job: Job) -> Iterable[bytes]:
         """Run the first job; returns the findings for `Results`."""
-        rows_type, found_type = self.session.type_of(ROWS), self.session.type_of(FOUND)
-        with self.session.working():
-            rows = self._units(len(job.units)).mapInArrow(job.read, rows_type)
-            met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), found_type)
-            return (bytes(row.found) for row in met.collect())
+        return self.session.run(_compared, job, self.parallelism, task=_TASK)
 
     def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
         """Run the second job; returns the written parts as rows of `WRITTEN`."""
-        with self.session.working():
-            units = self._units(len(writing.units))
-            rows = units.mapInArrow(writing.write, self.session.type_of(WRITTEN)).collect()
-            return [tuple(row) for row in rows]
+        return self.session.run(_written, writing, self.parallelism, task=_TASK)
 
-    def _units(self, count: int) -> Any:
-        return self.session.spark.range(0, count, 1, min(count, self.session.parallelism * _TASKS))
+
+def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:
+    rows = map_in_arrow(_splits(spark, len(job.units), parallelism), job.read, ROWS)
+    joined = map_in_arrow(rows.repartitionById(job.buckets, "bucket"), partial(compare_buckets, job), FOUND)
+    return [bytes(row.found) for row in joined.collect()]
+
+
+def _written(spark: Any, writing: Writing, parallelism: int) -> list[tuple[int, ...]]:
+    rows = map_in_arrow(_splits(spark, len(writing.units), parallelism), writing.write, WRITTEN)
+    return [tuple(row) for row in rows.collect()]
+
+
+def _splits(spark: Any, count: int, parallelism: int) -> Any:
+    return spark.range(0, count, 1, min(count, parallelism * _TASKS))

@@ -11,7 +11,7 @@ from threading import Thread
 from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.model.copies import CopiedFile
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
-from gitops_connect.spark.shared_session import Say, SharedSession
+from gitops_connect.spark.session import Say, SharedSession
 
 
 @dataclass(frozen=True, slots=True)

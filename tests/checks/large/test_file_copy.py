@@ -94,10 +94,3 @@ def test_only_what_is_wanted_is_copied(spark: Any, folder: Path, tmp_path: Path)
 def test_what_spark_cannot_read_is_named(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(SparkFailed, match=r"nowhere://x/y could not be copied because Spark failed: .*nowhere"):
         copy(spark, "nowhere://x/y", everything, str(tmp_path))
-
-
-def test_the_session_is_as_it_was(spark: Any, folder: Path, tmp_path: Path) -> None:
-    names = ("spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.execution.arrow.maxBytesPerBatch")
-    before = [spark.spark.conf.get(name) for name in names]
-    copy(spark, f"file:{folder}/one.jsonl", everything, str(tmp_path))
-    assert [spark.spark.conf.get(name) for name in names] == before

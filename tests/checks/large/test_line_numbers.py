@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -17,18 +18,18 @@ from typing import Any
 import psutil
 import pytest
 from large_engine import on_spark
-from spark_parts import program as told_program
 from spark_parts.manifests_held import planted
 from spark_parts.services import Place, connect_server, executors_python, running, standalone
 
-from gitops_connect.errors import SparkUnusable
+from gitops_connect.errors import SparkFailed, SparkUnusable
+from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import SparkSettings
-from gitops_connect.spark.class_archive import alone
-from gitops_connect.spark.session import start_at
+from gitops_connect.spark.session import start_session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
+PROGRAM = "import json, sys; from spark_parts.program import main; main(json.loads(sys.argv[1]))"
 
 
 class Program:
@@ -40,7 +41,7 @@ class Program:
         self._errors = (folder / "errors").open("w+")
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, told_program.__file__, json.dumps(told)],
+            [sys.executable, "-c", PROGRAM, json.dumps(told)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -72,7 +73,8 @@ class Program:
         return self._errors.read()
 
     def java(self) -> psutil.Process:
-        (found,) = (one for one in psutil.Process(self.process.pid).children() if one.name() == "java")
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        (found,) = (one for one in children if one.name() == "java")
         return found
 
     @contextlib.contextmanager
@@ -214,18 +216,18 @@ def test_a_java_that_does_not_start_is_told_with_its_words(tmp_path: Path) -> No
     assert "much" in said
 
 
-CLIENT_WITHOUT_GRPC = """
+CLIENT = """
 import os, sys
-sys.modules["grpc"] = None
-from gitops_connect.spark.session import start_at
+from gitops_connect.spark.session import start_session
 from gitops_connect.settings.sections import SparkSettings
-start_at(SparkSettings(sys.argv[1]), os.environ, lambda _: None, None)
+start_session(SparkSettings(sys.argv[1]), os.environ, lambda _: None, None)
 """
 
 
 def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_path: Path) -> None:
     client = tmp_path / "client.py"
-    client.write_text(CLIENT_WITHOUT_GRPC)
+    client.write_text(CLIENT)
+    (tmp_path / "grpc.py").write_text("raise ModuleNotFoundError(\"No module named 'grpc'\", name='grpc')")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         master = f"sc://127.0.0.1:{listening.getsockname()[1]}/;token=secret"
         where = {"capture_output": True, "text": True, "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
@@ -240,32 +242,76 @@ def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_p
 
 def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
     with pytest.raises(SparkUnusable, match=r"Spark could not be started \(local\[1\]\): Java 17 or newer is required"):
-        start_at(SparkSettings("local[1]"), {"JAVA_HOME": str(tmp_path)}, lambda _: None, None)
+        start_session(SparkSettings("local[1]"), {"JAVA_HOME": str(tmp_path)}, lambda _: None, None)
 
 
-def test_whoever_was_killed_while_it_made_the_archive_holds_nobody_up(tmp_path: Path) -> None:
-    archive = tmp_path / "cache" / "spark.jsa"
-    code = "import sys, pathlib; from gitops_connect.spark.class_archive import alone\n"
-    code += "with alone(pathlib.Path(sys.argv[1])) as is_alone: print(is_alone, flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", code, str(archive)]
-    maker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    with maker:
-        assert maker.stdout is not None
-        assert maker.stdout.readline() == "True\n"
-        with alone(archive) as is_alone:
-            assert not is_alone
-        maker.kill()
-        maker.wait()
-        with alone(archive) as is_alone:
-            assert is_alone
-
-
-def test_a_java_that_is_killed_is_named_and_another_one_started(on_this_machine: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "says"), [("java", "its Java process has ended"), ("python", "process has ended (-9)")]
+)
+def test_a_process_that_is_killed_is_named_and_another_one_started(
+    name: str, says: str, on_this_machine: Any, tmp_path: Path
+) -> None:
     with program("local[2]", {}, tmp_path / "p") as asked:
         assert asked.verdicts() == on_this_machine
         with asked.at_work():
-            asked.java().kill()
+            (asked.java() if name == "java" else asked.java().parent()).kill()
         said = asked.answer()
-        assert said.endswith("because Spark failed: its Java process has ended"), said
+        assert said.endswith(f"because Spark failed: {says}"), said
         assert asked.verdicts() == on_this_machine
         assert asked.errors == "starting Spark (local[2])\nSpark has started\n" * 2
+
+
+JAVA = """#!/bin/sh
+case "$*" in
+*-version*) echo 'openjdk version "{version}"' >&2;;
+*launcher.Main*) exec "{java}" "$@";;
+*) echo "$*" > "{told}"; echo "java.lang.Error: no" >&2; exit 1;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("version", "is_archiving"), [("17.0.1", False), ("19", True), ("25.0.1", True)])
+def test_java_19_or_newer_is_told_to_archive_its_classes(version: str, is_archiving: bool, tmp_path: Path) -> None:
+    java, told = tmp_path / "java" / "bin" / "java", tmp_path / "told"
+    java.parent.mkdir(parents=True)
+    java.write_text(JAVA.format(version=version, java=find_java(os.environ).path.resolve(), told=told))
+    java.chmod(0o755)
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path / "java")}
+    reason = r"Spark could not be started \(local\[1\]\): its Java process has ended: java.lang.Error: no"
+    with pytest.raises(SparkFailed, match=reason):
+        start_session(SparkSettings("local[1]"), environment, lambda _: None, tmp_path / "a cache")
+    options = told.read_text()
+    assert ("-XX:+AutoCreateSharedArchive" in options) is is_archiving
+    assert (f"-XX:SharedArchiveFile={tmp_path}/a cache/spark-" in options) is is_archiving
+
+
+SLOW_JAVA = """#!/bin/sh
+case "$*" in *-version*) exec "{java}" "$@";; esac
+echo "at work" > "{gate}"
+exec sleep 1000
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("is_started", [True, False])
+def test_nothing_is_left_when_the_program_ends(
+    number: signal.Signals, is_started: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "temporary"
+    left.mkdir()
+    monkeypatch.setenv("TMPDIR", str(left))
+    options = {"spark.local.dir": str(left), "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={left}"}
+    if not is_started:
+        java = tmp_path / "java" / "bin" / "java"
+        java.parent.mkdir(parents=True)
+        real = find_java(os.environ).path.resolve()
+        java.write_text(SLOW_JAVA.format(java=real, gate=tmp_path / "p" / "gate"))
+        java.chmod(0o755)
+        monkeypatch.setenv("JAVA_HOME", str(java.parent.parent))
+    with program("local[2]", options, tmp_path / "p") as asked, asked.at_work():
+        processes = psutil.Process(asked.process.pid).children(recursive=True)
+        assert len(processes) >= 2
+        asked.process.send_signal(number)
+        asked.process.wait(60)
+        assert psutil.wait_procs(processes, 60)[1] == []
+    assert list(left.iterdir()) == []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -77,33 +75,3 @@ def test_a_thousand_faults_in_a_large_manifest(spark: Any, tmp_path: Path) -> No
         named = [item.location.line for item in verdict.diagnostics if item.rule == f"manifest/{rule}"]
         first = sorted(line for line, other in chosen.items() if other == rule)[:SHOWN]
         assert sorted(set(named) - {1}) == first
-
-
-LOST = """
-import os, sys
-from pathlib import Path
-from gitops_connect.spark.session import start
-from gitops_connect.errors import SparkFailed
-from large_engine import Case, filed, jsonl, on_spark
-from manifests import MIRROR, mirrored
-assert not {"pyspark", "py4j"} & set(sys.modules)
-session = start("local[2]", os.environ, lambda _: None, None)
-from pyspark import SparkContext
-manifest = filed(Case(jsonl([mirrored()]), MIRROR), Path(sys.argv[1]) / "m")
-assert on_spark(session, [manifest])[0].entries == 1
-print("killed", file=sys.stderr, flush=True)
-SparkContext._gateway.proc.kill()
-SparkContext._gateway.proc.wait()
-try:
-    on_spark(session, [manifest])
-except SparkFailed as error:
-    print(error)
-"""
-
-
-def test_a_spark_that_is_lost_is_a_named_error(tmp_path: Path) -> None:
-    where = {"cwd": Path(__file__).parents[2], "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", LOST, str(tmp_path)], check=False, **where)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("large manifests could not be checked because Spark failed")
-    assert done.stderr.startswith("killed\n"), "while all is well, nothing"
