@@ -10,19 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.partition_keys import Values, constant
-from gitops_connect.checks.large.keys.text_hashes import PAD, numbers_of
+from gitops_connect.checks.large.keys.partition_keys import Values
+from gitops_connect.checks.large.keys.text_columns import of_list
 from gitops_connect.checks.large.line_formats.layouts import (
     Admits,
     LineBuffer,
     LineForm,
     LineFormat,
     MatchedLines,
-    Span,
 )
-from gitops_connect.model.shape_fields import FieldType
 
-_MINUS = ord("-")
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
@@ -38,19 +35,8 @@ class ValidLines(NamedTuple):
         for field in self.form.fields:
             if field.half != "partition":
                 continue
-            if field.span is None:
-                yield constant(field.name, field.constant or "")
-            elif field.is_text or field.kind is FieldType.FLAG:
-                yield Values(field.name, self.lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
-            else:
-                yield Values(field.name, numbers=self.numbers(field.span))
-
-    def numbers(self, span: Span) -> NDArray[np.int64]:
-        """The value of that number of each line."""
-        starts, ends = self.lines.places(span)
-        is_negative = self.lines.buffer[starts + PAD] == _MINUS
-        numbers = numbers_of(self.lines.buffer, ends + PAD, ends - starts - is_negative)
-        return np.where(is_negative, -numbers, numbers)
+            texts = of_list([field.constant or ""]) if field.span is None else self.lines.texts((field.span,))
+            yield Values(field.name, texts, is_json=not field.is_text)
 
 
 def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[ValidLines], NDArray[np.intp]]:

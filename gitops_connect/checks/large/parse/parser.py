@@ -75,7 +75,7 @@ class Parser:
         texts: list[Any] = []
         form, value = OffsetForm.NONE, np.zeros(count, np.int64)
         if certain.form.number is not None:
-            form, value = OffsetForm.NUMBER, certain.numbers(certain.form.number)
+            form, value = OffsetForm.NUMBER, certain.lines.numbers(certain.form.number)
         elif certain.form.offset:
             offset = certain.lines.texts(certain.form.offset)
             form, value, texts = OffsetForm.TEXT, np.arange(count), offset.listed()
