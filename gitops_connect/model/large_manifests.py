@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import Digest
 from gitops_connect.model.operations import OperationKind
+
+_PLACE = struct.Struct("<II")
+_HIGHEST = 2**32 - 1
 
 
 class LineFault(NamedTuple):
@@ -22,14 +26,24 @@ class LineFault(NamedTuple):
     column: int = 1
 
 
+def pack_places(places: Iterable[tuple[int, int]]) -> bytes:
+    """Lines and columns as pairs of 32-bit numbers, little-endian: the highest number stands for all higher ones."""
+    numbers = [min(number, _HIGHEST) for place in places for number in place]
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def unpack_places(content: bytes) -> list[tuple[int, int]]:
+    """What `pack_places` has packed."""
+    return list(_PLACE.iter_unpack(content))
+
+
 @dataclass(frozen=True, slots=True)
 class LargeFile:
     """A file of entries, one a line, or Parquet: `name` as it is shown, `path` where every executor can open the file.
 
     The end of the path names the format: `.parquet`, or else the compression of the lines: `.gz`, `.zst`, or none. A
     file of another format was rewritten as lines. Then `places` is a file with the original position of each line's
-    entry under `name` (line and column, two 32-bit numbers, little-endian), and `faults` are the places without a
-    readable entry.
+    entry under `name`, see `pack_places`, and `faults` are the places without a readable entry.
     """
 
     name: str

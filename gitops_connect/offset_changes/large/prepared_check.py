@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -15,7 +14,14 @@ from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.desired.manifests import pieces
 from gitops_connect.model.field_places import is_json
-from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, LineFault, SavedOffsets
+from gitops_connect.model.large_manifests import (
+    LargeFile,
+    LargeManifest,
+    LargeVerdict,
+    LineFault,
+    SavedOffsets,
+    pack_places,
+)
 from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.offset_changes.large.check_request import CheckRequest
@@ -23,7 +29,6 @@ from gitops_connect.spark.session import Session
 
 READER = ManifestReader(pieces.read_lines, pieces.refuse, pieces.unpack)
 _STANDING = "the current offsets"
-_PLACE = struct.Struct("<II")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +90,5 @@ def _files(manifest: Manifest, path: Path) -> Iterator[LargeFile]:
                     faults.append(LineFault(one.rule, one.found, *position))
                 else:
                     stream.write(f"{_line(one)}\n")
-                    positions.write(_PLACE.pack(*position))
+                    positions.write(pack_places([position]))
         yield LargeFile(name, str(lines), str(places), tuple(faults))

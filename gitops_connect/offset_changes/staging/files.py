@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from gitops_connect.desired.manifests import streams
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.formats import suffix_of
-from gitops_connect.model.large_manifests import LargeFile, LineFault
-from gitops_connect.model.unreadable import Place, Unreadable
+from gitops_connect.model.large_manifests import LargeFile, LineFault, pack_places
+from gitops_connect.model.unreadable import Unreadable
 
 _BATCH = 256 * 1024
 """The approximate number of characters that are written at once."""
 _OVERHEAD = 100
 """The overhead of an entry, in addition to its own characters."""
-_HIGHEST = 2**32 - 1
-"""The highest line or column that a file of places can contain."""
 
 
 def stage(name: str, chunks: Iterable[bytes], folder: Path) -> LargeFile:
@@ -50,19 +48,19 @@ def take(name: str, raw: Path, folder: Path) -> LargeFile:
 
 
 def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault, ...]:
-    faults = streams.AllFaults()
+    faults = Faults()
     with raw.open("rb") as stream, path.open("wb") as lines, places.open("wb") as spots:
         try:
             for batch in _batches(streams.lines(name, _Content(stream), faults)):
                 lines.write("".join(f"{text}\n" for text, _ in batch).encode())
-                spots.write(_packed(place for _, place in batch))
+                spots.write(pack_places(place for _, place in batch))
         except streams.NoText as error:
             lines.truncate(0)
             spots.truncate(0)
             return (error.fault,)
         secure(lines)
         secure(spots)
-    return tuple(faults.all)
+    return tuple(fault for _, fault in faults.listed)
 
 
 class _Content:
@@ -90,11 +88,6 @@ def _batches(lines: Iterable[streams.Line]) -> Iterator[list[streams.Line]]:
             yield batch
             batch, length = [], 0
     yield batch
-
-
-def _packed(places: Iterable[Place]) -> bytes:
-    numbers = [min(number, _HIGHEST) for place in places for number in place]
-    return struct.pack(f"<{len(numbers)}I", *numbers)
 
 
 def secure(stream: IO[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,11 +10,10 @@ from gitops_connect.desired.manifests import pieces
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.field_places import LinePlaces, is_json
-from gitops_connect.model.large_manifests import LargeFile
+from gitops_connect.model.large_manifests import LargeFile, unpack_places
 from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
 
 _TOO_LARGE = "manifest/too-large"
-_PLACE = struct.Struct("<II")
 
 
 def read_staged(files: Sequence[LargeFile]) -> Manifest | None:
@@ -36,7 +34,7 @@ def _as_it_is(file: LargeFile) -> Manifest:
 
 def _rewritten(file: LargeFile) -> Manifest:
     """The manifest in a file of lines, with the place of each line in the original file."""
-    places = list(_PLACE.iter_unpack(Path(file.places or "").read_bytes()))
+    places = unpack_places(Path(file.places or "").read_bytes())
     text = Path(file.path).read_bytes().decode()
     read = pieces.read_lines(text)
     fields = LinePlaces(dict(zip(places, text.split("\n"), strict=False))) if is_json(file.name) else None
