@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.partition_keys import Values
-from gitops_connect.checks.large.keys.text_columns import of_list
 from gitops_connect.checks.large.line_formats.layouts import (
     Admits,
     LineBuffer,
-    LineForm,
     LineFormat,
     MatchedLines,
 )
@@ -23,23 +19,7 @@ from gitops_connect.checks.large.line_formats.layouts import (
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
-class ValidLines(NamedTuple):
-    """Lines of one form; `rows` are their numbers, ascending."""
-
-    form: LineForm
-    rows: NDArray[np.intp]
-    lines: MatchedLines
-
-    def partition(self) -> Iterator[Values]:
-        """The values of each field of the partitions."""
-        for field in self.form.fields:
-            if field.half != "partition":
-                continue
-            texts = of_list([field.constant or ""]) if field.span is None else self.lines.texts((field.span,))
-            yield Values(field.name, texts, is_json=not field.is_text)
-
-
-def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[ValidLines], NDArray[np.intp]]:
+def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[MatchedLines], NDArray[np.intp]]:
     """The lines by their forms, and the numbers of the lines that match none."""
     found = []
     left, is_slow = lines.in_utf8, np.ones(len(lines), np.bool_)
@@ -52,7 +32,7 @@ def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list
             well = well.copy()
             well[well] = _admitted(lines.of(form, left[well]).array(span), admits) == expected
         if well.any():
-            found.append(ValidLines(form, left[well], lines.of(form, left[well])))
+            found.append(lines.of(form, left[well]))
             is_slow[left[well]] = False
             left = left[~well]
     return found, np.flatnonzero(is_slow)
@@ -88,13 +68,13 @@ def canonical_partitions(content: bytes, line_format: LineFormat | None) -> Any:
     return _in_order([_array(one, one.form.partition) for one in found], found, left)
 
 
-def _array(certified: ValidLines, pieces: Any) -> Any:
-    parts = [piece.decode() if isinstance(piece, bytes) else certified.lines.array(piece) for piece in pieces]
+def _array(matched: MatchedLines, pieces: Any) -> Any:
+    parts = [piece.decode() if isinstance(piece, bytes) else matched.array(piece) for piece in pieces]
     if all(isinstance(part, str) for part in parts):
-        return pa.array(["".join(parts)] * len(certified.rows), pa.string())
+        return pa.array(["".join(parts)] * len(matched.rows), pa.string())
     return pc.binary_join_element_wise(*parts, "")
 
 
-def _in_order(arrays: list[Any], found: list[ValidLines], left: NDArray[np.intp]) -> Any:
+def _in_order(arrays: list[Any], found: list[MatchedLines], left: NDArray[np.intp]) -> Any:
     order = np.argsort(np.concatenate([*(one.rows for one in found), left]), kind="stable")
     return pa.concat_arrays([*arrays, pa.nulls(len(left), pa.string())]).take(pa.array(order))

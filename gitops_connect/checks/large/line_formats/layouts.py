@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of
-from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, numbers_of, padded
+from gitops_connect.checks.large.keys.partition_keys import Values
+from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of, of_list
+from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, padded
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.ties import RULES
 from gitops_connect.model.field_places import members
@@ -227,17 +228,26 @@ class LineBuffer:
             first = np.searchsorted(self._marks, self._offsets[rows])
         ends = self._feeds[rows]
         ends = ends - (self._buffer[ends - 1 + PAD] == ord("\r"))
-        return MatchedLines(self._content, self._buffer, self._marks, first, ends)
+        return MatchedLines(form, rows, self._content, self._buffer, self._marks, first, ends)
 
 
 class MatchedLines(NamedTuple):
-    """Lines of one form: `first` is the index in `marks` of the first mark of each line."""
+    """Lines of one form: `rows` are their numbers, ascending, `first` is the index in `marks` of each line's first."""
 
+    form: LineForm
+    rows: NDArray[np.intp]
     content: bytes
     buffer: NDArray[np.uint8]
     marks: Positions
     first: Positions
     ends: Positions
+
+    def partition(self) -> Iterator[Values]:
+        """The values of each field of the partitions."""
+        for one in self.form.fields:
+            if one.half == "partition":
+                texts = of_list([one.constant or ""]) if one.span is None else self.texts((one.span,))
+                yield Values(one.name, texts, is_json=not one.is_text)
 
     def texts(self, pieces: Sequence[bytes | Span]) -> Texts:
         """Those pieces of each line, joined."""
@@ -256,9 +266,8 @@ class MatchedLines(NamedTuple):
         return parts.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
 
     def numbers(self, span: Span) -> NDArray[np.int64]:
-        """The whole number in that place of each line, of 0 or more."""
-        starts, ends = self.places(span)
-        return numbers_of(self.buffer, ends + PAD, ends - starts)
+        """The whole number in that place of each line."""
+        return np.asarray(self.array(span).cast(pa.int64()))
 
     def places(self, span: Span) -> tuple[Positions, Positions]:
         """The beginning and end of that part in the text."""
