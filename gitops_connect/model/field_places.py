@@ -110,16 +110,17 @@ def locate_in(text: str, entry: Place, field: str) -> Place:
 
 def _member(text: str, start: int, name: str) -> tuple[int, int] | None:
     """The positions of a member's key and value in the object that begins at `start`; None if there is no such key."""
-    return next(((key, value) for found, key, value in _members(text, start) if found == name), None)
+    return next(((key, value) for found, key, value, _ in members(text, start) if found == name), None)
 
 
-def _members(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+def members(text: str, start: int) -> Iterator[tuple[str, int, int, int]]:
+    """The name of each member of the object that begins there, with the positions of key and value, and the end."""
     at = _after_blanks(text, start + 1)
     while text[start : start + 1] == "{" and text[at : at + 1] == '"':
         key, end = scan(text, at)
         value = _after_blanks(text, _after_blanks(text, end) + 1)
-        yield key, at, value
         _, end = scan(text, value)
+        yield key, at, value, end
         at = _after_blanks(text, _after_blanks(text, end) + 1)
 
 

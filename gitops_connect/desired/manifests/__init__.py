@@ -12,7 +12,7 @@ from gitops_connect.desired.manifests.formats import Format, format_of
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.field_places import JsonPlaces
-from gitops_connect.model.manifests import Manifest, ManifestEntry
+from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
 from gitops_connect.model.unreadable import EMPTY, TOO_LARGE, Place, Unreadable
 
 __all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
@@ -77,10 +77,14 @@ class _Parser:
     def manifest(self) -> Manifest:
         if self._location is None:
             raise AssertionError("a manifest has at least one file")
-        if not self._entries and not self._faults.count:
+        if not self._entries and not self._faults.listed:
             self._faults.path = self._location.file
             self._faults.add(EMPTY, "it has no entries")
-        return Manifest(self._location, tuple(self._entries), self._faults.listed())
+        faults = (
+            ManifestFault(one.rule, one.found, Location(path, one.line, one.column))
+            for path, one in self._faults.listed
+        )
+        return Manifest(self._location, tuple(self._entries), tuple(faults))
 
     def _add(self, blob: Blob) -> None:
         form, compression = format_of(blob.path)

@@ -8,27 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitops_connect.desired.manifests import content, json_lines
-from gitops_connect.desired.manifests.faults import Faults
+from gitops_connect.desired.manifests.faults import NO_LIMIT, Faults
 from gitops_connect.model.large_manifests import LineFault, LinesRead
-from gitops_connect.model.unreadable import START, Unreadable
-
-
-class _AllFaults(Faults):
-    """Collects every fault without a limit: readers of parts count in parts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.all: list[LineFault] = []
-
-    def add(self, rule: str, found: str, place: tuple[int, int] = START) -> None:
-        self.all.append(LineFault(rule, found, *place))
+from gitops_connect.model.unreadable import Unreadable
 
 
 def read_lines(text: str) -> LinesRead:
     """The entry of each line that is not only whitespace."""
-    faults = _AllFaults()
+    faults = Faults(NO_LIMIT)
     entries = [(value, place.line, place.column) for value, place in json_lines.read(text, faults)]
-    return LinesRead(entries, faults.all)
+    return LinesRead(entries, [fault for _, fault in faults.listed])
 
 
 def refuse(start: bytes) -> LineFault | None:

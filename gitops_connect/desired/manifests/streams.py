@@ -23,19 +23,6 @@ Line = tuple[str, Place]
 _ADVICE = "use JSON Lines, which has no size limit"
 
 
-class AllFaults(Faults):
-    """The faults of one file: all faults until reading stops."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.all: list[LineFault] = []
-
-    def add_last(self, rule: str, found: str, place: tuple[int, int]) -> None:
-        """Add the fault that ended the reading."""
-        self.count += 1
-        self.all.append(LineFault(rule, found, *place))
-
-
 class NoText(Exception):
     """The file is damaged, or not text at all: this fault is the only one to report."""
 

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from gitops_connect.desired import manifests
 from gitops_connect.desired.manifests import pieces, streams
+from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.formats import suffix_of
 from gitops_connect.desired.manifests.streams import Line
 from gitops_connect.model.desired import DesiredOperation
@@ -62,7 +63,7 @@ def stage_file(name: str, raw: Path, directory: Path) -> LargeFile:
 
 
 def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault, ...]:
-    faults = streams.AllFaults()
+    faults = Faults()
     with raw.open("rb") as stream, path.open("wb") as text_stream, places.open("wb") as places_stream:
         try:
             write_lines(streams.lines(name, _Content(stream), faults), text_stream, places_stream)
@@ -72,7 +73,7 @@ def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault,
             return (error.fault,)
         secure(text_stream)
         secure(places_stream)
-    return tuple(faults.all)
+    return tuple(fault for _, fault in faults.listed)
 
 
 class _Content:

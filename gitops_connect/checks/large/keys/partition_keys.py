@@ -1,18 +1,16 @@
 """The partition of an entry as 128 bits: the sum of a number for each of its fields.
 
-So the order of the fields, whitespace, and the source (text or columns) do not change it.
+So the order of the fields and whitespace do not change it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gitops_connect.checks.field_types import LONG
 from gitops_connect.checks.large.keys.text_columns import Texts, of_list
 from gitops_connect.checks.large.keys.text_hashes import Numbers, Secret, mixed
 from gitops_connect.model.canonical import canonical
@@ -20,17 +18,11 @@ from gitops_connect.model.offsets import PartitionText
 
 
 class Values(NamedTuple):
-    """A field in many rows, or one value for all: strings, 64-bit integers, or other values as JSON (`is_json`)."""
+    """A field in many rows, or one value for all of them: strings, or other values as canonical JSON (`is_json`)."""
 
     name: str
-    texts: Texts | None = None
-    numbers: NDArray[np.int64] | None = None
+    texts: Texts
     is_json: bool = False
-
-
-def constant(name: str, text: str) -> Values:
-    """A field with one string in all rows."""
-    return Values(name, of_list([text]))
 
 
 def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Numbers]:
@@ -40,31 +32,24 @@ def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Nu
     """
     hashes = [np.full(count, start, np.uint64) for start in secret.starts]
     for field in fields:
-        parts = _parts(field, secret)
-        for which in (0, 1):
-            hashes[which] += parts[which]
+        for which, part in enumerate(_parts(field, secret)):
+            hashes[which] += part
     return hashes
 
 
 def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list[Numbers]:
     """Two numbers for each of some partitions that each have their own fields, one by one."""
-    found: dict[tuple[str, str], tuple[list[int], list[Any]]] = {}
+    found: dict[tuple[str, bool], tuple[list[int], list[str]]] = {}
     for row, partition in enumerate(partitions):
         for name, value in json.loads(partition).items():
-            is_long = type(value) is int and -LONG - 1 <= value <= LONG
-            kind = "text" if type(value) is str else "number" if is_long else "json"
-            rows, values = found.setdefault((name, kind), ([], []))
+            is_json = not isinstance(value, str)
+            rows, values = found.setdefault((name, is_json), ([], []))
             rows.append(row)
-            values.append(canonical(value).decode() if kind == "json" else value)
+            values.append(canonical(value).decode() if is_json else value)
     hashes = [np.full(len(partitions), start, np.uint64) for start in secret.starts]
-    for (name, kind), (rows, values) in found.items():
-        if kind == "number":
-            field = Values(name, numbers=np.array(values, np.int64))
-        else:
-            field = Values(name, of_list(values), is_json=kind == "json")
-        parts = _parts(field, secret)
-        for which in (0, 1):
-            hashes[which][rows] += parts[which]
+    for (name, is_json), (rows, values) in found.items():
+        for which, part in enumerate(_parts(Values(name, of_list(values), is_json), secret)):
+            hashes[which][rows] += part
     return hashes
 
 
@@ -73,11 +58,7 @@ def _parts(field: Values, secret: Secret) -> tuple[Numbers, Numbers]:
 
     Without the last factors, a field that is 0 or empty would equal a missing field.
     """
-    kind = "number" if field.texts is None else "json" if field.is_json else "text"
-    factors = secret.of_field(field.name, kind)
-    if field.texts is None:
-        word = mixed(np.asarray(field.numbers).view(np.uint64).copy(), secret)
-        return word * factors[0] + factors[4], word * factors[1] + factors[5]
+    factors = secret.of_field(field.name, "json" if field.is_json else "text")
     first, second = (mixed(one, secret) for one in field.texts.hashed(secret))
     return (
         first * factors[0] + second * factors[2] + factors[4],

@@ -1,4 +1,4 @@
-"""Converts texts in a buffer to numbers, all at once: 128 bits for each text, and the value of decimal digits."""
+"""Converts texts in a buffer to numbers, all at once: 128 bits for each text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ _WORDS = _LONGEST // 8
 _SHIFT = np.uint64(32)
 _FIRST = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 """The mask for the first n of eight bytes."""
-_LAST = ~_FIRST[::-1]
-"""The mask for the last n of eight bytes."""
 
 
 class Secret:
@@ -90,21 +88,3 @@ def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions,
         text = buffer[starts[row] : starts[row] + lengths[row]].tobytes()
         hashes[0][row], hashes[1][row] = secret.of_long(text)
     return hashes
-
-
-def numbers_of(buffer: NDArray[np.uint8], ends: Positions, lengths: Positions) -> NDArray[np.int64]:
-    """The values of decimal digits that end at `ends`; at most 18 digits, and nothing else."""
-    words = words_of(buffer)
-    value = np.zeros(len(ends), np.uint64)
-    for number in range(-(-int(lengths.max(initial=0)) // 8)):
-        word = words[ends - 8 * (number + 1)] & _LAST[np.clip(lengths - 8 * number, 0, 8)]
-        value += _eight_digits(word) * np.uint64(10 ** (8 * number))
-    return value.view(np.int64)
-
-
-def _eight_digits(word: Numbers) -> Numbers:
-    """The value of eight decimal digits, the first in the lowest byte: in pairs, fours, and all (a zero byte is 0)."""
-    word = word & np.uint64(0x0F0F0F0F0F0F0F0F)
-    word = (word * np.uint64(2561)) >> np.uint64(8)
-    word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
-    return ((word & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)

@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.partition_keys import Values, constant
-from gitops_connect.checks.large.keys.text_hashes import PAD, numbers_of
 from gitops_connect.checks.large.line_formats.layouts import (
     Admits,
     LineBuffer,
-    LineForm,
     LineFormat,
     MatchedLines,
-    Span,
 )
-from gitops_connect.model.shape_fields import FieldType
 
-_MINUS = ord("-")
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
-class ValidLines(NamedTuple):
-    """Lines of one form; `rows` are their numbers, ascending."""
-
-    form: LineForm
-    rows: NDArray[np.intp]
-    lines: MatchedLines
-
-    def partition(self) -> Iterator[Values]:
-        """The values of each field of the partitions."""
-        for field in self.form.fields:
-            if field.half != "partition":
-                continue
-            if field.span is None:
-                yield constant(field.name, field.constant or "")
-            elif field.is_text or field.kind is FieldType.FLAG:
-                yield Values(field.name, self.lines.texts((field.span,)), is_json=field.kind is FieldType.FLAG)
-            else:
-                yield Values(field.name, numbers=self.numbers(field.span))
-
-    def numbers(self, span: Span) -> NDArray[np.int64]:
-        """The value of that number of each line."""
-        starts, ends = self.lines.places(span)
-        is_negative = self.lines.buffer[starts + PAD] == _MINUS
-        numbers = numbers_of(self.lines.buffer, ends + PAD, ends - starts - is_negative)
-        return np.where(is_negative, -numbers, numbers)
-
-
-def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[ValidLines], NDArray[np.intp]]:
+def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[MatchedLines], NDArray[np.intp]]:
     """The lines by their forms, and the numbers of the lines that match none."""
     found = []
     left, is_slow = lines.in_utf8, np.ones(len(lines), np.bool_)
@@ -66,7 +32,7 @@ def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list
             well = well.copy()
             well[well] = _admitted(lines.of(form, left[well]).array(span), admits) == expected
         if well.any():
-            found.append(ValidLines(form, left[well], lines.of(form, left[well])))
+            found.append(lines.of(form, left[well]))
             is_slow[left[well]] = False
             left = left[~well]
     return found, np.flatnonzero(is_slow)
@@ -102,13 +68,13 @@ def canonical_partitions(content: bytes, line_format: LineFormat | None) -> Any:
     return _in_order([_array(one, one.form.partition) for one in found], found, left)
 
 
-def _array(certified: ValidLines, pieces: Any) -> Any:
-    parts = [piece.decode() if isinstance(piece, bytes) else certified.lines.array(piece) for piece in pieces]
+def _array(matched: MatchedLines, pieces: Any) -> Any:
+    parts = [piece.decode() if isinstance(piece, bytes) else matched.array(piece) for piece in pieces]
     if all(isinstance(part, str) for part in parts):
-        return pa.array(["".join(parts)] * len(certified.rows), pa.string())
+        return pa.array(["".join(parts)] * len(matched.rows), pa.string())
     return pc.binary_join_element_wise(*parts, "")
 
 
-def _in_order(arrays: list[Any], found: list[ValidLines], left: NDArray[np.intp]) -> Any:
+def _in_order(arrays: list[Any], found: list[MatchedLines], left: NDArray[np.intp]) -> Any:
     order = np.argsort(np.concatenate([*(one.rows for one in found), left]), kind="stable")
     return pa.concat_arrays([*arrays, pa.nulls(len(left), pa.string())]).take(pa.array(order))

@@ -11,30 +11,28 @@ from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.shape_fields import FieldType, Shape
 from gitops_connect.model.shapes import shape_of
 
-_FEW = 50
-"""Topics that a regular expression may list."""
 BY_TYPE = {str: FieldType.TEXT, int: FieldType.SIGNED, bool: FieldType.FLAG}
 """The type of an example, if the class says nothing about its field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The facts about the fields of an entry: their types, and the possible strings of some fields of the partition.
+    """The facts about the fields of an entry: their types, and which strings are right in fields of the partition.
 
     A field without a type may have the type that it has in an example. Nothing is certain about the `closed` fields of
     an offset, whose values are a closed set, nor about an offset that has both fields of one of the `pairs`. `counted`
     is the field that alone decides the move of an offset; see `counted_field`. `admits` says for each field of the
-    partition that the config fixes whether the connector reads a string; `texts` are these strings, if they are few.
-    The fields in `wrong` (`offset.lsn`) have any string, none of which is right.
+    partition that the config limits whether the connector reads a string. Those in `fixed` have the same string in all
+    lines of a form. The fields in `wrong` (`offset.lsn`) have any string, none of which is right.
     """
 
     partition: Mapping[str, FieldType] = field(default_factory=dict)
     offset: Mapping[str, FieldType] = field(default_factory=dict)
-    texts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     admits: Mapping[str, Admits] = field(default_factory=dict)
     counted: str = ""
     closed: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str]] = frozenset()
+    fixed: frozenset[str] = frozenset()
     wrong: frozenset[str] = frozenset()
 
     def kind(self, half: str, member: Member) -> FieldType | None:
@@ -64,13 +62,11 @@ def known_of(context: ManifestContext) -> Known | None:
     ties = ties_of(shape, context.config)
     if ties.filters:
         return None
-    texts = {one.field: one.values for one in ties.expectations}
     admits: dict[str, Admits] = {one.field: one.admits for one in ties.expectations}
     if ties.topics is not None:
         admits[ties.topics.field] = ties.topics.reads
-        if ties.topics.names is not None and len(ties.topics.names) <= _FEW:
-            texts[ties.topics.field] = ties.topics.names
     types = {name: kind for part in shape.partitions for name, kind in part.types.items()}
     closed = frozenset(shape.offset.choices)
     pairs = frozenset((one.changed, one.kept) for one in shape.contradictions)
-    return Known(types, shape.offset.types, texts, admits, counted_field(shape), closed, pairs)
+    fixed = frozenset(one.field for one in ties.expectations if len(one.values) == 1)
+    return Known(types, shape.offset.types, admits, counted_field(shape), closed, pairs, fixed)

@@ -7,9 +7,8 @@ all lines, and every constant part has a constant distance from it.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of
+from gitops_connect.checks.large.keys.partition_keys import Values
+from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of, of_list
 from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, padded
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.ties import RULES
+from gitops_connect.model.field_places import members
 from gitops_connect.model.shape_fields import FieldType
 
-_BLANK = re.compile(r"[ \t]*")
-_DECODER = json.JSONDecoder()
 _MARK = ord('"')
 
 
@@ -37,6 +36,7 @@ class Anchor(NamedTuple):
 
 
 Span = tuple[Anchor, Anchor]
+TEXTS = frozenset({FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN})
 TYPE = "manifest/type"
 OWN_WORDS = RULES | {TYPE}
 """The rules of findings that may be left without words: these always have some."""
@@ -44,26 +44,21 @@ Admits = Callable[[str], bool]
 
 
 class Field(NamedTuple):
-    """A field of the partition or of the offset, with its type; `texts` are its possible values, if they are few.
+    """A field of the partition or of the offset, with its type; `constant` is its only value, if it has one.
 
-    `span` is the place of its value, of a string without its marks; None: the value is constant.
+    Otherwise `span` is the place of its value, of a string without its marks.
     """
 
     half: str
     name: str
     kind: FieldType
-    texts: frozenset[str] | None = None
+    constant: str | None = None
     span: Span | None = None
 
     @property
     def is_text(self) -> bool:
         """Whether its values are strings."""
-        return self.kind in (FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN)
-
-    @property
-    def constant(self) -> str | None:
-        """The only possible value."""
-        return next(iter(self.texts)) if self.texts is not None and len(self.texts) == 1 else None
+        return self.kind in TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,55 +132,29 @@ class Layout:
 def layout_of(line: str) -> Layout | None:
     """The layout of an entry of two objects (the offset may be null); None for other lines, and for repeated keys."""
     try:
-        halves = {member.name: member for member in _members(line, _skip(line, 0), whole=True)}
-        partition, offset = halves["partition"], halves["offset"]
-        inner = [_members(line, half.start) if half.value is not None else [] for half in (partition, offset)]
-    except (ValueError, KeyError, IndexError, RecursionError):
+        value = json.loads(line, object_pairs_hook=_without_repeats)
+        partition, offset = value["partition"], value["offset"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if len(halves) > 2 or partition.value is None:
+    if len(value) > 2 or not isinstance(partition, dict) or not isinstance(offset, dict | None):
         return None
-    found = Layout(line.encode(), halves, *inner)
-    return found if line.isascii() else _in_bytes(found, line)
+    content = line.encode()
+    halves = {member.name: member for member in _members(content, content.index(b"{"), value)}
+    inner = [_members(content, halves[half].start, value[half] or {}) for half in ("partition", "offset")]
+    return Layout(content, halves, *inner)
 
 
-def _in_bytes(layout: Layout, line: str) -> Layout:
-    def moved(one: Member) -> Member:
-        return one._replace(start=len(line[: one.start].encode()), end=len(line[: one.end].encode()))
-
-    halves = {name: moved(half) for name, half in layout.halves.items()}
-    return Layout(layout.line, halves, [*map(moved, layout.partition)], [*map(moved, layout.offset)])
-
-
-def _members(text: str, at: int, *, whole: bool = False) -> list[Member]:
-    """The members of the object at that place; `whole`: nothing may follow it. Raises ValueError or IndexError."""
-    found: list[Member] = []
-    if text[at] != "{":
-        raise ValueError
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        if found:
-            at = _skip(text, _past(text, at, ","))
-        name, at = _DECODER.raw_decode(text, at)
-        start = _skip(text, _past(text, _skip(text, at), ":"))
-        value, end = _DECODER.raw_decode(text, start)
-        if not isinstance(name, str) or any(name == one.name for one in found):
-            raise ValueError
-        found.append(Member(name, value, start, end))
-        at = _skip(text, end)
-    if whole and _skip(text, at + 1) != len(text):
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
         raise ValueError
     return found
 
 
-def _past(text: str, at: int, mark: str) -> int:
-    if text[at] != mark:
-        raise ValueError
-    return at + 1
-
-
-def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return at if found is None else found.end()
+def _members(line: bytes, start: int, values: Mapping[str, Any]) -> list[Member]:
+    """The members of the object that begins there. In Latin-1, each byte is a character."""
+    places = members(line.decode("latin-1"), start) if values else ()
+    return [Member(*item, at, end) for item, (_, _, at, end) in zip(values.items(), places, strict=True)]
 
 
 class Anchors:
@@ -259,17 +228,26 @@ class LineBuffer:
             first = np.searchsorted(self._marks, self._offsets[rows])
         ends = self._feeds[rows]
         ends = ends - (self._buffer[ends - 1 + PAD] == ord("\r"))
-        return MatchedLines(self._content, self._buffer, self._marks, first, ends)
+        return MatchedLines(form, rows, self._content, self._buffer, self._marks, first, ends)
 
 
 class MatchedLines(NamedTuple):
-    """Lines of one form: `first` is the index in `marks` of the first mark of each line."""
+    """Lines of one form: `rows` are their numbers, ascending, `first` is the index in `marks` of each line's first."""
 
+    form: LineForm
+    rows: NDArray[np.intp]
     content: bytes
     buffer: NDArray[np.uint8]
     marks: Positions
     first: Positions
     ends: Positions
+
+    def partition(self) -> Iterator[Values]:
+        """The values of each field of the partitions."""
+        for one in self.form.fields:
+            if one.half == "partition":
+                texts = of_list([one.constant or ""]) if one.span is None else self.texts((one.span,))
+                yield Values(one.name, texts, is_json=not one.is_text)
 
     def texts(self, pieces: Sequence[bytes | Span]) -> Texts:
         """Those pieces of each line, joined."""
@@ -286,6 +264,10 @@ class MatchedLines(NamedTuple):
         offsets[-1] = len(self.content)
         parts = pa.StringArray.from_buffers(2 * len(self.ends), pa.py_buffer(offsets), pa.py_buffer(self.content))
         return parts.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
+
+    def numbers(self, span: Span) -> NDArray[np.int64]:
+        """The whole number in that place of each line."""
+        return np.asarray(self.array(span).cast(pa.int64()))
 
     def places(self, span: Span) -> tuple[Positions, Positions]:
         """The beginning and end of that part in the text."""

@@ -18,6 +18,7 @@ from gitops_connect.checks.entries import EntryJudge
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.known_fields import BY_TYPE, Known, counted_field, known_of
 from gitops_connect.checks.large.line_formats.layouts import (
+    TEXTS,
     TYPE,
     Admits,
     Anchors,
@@ -44,9 +45,7 @@ _LONGEST = 4096
 _TEXT = r'"[^"\\\x00-\x1f]*"'
 _NATURAL, _WHOLE = "(?:0|[1-9][0-9]{0,17})", "(?:0|-?[1-9][0-9]{0,17})"
 _PATTERNS: Mapping[FieldType, str] = {
-    FieldType.TEXT: _TEXT,
-    FieldType.GTIDS: _TEXT,
-    FieldType.TOKEN: _TEXT,
+    **dict.fromkeys(TEXTS, _TEXT),
     FieldType.NUMBER: _NATURAL,
     FieldType.SMALL: "(?:0|[1-9][0-9]{0,8})",
     FieldType.SIGNED: _WHOLE,
@@ -57,7 +56,8 @@ _PATTERNS: Mapping[FieldType, str] = {
     FieldType.FLAG: "(?:true|false)",
 }
 """All values of a type except extreme ones, and LSNs only as numbers. Lines with other types are checked singly."""
-_NUMBERS = frozenset(kind for kind, pattern in _PATTERNS.items() if pattern not in (_TEXT, "(?:true|false)"))
+_NUMBERS = frozenset(_PATTERNS) - {*TEXTS, FieldType.FLAG, FieldType.PG_LSN}
+"""The types of which no string is a value."""
 
 
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> LineFormat | None:
@@ -121,7 +121,7 @@ def _learnt(
         forms: list[LineForm] = []
         others = left
         if layout is not None and findings is not None:
-            for facts, said in _readings(known, layout.value, findings):
+            for facts, said in _readings(known, findings):
                 more = _forms(layout, facts, said, tombstones=tombstones)
                 rest = _unmatched(left, more)
                 if len(rest) < len(others):
@@ -136,14 +136,11 @@ def _learnt(
     return LineFormat(tuple(sorted(learnt, key=lambda form: form.has_own_words))) if learnt else None
 
 
-def _readings(
-    known: Known, value: Mapping[str, Any], findings: tuple[Finding, ...]
-) -> Iterator[tuple[Known, tuple[Finding, ...]]]:
-    """The facts of lines with exactly these strings in the fields of the findings, then with any wrong strings."""
+def _readings(known: Known, findings: tuple[Finding, ...]) -> Iterator[tuple[Known, tuple[Finding, ...]]]:
+    """The facts of lines with equal strings in the fields of the findings, then of lines with any wrong strings."""
     if all(one.rule in RULES for one in findings):
-        names = [one.field.removeprefix("partition.") for one in findings]
-        pinned = {name: frozenset({value["partition"][name]}) for name in names}
-        yield replace(known, texts={**known.texts, **pinned}), findings
+        names = {one.field.removeprefix("partition.") for one in findings}
+        yield replace(known, fixed=known.fixed | names), findings
     if findings:
         bare = tuple(one._replace(words={}) for one in findings)
         yield replace(known, wrong=frozenset(one.field for one in findings)), bare
@@ -212,16 +209,14 @@ def _field(half: str, member: Member, known: Known) -> tuple[Field, str] | None:
     """A field with its regular expression."""
     if f"{half}.{member.name}" in known.wrong:
         return Field(half, member.name, FieldType.TEXT), _TEXT
-    texts = known.texts.get(member.name) if half == "partition" else None
-    if texts is not None and not isinstance(member.value, str):
-        return None
-    if texts is not None and len(texts) == 1:
-        texts = frozenset({member.value})
-    kind = known.kind(half, member) if texts is None else FieldType.TEXT
-    pattern = _PATTERNS.get(kind or FieldType.ANY) if texts is None else _one_of(texts)
+    if half == "partition" and member.name in known.fixed:
+        is_plain = isinstance(member.value, str) and "\\" not in _json(member.value)
+        return (Field(half, member.name, FieldType.TEXT, member.value), "") if is_plain else None
+    kind = known.kind(half, member)
+    pattern = _PATTERNS.get(kind or FieldType.ANY)
     if kind is None or pattern is None or type(member.value) not in BY_TYPE:
         return None
-    return Field(half, member.name, kind, texts), pattern
+    return Field(half, member.name, kind), pattern
 
 
 def _located(field: Field, member: Member, anchors: Anchors) -> Field:
@@ -232,12 +227,6 @@ def _inside(member: Member) -> tuple[int, int]:
     """The value without the quotation marks of a string, which do not vary."""
     quoted = isinstance(member.value, str)
     return member.start + quoted, member.end - quoted
-
-
-def _one_of(texts: Iterable[str]) -> str | None:
-    """A pattern for the strings, except those with an escape, which may contain marks; None if none is left."""
-    plain = [_json(text) for text in sorted(texts) if "\\" not in _json(text)]
-    return f"(?:{'|'.join(map(re.escape, plain))})" if plain else None
 
 
 def _pattern(line: bytes, varying: Mapping[int, tuple[Member, str]]) -> str:
@@ -279,7 +268,7 @@ def _filters(layout: Layout, known: Known, anchors: Anchors) -> Iterator[tuple[S
     """What to ask of strings that the pattern alone cannot decide."""
     for member in layout.partition:
         is_wrong = f"partition.{member.name}" in known.wrong
-        if member.name in known.admits and (is_wrong or member.name not in known.texts):
+        if member.name in known.admits and (is_wrong or member.name not in known.fixed):
             yield anchors.span(*_inside(member)), known.admits[member.name], not is_wrong
 
 

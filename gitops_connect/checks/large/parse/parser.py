@@ -15,8 +15,8 @@ from gitops_connect.checks.field_types import LONG
 from gitops_connect.checks.large.input_splits.splits import Block, ManifestReader
 from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
 from gitops_connect.checks.large.keys.text_hashes import Secret
-from gitops_connect.checks.large.line_formats.fast_path import ValidLines, match_lines
-from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat
+from gitops_connect.checks.large.line_formats.fast_path import match_lines
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat, MatchedLines
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
 from gitops_connect.checks.large.parse.shuffle_block import LINE, MARK, OffsetForm, ShuffleBlock, joined
 from gitops_connect.checks.large.violations.counts import RowPosition, Violation, ViolationCounts
@@ -69,7 +69,7 @@ class Parser:
             parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(unit, piece.base), counts))
         return _in_order(parts), counts, len(lines)
 
-    def _rows(self, certain: ValidLines) -> ShuffleBlock:
+    def _rows(self, certain: MatchedLines) -> ShuffleBlock:
         count = len(certain.rows)
         h1, h2 = hash_fields(certain.partition(), count, self.secret)
         texts: list[Any] = []
@@ -77,7 +77,7 @@ class Parser:
         if certain.form.number is not None:
             form, value = OffsetForm.NUMBER, certain.numbers(certain.form.number)
         elif certain.form.offset:
-            offset = certain.lines.texts(certain.form.offset)
+            offset = certain.texts(certain.form.offset)
             form, value, texts = OffsetForm.TEXT, np.arange(count), offset.listed()
         marked = form | self._mark(certain.form) << MARK
         return ShuffleBlock(
