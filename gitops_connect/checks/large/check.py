@@ -12,9 +12,8 @@ from gitops_connect.checks.large.input_splits.splits import ManifestReader, is_p
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
 from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.join.compare import compare_buckets
-from gitops_connect.checks.large.output.patch_files import WRITTEN, Writing, patch_of, writing_of
+from gitops_connect.checks.large.output.patch_files import WRITTEN, PatchJob, patch_of
 from gitops_connect.checks.large.output.verdicts import Results
-from gitops_connect.checks.large.output.violations_file import write_violations
 from gitops_connect.checks.large.prepare import prepare, prepare_surely
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict
 
@@ -35,7 +34,7 @@ class Engine(Protocol):
     def compare(self, job: Job) -> Iterable[bytes]:
         """Run the first job; returns the findings for `Results`."""
 
-    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+    def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
         """Run the second job; returns the written parts as rows of `WRITTEN`."""
 
 
@@ -82,20 +81,20 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> l
             results = Results(manifests, job, engine.compare(job))
         found = results.verdicts()
         if job.folders.violations:
-            write_violations(results, job)
+            results.write_violations(job.folders)
         return _with_patches(found, results, job, engine) if job.folders.ready else found
     finally:
         job.folders.clear()
 
 
 def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: Engine) -> list[LargeVerdict]:
-    chosen = {
-        number: tuple(results.each[number].chosen) for number, one in enumerate(found) if one.difference is not None
+    deletions = {
+        number: results.each[number].deletions for number, one in enumerate(found) if one.difference is not None
     }
-    writing = writing_of(job, chosen)
-    left = sorted(engine.write(writing)) if writing.units else []
+    patch_job = PatchJob(job, deletions)
+    written = sorted(engine.write(patch_job)) if patch_job.splits else []
     return [
-        replace(one, patch=patch_of(number, one.difference, left, job)) if one.difference is not None else one
+        replace(one, patch=patch_of(number, one.difference, written, job)) if one.difference is not None else one
         for number, one in enumerate(found)
     ]
 
@@ -107,14 +106,14 @@ class _SparkEngine:
     def compare(self, job: Job) -> Iterator[bytes]:
         rows_type, found_type = self.session.type_of(ROWS), self.session.type_of(FOUND)
         with self.session.working():
-            rows = self._units(len(job.units)).mapInArrow(job.read, rows_type)
+            rows = self._units(len(job.splits)).mapInArrow(job.read, rows_type)
             met = rows.repartitionById(job.buckets, "bucket").mapInArrow(partial(compare_buckets, job), found_type)
             return (bytes(row.found) for row in met.collect())
 
-    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+    def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
         with self.session.working():
-            units = self._units(len(writing.units))
-            rows = units.mapInArrow(writing.write, self.session.type_of(WRITTEN)).collect()
+            units = self._units(len(patch_job.splits))
+            rows = units.mapInArrow(patch_job.write, self.session.type_of(WRITTEN)).collect()
             return [tuple(row) for row in rows]
 
     def _units(self, count: int) -> Any:

@@ -37,8 +37,8 @@ def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets:
 
 def prepare_surely(manifests: Sequence[LargeManifest], job: Job) -> Job:
     """The job after some current offsets turned out to have other types: all of them are read."""
-    subjects = [_subject(number, one, job.units, job.reader, _all_live) for number, one in enumerate(manifests)]
-    return replace(job, subjects=tuple(subjects))
+    subjects = [_subject(number, one, job.splits, job.reader, _all_live) for number, one in enumerate(manifests)]
+    return replace(job, manifests=tuple(subjects))
 
 
 Look = Callable[[Sequence[InputSplit], LineFormat | None, ManifestReader], TypeExamples]
@@ -62,8 +62,7 @@ def _subject(
         kind=manifest.kind,
         line_format=_learnt(manifest, _first_lines(own, reader), replace(context, live=current)),
         current_line_format=line_format,
-        examples=None if examples is None else examples.offsets,
-        is_mixed=examples is not None and examples.are_mixed,
+        examples=examples,
         is_judged=manifest.is_judged,
     )
 

@@ -166,9 +166,9 @@ def test_the_short_way_is_taken(tmp_path: Path) -> None:
     pq.write_table(columns(entries, flat=False), tmp_path / "m.parquet")
     manifest = replace(filed(Case(b"", MIRROR), tmp_path / "m"), files=(LargeFile("m", str(tmp_path / "m.parquet")),))
     job = prepare([manifest], READER, 2)
-    (piece,) = (piece for unit in job.units for piece in pieces(unit, READER))
+    (piece,) = (piece for unit in job.splits for piece in pieces(unit, READER))
     assert piece.table is not None
-    found, left = certify_table(piece.table, job.subjects[0].line_format)
+    found, left = certify_table(piece.table, job.manifests[0].line_format)
     assert not len(left)
     assert sum(len(one.rows) for one in found if isinstance(one, ValidRows)) == 50
     assert [json.loads(line) for line in piece.content.splitlines()] == entries

@@ -1,23 +1,28 @@
-"""Converts findings of tasks to verdicts: lines for places, words for findings, partitions for the largest moves."""
+"""Converts findings of tasks to verdicts: lines of rows, messages, partitions of the largest moves."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import pickle
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from gitops_connect.checks.large.input_splits.splits import pieces
-from gitops_connect.checks.large.job import Job
+from gitops_connect.checks.large.job import BlockResult, Job
+from gitops_connect.checks.large.job_files import JobDirectories
+from gitops_connect.checks.large.join.compare import BucketResult
 from gitops_connect.checks.large.join.moves import Moves
-from gitops_connect.checks.large.output.line_numbers import LineNumbers
-from gitops_connect.checks.large.violations.counts import Kind, RowPosition, Violation, ViolationCounts
+from gitops_connect.checks.large.violations.counts import Kind, Violation, ViolationCounts
+from gitops_connect.checks.large.violations.file import join_violations
+from gitops_connect.checks.large.violations.line_numbers import LineNumbers, RowPosition
 from gitops_connect.checks.rules import Finding, diagnose
 from gitops_connect.checks.small import SHOWN, rest
 from gitops_connect.errors import SparkFailed
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
 from gitops_connect.model.differences import Difference, Move
 from gitops_connect.model.field_places import is_json, locate_in
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
@@ -26,42 +31,36 @@ from gitops_connect.model.units import Scale
 
 
 class Results:
-    """The results of all manifests. `places` has the places of the lines of each split."""
+    """The results of all manifests. `line_numbers` has the lines of the rows of each split."""
 
     def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
-        """Collect the findings. Raises SparkFailed if the current offsets cannot be read."""
-        self.each = [TaskResult(number, manifest, job) for number, manifest in enumerate(manifests)]
+        """Collect the results of all tasks. Raises SparkFailed if the current offsets cannot be read."""
+        self.each = [ManifestResult(number, manifest, job) for number, manifest in enumerate(manifests)]
         lines: Counter[int] = Counter()
-        for text in found:
-            first, second, third, *chosen = json.loads(text)
-            if isinstance(second, int):
-                lines[first] = max(lines[first], second)
-                unit = job.units[first]
-                self.each[unit.manifest].add_piece(ViolationCounts.from_json(third), is_live=unit.is_live)
+        for result in map(pickle.loads, found):  # our own tasks wrote them
+            if isinstance(result, BlockResult):
+                lines[result.split] = max(lines[result.split], result.lines)
+                split = job.splits[result.split]
+                self.each[split.manifest].add_block(result.counts, is_live=split.is_live)
             else:
-                self.each[first].add_bucket(ViolationCounts.from_json(second), Moves.from_json(third), chosen)
+                self.each[result.manifest].add_bucket(result)
         self.are_unsure = any(result.is_unsure for result in self.each)
-        self.places = LineNumbers(job.units, _starts(job, lines))
+        self.line_numbers = LineNumbers(job.splits, lines)
 
     def verdicts(self) -> list[LargeVerdict]:
         """The verdict on each manifest."""
-        return [result.verdict(self.places) for result in self.each]
+        return [result.verdict(self.line_numbers) for result in self.each]
 
-
-def _starts(job: Job, lines: Counter[int]) -> list[int]:
-    """The numbers of lines of its file before each split."""
-    before: Counter[tuple[int, bool, str]] = Counter()
-    starts = []
-    for number, unit in enumerate(job.units):
-        key = unit.manifest, unit.is_live, unit.file.path
-        starts.append(before[key])
-        before[key] += lines[number]
-    return starts
+    def write_violations(self, folders: JobDirectories) -> None:
+        """Write all violations to one file. Raises OSError."""
+        others = [one for result in self.each for one in result.other_diagnostics(self.line_numbers)]
+        broken = [number for number, result in enumerate(self.each) if result.counts.broken]
+        join_violations(folders, others, self.line_numbers, broken)
 
 
 @dataclass(slots=True)
-class TaskResult:
-    """The results of one manifest. `chosen` are the files with the lines that its patch depends on.
+class ManifestResult:
+    """The results of one manifest. `deletions` are the files with the rows that its patch depends on.
 
     `is_unsure`: some current offsets have types that were not known before.
     """
@@ -71,31 +70,31 @@ class TaskResult:
     job: Job
     counts: ViolationCounts = field(init=False)
     moves: Moves = field(default_factory=Moves)
-    chosen: list[str] = field(default_factory=list)
+    deletions: list[Path] = field(default_factory=list)
     is_unsure: bool = False
 
     def __post_init__(self) -> None:
         self.counts = ViolationCounts(self.manifest.context.acknowledged)
 
-    def add_piece(self, counts: ViolationCounts, *, is_live: bool) -> None:
-        """Add the findings of the lines of a block."""
+    def add_block(self, counts: ViolationCounts, *, is_live: bool) -> None:
+        """Add the violations of the lines of a block."""
         if not is_live:
             self.counts.add_all(counts)
             return
-        self.is_unsure = self.is_unsure or (self.manifest.is_judged and counts.odd > 0)
+        self.is_unsure = self.is_unsure or (self.manifest.is_judged and counts.new_types > 0)
         if counts.counts and self.manifest.live is not None:
             finding = next(iter(counts.shown.values()))[0].finding
             raise SparkFailed(f"the current offsets in {self.manifest.live.name} cannot be read: {finding}")
 
-    def add_bucket(self, counts: ViolationCounts, moves: Moves, chosen: Iterable[str]) -> None:
-        """Add the findings of the join."""
-        self.counts.add_all(counts)
-        self.moves.add_all(moves)
-        self.chosen += chosen
+    def add_bucket(self, result: BucketResult) -> None:
+        """Add the result of the join."""
+        self.counts.add_all(result.counts)
+        self.moves.add_all(result.moves)
+        self.deletions += [result.deletions] if result.deletions else []
 
-    def verdict(self, places: LineNumbers) -> LargeVerdict:
+    def verdict(self, line_numbers: LineNumbers) -> LargeVerdict:
         """The verdict, once all results are added."""
-        counts, said = self._said(places)
+        counts, diagnostics = self._diagnostics(line_numbers)
         by_rule: Counter[str] = Counter()
         for (rule, _), count in counts.counts.items():
             by_rule[rule] += count
@@ -104,87 +103,80 @@ class TaskResult:
             entries=counts.entries,
             size=counts.size,
             partitions=self.moves.partitions,
-            diagnostics=Diagnostics.of([*said, *self._rest(counts.counts)]),
+            diagnostics=Diagnostics.of([*diagnostics, *self._rest(counts.counts)]),
             counts=dict(by_rule),
             errors=counts.errors,
             unread=counts.unread,
             difference=self._difference() if known else None,
-            distribution={one: tuple(numbers) for one, numbers in self.moves.distribution.items()} if known else {},
+            distribution=self.moves.distribution() if known else {},
         )
 
-    @property
-    def is_broken(self) -> bool:
-        """True if a part of the manifest cannot be read at all: other findings of its lines are not reported then."""
-        return bool(self.counts.broken)
-
-    def beside(self, places: LineNumbers) -> list[Diagnostic]:
-        """The diagnostics in addition to findings of lines: files that cannot be read or rewritten, or no entries."""
+    def other_diagnostics(self, line_numbers: LineNumbers) -> list[Diagnostic]:
+        """The diagnostics in addition to those of lines: files that cannot be read or rewritten, or no entries."""
         context = self.manifest.context
-        said = [self._diagnostic(one, places) for one in self._breaks()]
+        found = [self._diagnostic(one, line_numbers) for one in self._first_broken()]
         for file in self.manifest.files:
-            for rule, found, line, column in file.faults:
-                finding = Finding(rule, "", {"found": found})
-                said.append(diagnose(finding, Location(file.name, line, column), context.connector))
-        if not said and not self.counts.entries and not self.counts.counts:
+            for rule, text, line, column in file.faults:
+                finding = Finding(rule, "", {"found": text})
+                found.append(diagnose(finding, Location(file.name, line, column), context.connector))
+        if not found and not self.counts.entries and not self.counts.counts:
             nothing = Finding("manifest/empty", "", {"found": "it has no entries"})
-            said.append(diagnose(nothing, self.manifest.location, context.connector))
-        return said
+            found.append(diagnose(nothing, self.manifest.location, context.connector))
+        return found
 
-    def _said(self, places: LineNumbers) -> tuple[ViolationCounts, list[Diagnostic]]:
-        """The numbers of all diagnostics, and the first of each kind in words."""
+    def _diagnostics(self, line_numbers: LineNumbers) -> tuple[ViolationCounts, list[Diagnostic]]:
+        """The numbers of all diagnostics, and the first of each kind."""
         counts = ViolationCounts(entries=self.counts.entries)
-        by_kind: dict[Kind, list[Diagnostic]] = {}
-        if not self.is_broken:
+        by_kind: dict[Kind, list[Diagnostic]] = defaultdict(list)
+        if not self.counts.broken:  # else other violations would be incomplete
             counts.add_all(replace(self.counts, entries=0))
-            every = (one for listed in self.counts.shown.values() for one in listed)
-            texts = self._texts({one.position for one in every if self._has_fields(one)})
-            for kind, listed in self.counts.shown.items():
-                by_kind[kind] = [self._diagnostic(one, places, texts.get(one.position, "")) for one in listed]
-        for one in self.beside(places):
-            kind = one.rule, one.severity.value
+            shown = [(kind, one) for kind, listed in self.counts.shown.items() for one in listed]
+            texts = self._texts({one.position for _, one in shown if self._has_fields(one)})
+            for kind, one in shown:
+                by_kind[kind].append(self._diagnostic(one, line_numbers, texts.get(one.position, "")))
+        for other in self.other_diagnostics(line_numbers):
+            kind = other.rule, other.severity
             counts.counts[kind] += 1
-            by_kind.setdefault(kind, []).append(one)
+            by_kind[kind].append(other)
         return counts, [one for listed in by_kind.values() for one in sorted(listed, key=Diagnostic.sort_key)[:SHOWN]]
 
-    def _breaks(self) -> Iterable[Violation]:
-        """The first place from which each unreadable file cannot be read."""
+    def _first_broken(self) -> Iterable[Violation]:
+        """The first position from which each unreadable file cannot be read."""
         first: dict[str, Violation] = {}
-        for shown in sorted(self.counts.broken, key=lambda one: one.position):
-            first.setdefault(self.job.units[shown.position.unit].file.name, shown)
+        for violation in sorted(self.counts.broken, key=lambda one: one.position):
+            first.setdefault(self.job.splits[violation.position.split].file.name, violation)
         return first.values()
 
-    def _has_fields(self, shown: Violation) -> bool:
+    def _has_fields(self, violation: Violation) -> bool:
         """Whether the place of the field is known: the file is JSON, with each entry unchanged."""
-        file = self.job.units[shown.position.unit].file
-        return bool(shown.finding.field) and file.places is not None and is_json(file.name)
+        file = self.job.splits[violation.position.split].file
+        return bool(violation.finding.field) and file.places is not None and is_json(file.name)
 
-    def _diagnostic(self, shown: Violation, places: LineNumbers, text: str = "") -> Diagnostic:
+    def _diagnostic(self, violation: Violation, line_numbers: LineNumbers, text: str = "") -> Diagnostic:
         """The diagnostic of a violation. `text` is the entry, if the place of its field is searched in it."""
-        place, finding = places.at(shown.position), shown.finding
-        if shown.other is not None:
-            first = places.at(shown.other)
-            named = str(first.line) if first.file == place.file else f"{first.line} of {first.file}"
-            finding = finding._replace(words={**finding.words, "first": named, "second": str(place.line)})
+        location, finding = line_numbers.location(violation.position), violation.finding
+        if violation.first is not None:
+            first = line_numbers.location(violation.first)
+            named = str(first.line) if first.file == location.file else f"{first.line} of {first.file}"
+            finding = finding._replace(words={**finding.words, "first": named, "second": str(location.line)})
         if text:
-            line, column = locate_in(text, (place.line, place.column), finding.field)
-            place = replace(place, line=line, column=column)
+            line, column = locate_in(text, (location.line, location.column), finding.field)
+            location = replace(location, line=line, column=column)
         context = self.manifest.context
-        return diagnose(finding, place, context.connector, context.acknowledged)
+        return diagnose(finding, location, context.connector, context.acknowledged)
 
     def _rest(self, counts: Counter[Kind]) -> Iterator[Diagnostic]:
         for (rule, severity), count in counts.items():
             if count > SHOWN:
-                yield rest(rule, Severity(severity), count, (self.manifest.location, self.manifest.context.connector))
+                yield rest(rule, severity, count, (self.manifest.location, self.manifest.context.connector))
 
     def _difference(self) -> Difference:
-        shape = self.job.subjects[self.number].shape
-        fars = {direction: self.moves.furthest(direction) for direction in self.moves.largest}
-        partitions = self._partitions({far.position for listed in fars.values() for far in listed})
+        shape = self.job.manifests[self.number].shape
+        candidates = {direction: self.moves.candidates(direction) for direction in self.moves.largest}
+        partitions = self._partitions({move.position for listed in candidates.values() for move in listed})
         moves: list[Move] = []
-        for direction, listed in fars.items():
-            named = [
-                Move(partitions[far.position], far.current, far.declared, direction, far.distance) for far in listed
-            ]
+        for direction, listed in candidates.items():
+            named = [Move(partitions[at], current, declared, direction, far) for at, current, declared, far in listed]
             moves += sorted(named, key=Move.sort_key)[:SHOWN]
         moves.sort(key=Move.sort_key)
         scale = shape.scale if shape is not None else Scale()
@@ -193,24 +185,24 @@ class TaskResult:
     def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
         """The partitions in these lines."""
         found = {}
-        judge, _ = self.job.subjects[self.number].judge()
+        judge, _ = self.job.manifests[self.number].judge()
         for position, text in self._texts(positions).items():
             value: Any = json.loads(text)
-            kept = None if self.job.units[position.unit].is_live else judge.judge(value).partition
+            kept = None if self.job.splits[position.split].is_live else judge.judge(value).partition
             found[position] = kept if kept is not None else partition_text(value["partition"])
         return found
 
     def _texts(self, positions: set[RowPosition]) -> dict[RowPosition, str]:
         """Read these lines again: of millions of lines, only these are shown."""
         found = {}
-        for unit, sought in groupby(sorted(positions), key=lambda position: position.unit):
-            left = [*sought]
-            for piece in pieces(self.job.units[unit], self.job.reader):
-                here = [position for position in left if position.line < piece.base + piece.lines]
-                lines = piece.content.split(b"\n") if here else []
+        for split, group in groupby(sorted(positions), key=lambda position: position.split):
+            missing = [*group]
+            for block in pieces(self.job.splits[split], self.job.reader):
+                here = [position for position in missing if position.line < block.base + block.lines]
+                lines = block.content.split(b"\n") if here else []
                 for position in here:
-                    found[position] = lines[position.line - piece.base].decode("utf-8-sig")
-                left = left[len(here) :]
-                if not left:
+                    found[position] = lines[position.line - block.base].decode("utf-8-sig")
+                missing = missing[len(here) :]
+                if not missing:
                     break
         return found
