@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -87,29 +87,28 @@ class Job:
     def read(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Read splits by their numbers; yields rows, each for the bucket of its hash."""
         pa.set_cpu_count(1)
-        splits = (split for batch in batches for split in batch.column(0).to_pylist())
-        first = next(splits, None)
-        if first is None:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        if not numbers:
             return
-        secret = Secret(self.seed)
-        parsers: dict[tuple[int, bool], Parser] = {}
-        with task_violations(self.folders, f"read-{first:07d}") as violations:
-            for number in chain((first,), splits):
+        with task_violations(self.folders, f"read-{numbers[0]:07d}") as violations:
+            parser_of = cache(partial(self._parser, Secret(self.seed), violations))
+            for number in numbers:
                 split = self.splits[number]
-                key = split.manifest, split.is_live
-                parser = parsers.get(key) or parsers.setdefault(key, self._parser(split, secret, violations))
+                parser = parser_of(split.manifest, is_live=split.is_live)
                 for block in pieces(split, self.reader):
                     rows, counts, lines = parser.parse(block, number)
                     found = pickle.dumps(BlockResult(number, block.base + lines, counts.without_file()))
                     place = {"split": number, "base": block.base}
-                    cells = [{**place, "rows": own, "found": b""} for own in in_buckets(rows, self.buckets)]
-                    cells[0]["found"] = found
-                    yield pa.RecordBatch.from_pylist([{**one, "bucket": n} for n, one in enumerate(cells)], ROWS)
+                    cells = [
+                        {"bucket": bucket, **place, "rows": own, "found": b"" if bucket else found}
+                        for bucket, own in enumerate(in_buckets(rows, self.buckets))
+                    ]
+                    yield pa.RecordBatch.from_pylist(cells, ROWS)
 
-    def _parser(self, split: InputSplit, secret: Secret, violations: TaskViolations | None) -> Parser:
-        manifest = self.manifests[split.manifest]
+    def _parser(self, secret: Secret, violations: TaskViolations | None, number: int, *, is_live: bool) -> Parser:
+        manifest = self.manifests[number]
         examples, counted = manifest.examples, counted_field(manifest.shape)
-        if split.is_live:
+        if is_live:
             return Parser(self.reader, secret, manifest.current_line_format, counted, None, known=examples)
         if not manifest.is_judged:
             return Parser(self.reader, secret, manifest.line_format, counted, None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +17,18 @@ import pyarrow as pa
 from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.large.job import FOUND, Job
 from gitops_connect.checks.large.job_files import save_deletions
-from gitops_connect.checks.large.join.bucket_rows import BucketBlock, BucketRows
 from gitops_connect.checks.large.join.moves import LargestMove, Moves, largest_of
 from gitops_connect.checks.large.join.outer_join import Indexes, outer_join
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
-from gitops_connect.checks.large.parse.shuffle_block import OffsetForm
-from gitops_connect.checks.large.violations.counts import Violation, ViolationCounts
-from gitops_connect.checks.large.violations.file import TaskViolations, task_violations
-from gitops_connect.checks.large.violations.line_numbers import RowPosition
+from gitops_connect.checks.large.parse.parser import number_in
+from gitops_connect.checks.large.parse.shuffle_block import FORM_MASK, MARK_SHIFT, OffsetForm, concatenated
+from gitops_connect.checks.large.violations.counts import ViolationCounts
+from gitops_connect.checks.large.violations.file import TaskViolations, Violation, task_violations
+from gitops_connect.checks.large.violations.line_numbers import RowPosition, RowPositions
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction
+from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.shapes import compare
 
@@ -42,34 +43,103 @@ class BucketResult:
     deletions: Path | None
 
 
+class _Block(NamedTuple):
+    """The rows of one block in one bucket. `base`: lines of the split before the block."""
+
+    manifest: int
+    split: int
+    base: int
+    rows: Any
+
+
 def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
     """Compare the rows of one bucket; yields the results, and passes on those of the first half."""
     pa.set_cpu_count(1)
-    blocks: list[BucketBlock] = []
+    blocks: list[_Block] = []
     found: list[bytes] = []
     bucket = 0
     for row in (row for batch in batches for row in batch.to_pylist()):
         bucket, split = row["bucket"], row["split"]
         table = pa.ipc.open_stream(row["rows"]).read_all()
-        blocks.append(BucketBlock(job.splits[split].manifest, split, row["base"], table))
+        blocks.append(_Block(job.splits[split].manifest, split, row["base"], table))
         found += [row["found"]] if row["found"] else []
-    blocks.sort(key=lambda block: block[:3])
-    with task_violations(job.folders, f"join-{bucket:05d}") as violations:
-        for manifest, own in groupby(blocks, key=lambda block: block.manifest):
-            comparison = _Comparison(job, manifest, [*own], violations)
-            comparison.run()
-            found.append(pickle.dumps(comparison.result(bucket)))
+    if blocks:
+        blocks.sort(key=lambda block: block[:3])
+        with task_violations(job.folders, f"join-{bucket:05d}") as violations:
+            for manifest, own in groupby(blocks, key=lambda block: block.manifest):
+                comparison = _Comparison(job, manifest, [*own], violations)
+                comparison.run()
+                found.append(pickle.dumps(comparison.result(bucket)))
     yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], schema=FOUND)
+
+
+class _Rows:
+    """The rows as columns, in the order of their positions: current offsets come before declared ones.
+
+    `form` is the `OffsetForm` of each row, `mark` the number of the form of its line; see `MARK_SHIFT`. `texts` has the
+    texts of the rows that have one.
+    """
+
+    def __init__(self, blocks: Sequence[_Block], numeric_field: str) -> None:
+        """Concatenate the blocks. `numeric_field` is the only field of offsets that are numbers; see `Parser`."""
+        rows = concatenated([block.rows for block in blocks])
+        self.h1, self.h2, line, form = (rows.column(name).to_numpy() for name in ("h1", "h2", "line", "form"))
+        sizes = [block.rows.num_rows for block in blocks]
+        self._splits = np.repeat([block.split for block in blocks], sizes)
+        self._lines = np.repeat([block.base for block in blocks], sizes) + line
+        self.value = rows.column("value").to_numpy().copy()
+        self.form, self.mark = form & np.uint8(FORM_MASK), form >> np.uint8(MARK_SHIFT)
+        with_text = np.flatnonzero(self.form >= OffsetForm.TEXT)
+        texts = rows.column("text").take(pa.array(with_text)).to_pylist()
+        self.texts: dict[int, str] = dict(zip(with_text.tolist(), texts, strict=True))
+        self._numeric_field = numeric_field
+
+    def positions(self, rows: Indexes) -> RowPositions:
+        """The splits and lines of the rows."""
+        return self._splits[rows], self._lines[rows]
+
+    def position(self, row: int, column: int = 1) -> RowPosition:
+        """The split and line of a row."""
+        return RowPosition(int(self._splits[row]), int(self._lines[row]), column)
+
+    def offset(self, row: int) -> OffsetText | None:
+        """The offset of a row; None for a tombstone."""
+        match self.form[row]:
+            case OffsetForm.NUMBER:
+                return OffsetText(f'{{"{self._numeric_field}":{self.value[row]}}}')
+            case OffsetForm.NONE:
+                return None
+            case _:
+                return OffsetText(self.texts[row])
+
+    def set_offset(self, row: int, offset: OffsetText | None) -> None:
+        """Replace a deferred entry by its offset."""
+        number = None if offset is None else number_in(offset, self._numeric_field)
+        if offset is None:
+            self.form[row] = OffsetForm.NONE
+        elif number is not None:
+            self.form[row], self.value[row] = OffsetForm.NUMBER, number
+        else:
+            self.form[row], self.texts[row] = OffsetForm.TEXT, offset
+
+    def equal_offsets(self, rows: Indexes, others: Indexes) -> Any:
+        """Whether the offsets of each pair of rows are equal."""
+        forms = self.form[rows]
+        is_equal = forms == self.form[others]
+        is_equal &= (forms != OffsetForm.NUMBER) | (self.value[rows] == self.value[others])
+        for index in np.flatnonzero(is_equal & (forms >= OffsetForm.TEXT)).tolist():
+            is_equal[index] = self.texts[int(rows[index])] == self.texts[int(others[index])]
+        return is_equal
 
 
 class _Comparison:
     """The comparison of one manifest with its current offsets, in one bucket."""
 
-    def __init__(self, job: Job, manifest: int, blocks: list[BucketBlock], file: TaskViolations | None) -> None:
+    def __init__(self, job: Job, manifest: int, blocks: list[_Block], file: TaskViolations | None) -> None:
         self._job, self._number = job, manifest
         self._manifest = job.manifests[manifest]
         self._shape = self._manifest.shape
-        self._rows = BucketRows(blocks, counted_field(self._shape))
+        self._rows = _Rows(blocks, counted_field(self._shape))
         current = sum(block.rows.num_rows for block in blocks if job.splits[block.split].is_live)
         self._joined = outer_join(self._rows.h1, self._rows.h2, current)
         self._equal: list[Indexes] = []
@@ -86,8 +156,8 @@ class _Comparison:
 
     def result(self, bucket: int) -> BucketResult:
         """The result, and a file with the deletions if a patch is requested: known after `run`."""
-        path, deletions = None, self._deletions()
-        if self._job.folders.ready and self._manifest.examples is not None and len(deletions):
+        path = None
+        if self._job.folders.ready and self._manifest.examples is not None and len(deletions := self._deletions()):
             path = self._job.folders.in_ready(f"{self._number:05d}-{bucket:05d}.arrow")
             save_deletions(path, *self._rows.positions(deletions))
         return BucketResult(self._number, self._counts.without_file(), self._moves, path)
@@ -120,17 +190,14 @@ class _Comparison:
         judge, sample = self._manifest.judge()
         rows = np.concatenate((joined.new, joined.matched, joined.repeated))
         current = np.concatenate((np.full(len(joined.new), -1), joined.current, joined.current_of_repeated))
-        deferred = np.flatnonzero(self._rows.form[rows] == OffsetForm.DEFERRED)
-        deferred = deferred[np.argsort(rows[deferred])]
-        rows, current = rows[deferred], current[deferred]
-        positions = (part.tolist() for part in self._rows.positions(rows))
-        for row, current_row, split, line in zip(rows.tolist(), current.tolist(), *positions, strict=True):
+        for index in np.flatnonzero(self._rows.form[rows] == OffsetForm.DEFERRED).tolist():
+            row, current_row = int(rows[index]), int(current[index])
             partition, column, value = json.loads(self._rows.texts[row])
             own = self._rows.offset(current_row) if current_row >= 0 else None
             if sample is not None:
                 sample.own = None if own is None else (partition, own)
             findings, _, offset = judge.judge(value)
-            self._counts.add_entry(RowPosition(split, line, column), findings)
+            self._counts.add_entry(self._rows.position(row, column), findings)
             self._rows.set_offset(row, offset)
 
     def _find_moves(self) -> None:
@@ -192,13 +259,11 @@ class _Comparison:
 
     def _add_conflicts(self, rows: Indexes, first: Indexes) -> None:
         """Add repeats with other offsets, each in its own words: all of them only if they are written to a file."""
-        worded = rows[: SHOWN if self._counts.file is None else None]
-        pairs = [zip(*(part.tolist() for part in self._rows.positions(one)), strict=True) for one in (worded, first)]
-        for row, other, position, first_position in zip(worded.tolist(), first.tolist(), *pairs, strict=False):
-            words = {
-                name: shorten(self._rows.offset(one) or "null") for name, one in (("found", other), ("other", row))
-            }
+        explained = rows[: SHOWN if self._counts.file is None else None].tolist()
+        for row, other in zip(explained, first.tolist(), strict=False):
+            texts = (shorten(self._rows.offset(one) or "null") for one in (other, row))
+            words = dict(zip(("found", "other"), texts, strict=True))
             finding = Finding("manifest/conflict", "partition", words)
-            self._counts.add(Violation(RowPosition(*position), finding, RowPosition(*first_position)))
-        if len(rows) > len(worded):
-            self._counts.add_number(Finding("manifest/conflict", "partition", {}), len(rows) - len(worded))
+            self._counts.add(Violation(self._rows.position(row), finding, self._rows.position(other)))
+        if len(rows) > len(explained):
+            self._counts.add_number(Finding("manifest/conflict", "partition", {}), len(rows) - len(explained))

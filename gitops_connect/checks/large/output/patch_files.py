@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,9 @@ class PatchJob:
         """Write the entries of splits, given as indexes of `splits`; each split with entries has its own file."""
         pa.set_cpu_count(1)
         splits = self.splits
-        vectors: dict[int, DeletionVector] = {}
+        vector = cache(lambda manifest: DeletionVector(self.deletions[manifest]))
         for split in (splits[index] for batch in batches for index in batch.column(0).to_pylist()):
-            manifest = self.job.splits[split].manifest
-            if manifest not in vectors:
-                vectors[manifest] = DeletionVector(self.deletions[manifest])
-            entries, size = self._write_split(split, vectors[manifest].of(split))
+            entries, size = self._write_split(split, vector(self.job.splits[split].manifest).of(split))
             yield pa.RecordBatch.from_pylist([{"split": split, "entries": entries, "size": size}], WRITTEN)
 
     def _write_split(self, number: int, deleted: Positions) -> tuple[int, int]:

@@ -22,7 +22,8 @@ from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFor
 from gitops_connect.checks.large.line_formats.line_format import LineFormat
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
 from gitops_connect.checks.large.parse.shuffle_block import MARK_SHIFT, OffsetForm, concatenated, shuffle_block
-from gitops_connect.checks.large.violations.counts import Violation, ViolationCounts
+from gitops_connect.checks.large.violations.counts import ViolationCounts
+from gitops_connect.checks.large.violations.file import Violation
 from gitops_connect.checks.large.violations.line_numbers import RowPosition
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.large_manifests import LineFault

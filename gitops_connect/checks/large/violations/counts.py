@@ -6,27 +6,16 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
 
+from gitops_connect.checks.large.violations.file import TaskViolations, Violation
 from gitops_connect.checks.large.violations.line_numbers import RowPosition, RowPositions
 from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.operations import Acknowledgement
 
-if TYPE_CHECKING:
-    from gitops_connect.checks.large.violations.file import TaskViolations
-
 Kind = tuple[str, Severity]
 """A rule and a severity, which are counted separately."""
-
-
-class Violation(NamedTuple):
-    """A finding with its row; `first` is the row that it repeats, if it is a repeat."""
-
-    position: RowPosition
-    finding: Finding
-    first: RowPosition | None = None
 
 
 @dataclass(slots=True)
@@ -60,8 +49,9 @@ class ViolationCounts:
         """Add one violation."""
         if self.file is not None:
             self.file.add(violation, self.acknowledged)
-        self.add_number(violation.finding, 1)
-        self._show(self._kind(violation.finding), violation)
+        kind = self._kind(violation.finding)
+        self.counts[kind] += 1
+        self._show(kind, violation)
 
     def add_number(self, finding: Finding, number: int) -> None:
         """Add violations of the same rule that are neither shown nor written to the file."""
@@ -108,11 +98,6 @@ class ViolationCounts:
 
     def _kind(self, finding: Finding) -> Kind:
         return finding.rule, severity_of(finding, self.acknowledged)
-
-    @property
-    def errors(self) -> int:
-        """The number of violations that block the manifest."""
-        return sum(count for (_, severity), count in self.counts.items() if severity is Severity.ERROR)
 
 
 def _first_of(rows: RowPositions) -> list[RowPosition]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gitops_connect.checks.large.job_files import JobDirectories, write_atomically
-from gitops_connect.checks.large.violations.counts import Violation
-from gitops_connect.checks.large.violations.line_numbers import LineNumbers, RowPositions
+from gitops_connect.checks.large.violations.line_numbers import LineNumbers, RowPosition, RowPositions
 from gitops_connect.checks.rules import Finding, severity_of, summary_of
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.operations import Acknowledgement
@@ -27,6 +26,14 @@ _PART = pa.schema([*_TEXTS, *_NUMBERS])
 """Lines count from 0 within their split. The message of a repeat has two marks: for the first line, and for its own."""
 _FILE = pa.schema([*_TEXTS[:2], ("file", pa.string()), ("line", pa.int64()), ("column", pa.int64()), _TEXTS[2]])
 _NAME = "violations.parquet"
+
+
+class Violation(NamedTuple):
+    """A finding with its row; `first` is the row that it repeats, if it is a repeat."""
+
+    position: RowPosition
+    finding: Finding
+    first: RowPosition | None = None
 
 
 class TaskViolations:
@@ -118,12 +125,11 @@ def _with_lines(part: Any, line_numbers: LineNumbers, broken: Collection[int]) -
     names = pa.array([split.file.name for split in line_numbers.splits], pa.string())
     files, message = names.take(pa.array(splits)), part.column("message")
     is_repeat = part.column("first_split").is_valid()
-    if part.column("first_split").null_count < len(splits):
-        own = [pa.array(column).filter(is_repeat) for column in (lines, files)]
-        first, first_lines = (part.column(name).drop_null().to_numpy() for name in ("first_split", "first_line"))
-        first_lines, _ = line_numbers.of(first, first_lines, first_lines)
-        repeated = _with_line_numbers(message.filter(is_repeat), own, (first_lines, names.take(pa.array(first))))
-        message = pc.replace_with_mask(message, is_repeat, repeated)
+    own = [pa.array(column).filter(is_repeat) for column in (lines, files)]
+    first, first_lines = (part.column(name).drop_null().to_numpy() for name in ("first_split", "first_line"))
+    first_lines, _ = line_numbers.of(first, first_lines, first_lines)
+    repeated = _with_line_numbers(message.filter(is_repeat), own, (first_lines, names.take(pa.array(first))))
+    message = pc.replace_with_mask(message, is_repeat, repeated)
     return _table([part.column("rule"), part.column("severity"), files, lines, columns, message], _FILE)
 
 
