@@ -20,7 +20,7 @@ from gitops_connect.checks.large.input_splits.splits import UNIT, ManifestReader
 from gitops_connect.checks.large.job import ROWS, Job
 from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.join.compare import compare_buckets
-from gitops_connect.checks.large.output.patch_files import Writing
+from gitops_connect.checks.large.output.patch_files import PatchJob
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.desired import manifests as reading
 from gitops_connect.desired.manifests import pieces
@@ -164,16 +164,16 @@ class InProcess:
         self._tasks = tasks
 
     def compare(self, job: Job) -> Iterable[bytes]:
-        parts = [batch for ids in self._ids(len(job.units)) for batch in job.read([ids])]
+        parts = [batch for ids in self._ids(len(job.splits)) for batch in job.read([ids])]
         rows = pa.Table.from_batches(parts, ROWS)
         for bucket in range(job.buckets):
             own = rows.filter(pc.equal(rows.column("bucket"), bucket))
             for batch in compare_buckets(job, reversed(own.to_batches())):
                 yield from batch.column(0).to_pylist()
 
-    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
-        for ids in reversed([*self._ids(len(writing.units))]):
-            for batch in writing.write([ids]):
+    def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
+        for ids in reversed([*self._ids(len(patch_job.splits))]):
+            for batch in patch_job.write([ids]):
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def _ids(self, count: int) -> Iterable[Any]:

@@ -50,6 +50,10 @@ class LazyWords(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._words)
 
+    def __reduce__(self) -> tuple[type[dict[str, str]], tuple[Mapping[str, str]]]:
+        """Another process gets the words."""
+        return dict, (self._words,)
+
 
 class Finding(NamedTuple):
     """A violation of a rule: its field (`partition.topic`; empty: the whole entry), and the words of its message.

@@ -4,5 +4,6 @@ A file is cut into splits (`input_splits`). A task matches the lines of its spli
 (`line_formats`), and gives every other line to the one rule function (`checks.entries`). Each entry becomes a row of a
 few numbers: a hash of its partition (`keys`), its offset, its position (`parse`). Spark shuffles these rows by their
 hash, together with the rows of the current offsets. The outer join of a bucket finds duplicates and moves (`join`).
-`output` turns what all tasks found into verdicts, a file of violations, and the patches to send.
+`output` turns the results of all tasks into verdicts and patches to send; `violations` counts violations, finds their
+lines, and writes all of them to a file if that is requested.
 """

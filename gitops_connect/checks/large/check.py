@@ -11,9 +11,8 @@ from typing import Any
 from gitops_connect.checks.large.input_splits.splits import is_packed
 from gitops_connect.checks.large.job import FOUND, ROWS, Job
 from gitops_connect.checks.large.join.compare import compare_buckets
-from gitops_connect.checks.large.output.patch_files import WRITTEN, Writing, patch_of, writing_of
+from gitops_connect.checks.large.output.patch_files import WRITTEN, PatchJob, patch_of
 from gitops_connect.checks.large.output.verdicts import Results
-from gitops_connect.checks.large.output.violations_file import write_violations
 from gitops_connect.checks.large.prepare import prepare_with_all_types
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 from gitops_connect.spark.session import Session, map_in_arrow
@@ -46,20 +45,20 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine)
             results = Results(manifests, job, engine.compare(job))
         found = results.verdicts()
         if job.folders.violations:
-            write_violations(results, job)
+            results.write_violations(job.folders)
         return _with_patches(found, results, job, engine) if job.folders.ready else found
     finally:
         job.folders.clear()
 
 
 def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: SparkEngine) -> list[LargeVerdict]:
-    chosen = {
-        number: tuple(results.each[number].chosen) for number, one in enumerate(found) if one.difference is not None
+    deletions = {
+        number: results.each[number].deletions for number, one in enumerate(found) if one.difference is not None
     }
-    writing = writing_of(job, chosen)
-    left = sorted(engine.write(writing)) if writing.units else []
+    patch_job = PatchJob(job, deletions)
+    written = sorted(engine.write(patch_job)) if patch_job.splits else []
     return [
-        replace(one, patch=patch_of(number, one.difference, left, job)) if one.difference is not None else one
+        replace(one, patch=patch_of(number, one.difference, written, job)) if one.difference is not None else one
         for number, one in enumerate(found)
     ]
 
@@ -79,19 +78,19 @@ class SparkEngine:
         """Run the first job; returns the findings for `Results`."""
         return self.session.run(_compared, job, self.parallelism, task=_TASK)
 
-    def write(self, writing: Writing) -> Iterable[tuple[int, ...]]:
+    def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
         """Run the second job; returns the written parts as rows of `WRITTEN`."""
-        return self.session.run(_written, writing, self.parallelism, task=_TASK)
+        return self.session.run(_written, patch_job, self.parallelism, task=_TASK)
 
 
 def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:
-    rows = map_in_arrow(_splits(spark, len(job.units), parallelism), job.read, ROWS)
+    rows = map_in_arrow(_splits(spark, len(job.splits), parallelism), job.read, ROWS)
     joined = map_in_arrow(rows.repartitionById(job.buckets, "bucket"), partial(compare_buckets, job), FOUND)
     return [bytes(row.found) for row in joined.collect()]
 
 
-def _written(spark: Any, writing: Writing, parallelism: int) -> list[tuple[int, ...]]:
-    rows = map_in_arrow(_splits(spark, len(writing.units), parallelism), writing.write, WRITTEN)
+def _written(spark: Any, patch_job: PatchJob, parallelism: int) -> list[tuple[int, ...]]:
+    rows = map_in_arrow(_splits(spark, len(patch_job.splits), parallelism), patch_job.write, WRITTEN)
     return [tuple(row) for row in rows.collect()]
 
 

@@ -4,62 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
 
 from gitops_connect.checks.large.keys.text_hashes import Positions
 
-_PART, _LINES, _OFFENDERS = ".part", ".npy", ".parquet"
+PATCH: Final = ".jsonl"
+"""The suffix of a part of a patch: only these files are left at the end of a job."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobDirectories:
-    """`ready` is for patches, `violations` for violations; empty: not requested.
+    """`ready` is for patches, `violations` for violations; None: not requested.
 
     `token` begins the names of all files of one job.
     """
 
-    ready: str = ""
-    violations: str = ""
-    token: str = ""
+    ready: Path | None = None
+    violations: Path | None = None
+    token: str = field(default_factory=lambda: uuid4().hex)
 
     def in_ready(self, name: str) -> Path:
         """The file of that name for a patch."""
-        return Path(self.ready, f"{self.token}-{name}")
+        return Path(self.ready or "", f"{self.token}-{name}")
 
     def in_violations(self, name: str) -> Path:
         """The file of that name for violations."""
-        return Path(self.violations, f"{self.token}-{name}")
+        return Path(self.violations or "", f"{self.token}-{name}")
 
     def clear(self) -> None:
         """Remove files that only the job itself needs, and files that its tasks have not finished."""
-        kinds = {self.ready: (_PART, _LINES), self.violations: (_PART, _OFFENDERS)}
-        for folder, suffixes in kinds.items():
-            for suffix in suffixes if folder else ():
-                for path in Path(folder).glob(f"{self.token}-*{suffix}"):
+        for directory in filter(None, (self.ready, self.violations)):
+            for path in directory.glob(f"{self.token}-*"):
+                if path.suffix != PATCH:
                     path.unlink(missing_ok=True)
 
 
 def job_directories(ready: Path | None, violations: Path | None) -> JobDirectories:
     """The directories of one job, which are created. Raises OSError if that fails."""
-    folders = JobDirectories(_text(ready), _text(violations), uuid4().hex)
+    folders = JobDirectories(ready and ready.absolute(), violations and violations.absolute())
     for folder in filter(None, (folders.ready, folders.violations)):
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     return folders
-
-
-def _text(folder: Path | None) -> str:
-    return "" if folder is None else str(folder.absolute())
 
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[BinaryIO]:
     """Write a file that exists only once it is complete. Repeated or concurrent calls have the effect of one call."""
-    part = path.with_name(f"{path.name}.{uuid4().hex}{_PART}")
+    part = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
         with part.open("wb") as stream:
             yield stream
@@ -69,27 +66,25 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def save_lines(path: Path, units: Positions, lines: Positions) -> None:
+def save_deletions(path: Path, splits: Positions, lines: Positions) -> None:
     """Save lines by their splits, both ascending, for `DeletionVector`: too many to pass through the driver."""
-    numbers, starts = np.unique(units, return_index=True)
-    with write_atomically(path) as stream:
-        np.save(stream, np.concatenate(([len(numbers)], numbers, starts, [len(lines)], lines)).astype(np.int64))
+    rows = pa.record_batch({"split": splits, "line": lines})
+    with write_atomically(path) as stream, pa.ipc.new_file(stream, rows.schema) as writer:
+        writer.write_batch(rows)
 
 
 class DeletionVector:
     """The lines that several tasks have saved, read on demand."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[Path]) -> None:
         """Open the files. Raises OSError if one of them cannot be read."""
-        self._saved = [np.load(path, mmap_mode="r") for path in paths]
+        batches = [pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0) for path in paths]
+        self._saved = [[column.to_numpy() for column in batch.columns] for batch in batches]
 
-    def of(self, unit: int) -> Positions:
+    def of(self, split: int) -> Positions:
         """The lines of that split, ascending."""
         parts = [np.zeros(0, np.int64)]
-        for saved in self._saved:
-            count = int(saved[0])
-            at = int(np.searchsorted(saved[1 : count + 1], unit))
-            if at < count and saved[1 + at] == unit:
-                start, end = saved[count + 1 + at : count + 3 + at]
-                parts.append(saved[2 * count + 2 :][start:end])
+        for splits, lines in self._saved:
+            start, end = np.searchsorted(splits, (split, split + 1))
+            parts.append(lines[start:end])
         return np.sort(np.concatenate(parts))

@@ -31,15 +31,15 @@ def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets:
     cannot be read.
     """
     units = input_splits(manifests, unit)
-    return Job(tuple(units), tuple(_subjects(manifests, units, reader)), reader, os.urandom(16), buckets)
+    return Job(tuple(units), tuple(_tasks(manifests, units, reader)), reader, os.urandom(16), buckets)
 
 
 def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
     """The job after some current offsets turned out to have other types: all of them are read."""
-    return replace(job, subjects=tuple(_subjects(manifests, job.units, job.reader, reads_all=True)))
+    return replace(job, manifests=tuple(_tasks(manifests, job.splits, job.reader, reads_all=True)))
 
 
-def _subjects(
+def _tasks(
     manifests: Sequence[LargeManifest], units: Sequence[InputSplit], reader: ManifestReader, *, reads_all: bool = False
 ) -> Iterator[ManifestTask]:
     for number, manifest in enumerate(manifests):
@@ -64,8 +64,7 @@ def _subjects(
             kind=manifest.kind,
             line_format=line_format,
             current_line_format=current_format,
-            examples=None if examples is None else examples.offsets,
-            is_mixed=examples is not None and examples.are_mixed,
+            examples=examples,
             is_judged=manifest.is_judged,
         )
 

@@ -66,7 +66,8 @@ def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
     case = Case(jsonl(declared), OTHER, offsets(*standing), OperationKind.ALTER)
     manifest = filed(case, tmp_path / "files")
     first = prepare([manifest], READER, 3, 300)
-    assert not first.subjects[0].is_mixed
+    assert first.manifests[0].examples is not None
+    assert not first.manifests[0].examples.are_mixed
     (verdict,) = carry_out([manifest], first, InProcess(2))
     expected = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind)
     assert verdict.counts == dict(expected.counts)

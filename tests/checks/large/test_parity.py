@@ -162,6 +162,12 @@ def test_many_offenders_of_a_rule_are_counted() -> None:
     checked(Case(b'{"partition":\n' * 30 + b"[NaN]\n" * (SHOWN + 1) + b"{}}\n" * 9 + b"[1e999]\n" * 2, MIRROR), unit=50)
 
 
+def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_singly() -> None:
+    lines = jsonl(mirrored(n, cluster="elsewhere") for n in range(2 * SHOWN)).splitlines(keepends=True)
+    lines[3] = b" " + lines[3]
+    checked(Case(b"".join(lines), MIRROR))
+
+
 # A fault is planted by what it does to an entry; each leaves its partition another than those of other lines.
 def _spoiled(spoil: Any, value: Any) -> bytes:
     spoil(value)
@@ -287,7 +293,7 @@ def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
     make = {str(MIRROR): mirrored, str(SINK): lambda n: sunk("orders", n), str(FILE_SOURCE): lambda n: read(position=n)}
     one = make.get(str(config), lambda n: entry({"shard": n}, {"seq": n, "name": "x"}))
     case = Case(jsonl(one(number) for number in range(3)), config, offsets(one(1)))
-    (subject,) = prepare([filed(case, tmp_path / "m")], READER, 2).subjects
+    (subject,) = prepare([filed(case, tmp_path / "m")], READER, 2).manifests
     assert subject.line_format is not None
     assert subject.current_line_format is not None
     lines = pa.array(case.content.decode().splitlines(keepends=True))

@@ -166,8 +166,8 @@ def test_the_short_way_is_taken(tmp_path: Path) -> None:
     pq.write_table(columns(entries, flat=False), tmp_path / "m.parquet")
     manifest = replace(filed(Case(b"", MIRROR), tmp_path / "m"), files=(LargeFile("m", str(tmp_path / "m.parquet")),))
     job = prepare([manifest], READER, 2)
-    (piece,) = (piece for unit in job.units for piece in pieces(unit, READER))
-    found, left = match_lines(LineBuffer(piece.text), job.subjects[0].line_format)
+    (piece,) = (piece for unit in job.splits for piece in pieces(unit, READER))
+    found, left = match_lines(LineBuffer(piece.text), job.manifests[0].line_format)
     assert not len(left)
     assert sum(len(one.rows) for one in found) == 50
     assert all(one.form.is_canonical for one in found)

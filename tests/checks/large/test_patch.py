@@ -32,7 +32,7 @@ from pyarrow import parquet
 from gitops_connect.checks.large.check import carry_out
 from gitops_connect.checks.large.input_splits.splits import UNIT
 from gitops_connect.checks.large.job_files import job_directories
-from gitops_connect.checks.large.output.patch_files import writing_of
+from gitops_connect.checks.large.output.patch_files import PatchJob
 from gitops_connect.checks.large.output.verdicts import Results
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.errors import SparkFailed
@@ -145,12 +145,12 @@ def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
             assert [*super().compare(job)]
             return super().compare(job)
 
-        def write(self, writing: Any) -> Any:
-            ended = writing.write(self._ids(len(writing.units)))
+        def write(self, patch_job: Any) -> Any:
+            ended = patch_job.write(self._ids(len(patch_job.splits)))
             next(ended)
             ended.close()
-            assert [*super().write(writing)]
-            return super().write(writing)
+            assert [*super().write(patch_job)]
+            return super().write(patch_job)
 
     manifest = filed(case, tmp_path / "m")
     job = replace(prepare([manifest], READER, 3, 2000), folders=job_directories(tmp_path / "ready", None))
@@ -168,7 +168,7 @@ def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
     job = replace(prepare([manifest], READER, 2, 200), folders=job_directories(tmp_path / "ready", None))
     engine = InProcess()
     results = Results([manifest], job, engine.compare(job))
-    rows = sorted(engine.write(writing_of(job, {0: tuple(results.each[0].chosen)})))
+    rows = sorted(engine.write(PatchJob(job, {0: results.each[0].deletions})))
     assert sum(row[1] for row in rows) == 7
     files = sorted((tmp_path / "ready").glob("*.jsonl"))
     assert b"".join(file.read_bytes() for file in files) == jsonl(mirrored(n, 5) for n in range(7))
@@ -203,9 +203,9 @@ def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -
     manifest = filed(Case(jsonl(mirrored(n) for n in range(50)), MIRROR, {}), tmp_path / "m")
 
     class Hasty(InProcess):
-        def write(self, writing: Any) -> Any:
+        def write(self, patch_job: Any) -> Any:
             Path(manifest.files[0].path).write_bytes(jsonl(mirrored(n) for n in range(49)))
-            return super().write(writing)
+            return super().write(patch_job)
 
     job = replace(prepare([manifest], READER, 2), folders=job_directories(tmp_path / "ready", None))
     with pytest.raises(SparkFailed, match="49 of its entries remain to be sent, expected 50"):

@@ -3,298 +3,267 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+import pickle
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from gitops_connect.checks.field_types import shorten
-from gitops_connect.checks.large.job import FOUND, Job, ManifestTask
-from gitops_connect.checks.large.job_files import save_lines
-from gitops_connect.checks.large.join.moves import TIES, LargestMove, Moves
-from gitops_connect.checks.large.join.outer_join import Indexes, JoinResult, furthest, outer_join, smallest
+from gitops_connect.checks.large.job import FOUND, Job
+from gitops_connect.checks.large.job_files import save_deletions
+from gitops_connect.checks.large.join.moves import LargestMove, Moves, largest_of
+from gitops_connect.checks.large.join.outer_join import Indexes, outer_join
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
 from gitops_connect.checks.large.parse.parser import number_in
-from gitops_connect.checks.large.parse.shuffle_block import LINE, OffsetForm, ShuffleBlock, joined, without_marks
-from gitops_connect.checks.large.violations.counts import Places, RowPosition, Violation, ViolationCounts, dumped
-from gitops_connect.checks.large.violations.task_file import TaskViolations, task_violations
+from gitops_connect.checks.large.parse.shuffle_block import FORM_MASK, MARK_SHIFT, OffsetForm, concatenated
+from gitops_connect.checks.large.violations.counts import ViolationCounts
+from gitops_connect.checks.large.violations.file import TaskViolations, Violation, task_violations
+from gitops_connect.checks.large.violations.line_numbers import RowPosition, RowPositions
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.shapes import Shape, compare
+from gitops_connect.model.shapes import compare
 
-_LOW: Final = np.int64(2**32 - 1)
+
+@dataclass(frozen=True, slots=True)
+class BucketResult:
+    """The result of one manifest in one bucket. `deletions` is a file for `DeletionVector`."""
+
+    manifest: int
+    counts: ViolationCounts
+    moves: Moves
+    deletions: Path | None
+
+
+class _Block(NamedTuple):
+    """The rows of one block in one bucket. `base`: lines of the split before the block."""
+
+    manifest: int
+    split: int
+    base: int
+    rows: Any
 
 
 def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
-    """Compare the rows of whole buckets; yields the findings, and passes on those of the first half."""
+    """Compare the rows of one bucket; yields the results, and passes on those of the first half."""
     pa.set_cpu_count(1)
-    parts: list[tuple[int, int, ShuffleBlock]] = []
+    blocks: list[_Block] = []
     found: list[bytes] = []
-    number = 0
-    for batch in batches:
-        columns = {name: batch.column(name) for name in batch.schema.names}
-        found += [one for one in columns["tally"].to_pylist() if one]
-        for row in range(batch.num_rows):
-            number = columns["bucket"][row].as_py()
-            unit, base = columns["unit"][row].as_py(), columns["base"][row].as_py()
-            parts.append((unit, base, _rows({name: columns[name][row] for name in _NAMES})))
-    if parts:
-        parts.sort(key=lambda part: part[:2])
-        with task_violations(job.folders, f"told-{number:05d}") as violations:
-            bucket = _Bucket(job, parts, number, violations)
-            found += [dumped([manifest, *result]) for manifest, result in bucket.results()]
+    bucket = 0
+    for row in (row for batch in batches for row in batch.to_pylist()):
+        bucket, split = row["bucket"], row["split"]
+        table = pa.ipc.open_stream(row["rows"]).read_all()
+        blocks.append(_Block(job.splits[split].manifest, split, row["base"], table))
+        found += [row["found"]] if row["found"] else []
+    if blocks:
+        blocks.sort(key=lambda block: block[:3])
+        with task_violations(job.folders, f"join-{bucket:05d}") as violations:
+            for manifest, own in groupby(blocks, key=lambda block: block.manifest):
+                comparison = _Comparison(job, manifest, [*own], violations)
+                comparison.run()
+                found.append(pickle.dumps(comparison.result(bucket)))
     yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], schema=FOUND)
 
 
-_NAMES = ("h1", "h2", "value", "line", "form", "texts")
+class _Rows:
+    """The rows as columns, in the order of their positions: current offsets come before declared ones.
 
+    `form` is the `OffsetForm` of each row, `mark` the number of the form of its line; see `MARK_SHIFT`. `texts` has the
+    texts of the rows that have one.
+    """
 
-def _rows(cells: dict[str, Any]) -> ShuffleBlock:
-    h1, h2, value, line, form = (
-        np.frombuffer(cells[name].as_buffer(), kind)
-        for name, kind in zip(_NAMES, (np.uint64, np.uint64, np.int64, LINE, np.uint8), strict=False)
-    )
-    return ShuffleBlock(h1, h2, value, line, form, json.loads(cells["texts"].as_py()))
+    def __init__(self, blocks: Sequence[_Block], numeric_field: str) -> None:
+        """Concatenate the blocks. `numeric_field` is the only field of offsets that are numbers; see `Parser`."""
+        rows = concatenated([block.rows for block in blocks])
+        self.h1, self.h2, line, form = (rows.column(name).to_numpy() for name in ("h1", "h2", "line", "form"))
+        sizes = [block.rows.num_rows for block in blocks]
+        self._splits = np.repeat([block.split for block in blocks], sizes)
+        self._lines = np.repeat([block.base for block in blocks], sizes) + line
+        self.value = rows.column("value").to_numpy().copy()
+        self.form, self.mark = form & np.uint8(FORM_MASK), form >> np.uint8(MARK_SHIFT)
+        with_text = np.flatnonzero(self.form >= OffsetForm.TEXT)
+        texts = rows.column("text").take(pa.array(with_text)).to_pylist()
+        self.texts: dict[int, str] = dict(zip(with_text.tolist(), texts, strict=True))
+        self._numeric_field = numeric_field
 
-
-class _Bucket:
-    """All rows of a bucket; a row's split identifies its manifest."""
-
-    def __init__(
-        self,
-        job: Job,
-        parts: list[tuple[int, int, ShuffleBlock]],
-        number: int,
-        violations: TaskViolations | None = None,
-    ) -> None:
-        self.violations = violations
-        self._job = job
-        self._number = number
-        self._units = np.array([unit for unit, _, _ in parts], np.int64)
-        self._bases = np.array([base for _, base, _ in parts], np.int64)
-        self._ends = np.cumsum([len(rows.h1) for _, _, rows in parts])
-        self._manifests = np.array([job.units[unit].manifest for unit, _, _ in parts])
-        live = sum(len(rows.h1) for unit, _, rows in parts if job.units[unit].is_live)
-        self._rows, self.marks = without_marks(joined([rows for _, _, rows in parts]))
-        self._met = outer_join(self._rows.h1, self._rows.h2, live)
-
-    def results(self) -> Iterator[tuple[int, list[Any]]]:
-        """For each manifest: the findings, and the moves."""
-        present = np.unique(self._manifests)
-        for manifest in present.tolist():
-            met = self._met if len(present) == 1 else self._only(manifest)
-            compared = _Compared(self._job.subjects[manifest], self, self._rows, met)
-            yield manifest, [*compared.result(), *self._saved(manifest, compared)]
-
-    def _saved(self, manifest: int, compared: _Compared) -> list[str]:
-        """The file with the lines that a patch of that manifest depends on, if patches are requested."""
-        folders, subject = self._job.folders, compared.subject
-        if not folders.ready or subject.examples is None:
-            return []
-        if not len(rows := compared.chosen()):
-            return []
-        path = folders.in_ready(f"{manifest:05d}-{self._number:05d}.npy")
-        save_lines(path, *self.places(rows))
-        return [str(path)]
-
-    def _only(self, manifest: int) -> JoinResult:
-        met = self._met
-        new, moved, left, repeated = (
-            self._of(rows) == manifest for rows in (met.new, met.moved, met.left, met.repeated)
-        )
-        return JoinResult(
-            new=met.new[new],
-            moved=met.moved[moved],
-            current=met.current[moved],
-            left=met.left[left],
-            repeated=met.repeated[repeated],
-            first=met.first[repeated],
-            below=met.below[repeated],
-        )
-
-    def _of(self, rows: Indexes) -> NDArray[Any]:
-        return self._manifests[np.searchsorted(self._ends, rows, side="right")]
-
-    def position(self, row: int) -> RowPosition:
-        """The split and line of a row."""
-        units, lines = self.places(np.array([row]))
-        return RowPosition(int(units[0]), int(lines[0]))
-
-    def places(self, rows: Indexes) -> Places:
+    def positions(self, rows: Indexes) -> RowPositions:
         """The splits and lines of the rows."""
-        parts = np.searchsorted(self._ends, rows, side="right")
-        return self._units[parts], self._bases[parts] + self._rows.line[rows]
+        return self._splits[rows], self._lines[rows]
 
+    def position(self, row: int, column: int = 1) -> RowPosition:
+        """The split and line of a row."""
+        return RowPosition(int(self._splits[row]), int(self._lines[row]), column)
 
-@dataclass(slots=True)
-class _Compared:
-    """One manifest, in one bucket."""
-
-    subject: ManifestTask
-    bucket: _Bucket
-    rows: ShuffleBlock
-    met: JoinResult
-    counts: ViolationCounts = field(init=False)
-    moves: Moves = field(default_factory=Moves)
-    counted: str = field(init=False)
-    shape: Shape | None = field(init=False)
-    same: list[Indexes] = field(default_factory=list)
-
-    def result(self) -> list[Any]:
-        """The findings and moves in a form for `dumped`."""
-        self.counts = ViolationCounts(self.subject.context.acknowledged, self.bucket.violations)
-        self.shape = self.subject.shape
-        self.counted = counted_field(self.shape)
-        self.moves.partitions = len(self.met.new) + len(self.met.moved)
-        if self.subject.examples is not None:
-            self._find_unmet()
-            self._judge_deferred()
-            self._find_moves()
-        self._find_repeats()
-        return [self.counts.to_json(), self.moves.to_json()]
-
-    def chosen(self) -> Indexes:
-        """Known after `result`: declared rows that are not sent, and current rows to be removed; ascending."""
-        again, first = self.met.repeated, self.met.new
-        rows = [again, first[self.rows.form[first] == OffsetForm.NONE]]
-        if self.subject.kind is OperationKind.REPLACE:
-            rows += [*self.same, self.met.left]
-        return np.sort(np.concatenate(rows))
-
-    def _find_unmet(self) -> None:
-        """Find violations of declared partitions without a current offset: nulls, and partitions that nothing reads.
-
-        Entries that were checked singly and may be wrong are deferred instead (`_judge_deferred`).
-        """
-        unmet = np.sort(np.concatenate((self.met.new, self.met.repeated[self.met.below < 0])))
-        nulls = unmet[self.rows.form[unmet] == OffsetForm.NONE]
-        self.counts.add_alike([Finding("manifest/nothing-to-remove", "partition", {})], self.bucket.places(nulls))
-        marks = self.bucket.marks[unmet]
-        for number in np.unique(marks[marks > 0]).tolist():
-            findings = self.subject.line_format.forms[number - 1].findings if self.subject.line_format else ()
-            self.counts.add_alike(findings, self.bucket.places(unmet[marks == number]))
-
-    def _judge_deferred(self) -> None:
-        """Check the deferred entries, now with their current offsets."""
-        judge, current = self.subject.judge()
-        below = np.full(len(self.met.new), -1)
-        rows = np.concatenate((self.met.new, self.met.moved, self.met.repeated))
-        below = np.concatenate((below, self.met.current, self.met.below))
-        deferred = self.rows.form[rows] == OffsetForm.DEFERRED
-        order = np.argsort(rows[deferred])
-        rows, below = rows[deferred][order], below[deferred][order]
-        places = (one.tolist() for one in self.bucket.places(rows))
-        for row, live, unit, line in zip(rows.tolist(), below.tolist(), *places, strict=True):
-            partition, column, value = self.rows.texts[self.rows.value[row]]
-            own = self._text(live) if live >= 0 else None
-            if current is not None:
-                current.own = None if own is None else (partition, own)
-            findings, _, offset = judge.judge(value)
-            self.counts.add_entry(RowPosition(unit, line, column), findings)
-            self._keep(row, offset)
-
-    def _keep(self, row: int, offset: OffsetText | None) -> None:
-        number = None if offset is None else number_in(offset, self.counted)
-        if offset is None:
-            self.rows.form[row] = OffsetForm.NONE
-        elif number is not None:
-            self.rows.form[row], self.rows.value[row] = OffsetForm.NUMBER, number
-        else:
-            self.rows.form[row], self.rows.value[row] = OffsetForm.TEXT, len(self.rows.texts)
-            self.rows.texts.append(offset)
-
-    def _find_moves(self) -> None:
-        new = self.met.new[self.rows.form[self.met.new] != OffsetForm.NONE]
-        self._add_far(Direction.NEW, new, new, np.zeros(len(new), np.int64))
-        if self.subject.kind is OperationKind.REPLACE:
-            left = self.met.left
-            self._add_far(Direction.REMOVED, left, left, np.zeros(len(left), np.int64))
-        moved, current = self.met.moved, self.met.current
-        forms, before = self.rows.form[moved], self.rows.form[current]
-        removed = forms == OffsetForm.NONE
-        self._add_far(Direction.REMOVED, moved[removed], current[removed], np.zeros(int(removed.sum()), np.int64))
-        numeric = (forms == OffsetForm.NUMBER) & (before == OffsetForm.NUMBER)
-        distances = self.rows.value[moved] - self.rows.value[current]
-        same = moved[numeric & (distances == 0)]
-        self.same.append(same)
-        self.moves.add_many(Direction.SAME, len(same), 0, [])
-        for direction, which in ((Direction.FORWARD, distances > 0), (Direction.REWIND, distances < 0)):
-            far = which & numeric
-            self._add_far(direction, moved[far], current[far], np.abs(distances[far]))
-            self.moves.add_distances(direction, np.abs(distances[far]))
-        for row, live in zip(*(rows[~numeric & ~removed].tolist() for rows in (moved, current)), strict=True):
-            self._add_one(row, self._text(live), self._text(row))
-
-    def _add_one(self, row: int, current: OffsetText | None, declared: OffsetText | None) -> None:
-        direction, distance = Direction.SAME, None
-        if current != declared and current is not None and declared is not None:
-            direction, distance = compare(self.shape, json.loads(current), json.loads(declared))
-        if direction is Direction.SAME:
-            self.same.append(np.array([row]))
-        self.moves.add(direction, LargestMove(self.bucket.position(row), current, declared, distance))
-
-    def _add_far(self, direction: Direction, rows: Indexes, current: Indexes, distances: Indexes) -> None:
-        total = (int((distances >> 32).sum()) << 32) + int((distances & _LOW).sum())
-        largest = [
-            LargestMove(
-                self.bucket.position(int(rows[at])),
-                None if direction is Direction.NEW else self._text(int(current[at])),
-                None if direction is Direction.REMOVED else self._text(int(rows[at])),
-                int(distances[at]) if direction in (Direction.FORWARD, Direction.REWIND) else None,
-            )
-            for at in furthest(distances, rows, SHOWN, TIES).tolist()
-        ]
-        self.moves.add_many(direction, len(rows), total, largest)
-
-    def _find_repeats(self) -> None:
-        again, first = self.met.repeated, self.met.first
-        forms, others = self.rows.form[again], self.rows.form[first]
-        alike = (forms == others) & ((forms == OffsetForm.NONE) | (self.rows.value[again] == self.rows.value[first]))
-        for at in np.flatnonzero((forms >= OffsetForm.TEXT) & (others >= OffsetForm.TEXT)).tolist():
-            alike[at] = self._text(int(again[at])) == self._text(int(first[at]))
-        for which, rule in ((alike, "manifest/duplicate"), (~alike, "manifest/conflict")):
-            rows = again[which]
-            chosen = np.flatnonzero(which & np.isin(again, smallest(rows, SHOWN)))
-            shown = [
-                Violation(self.bucket.position(row), self._repeat(rule, row, other), self.bucket.position(other))
-                for row, other in zip(again[chosen].tolist(), first[chosen].tolist(), strict=True)
-            ]
-            self.counts.add_many(len(rows), shown)
-            self._tell_repeats(rule, rows, first[which])
-
-    def _repeat(self, rule: str, row: int, first: int) -> Finding:
-        words = {}
-        if rule == "manifest/conflict":
-            words = {name: shorten(self._text(at) or "null") for name, at in (("found", first), ("other", row))}
-        return Finding(rule, "partition", words)
-
-    def _tell_repeats(self, rule: str, rows: Indexes, first: Indexes) -> None:
-        if self.bucket.violations is None or rule == "manifest/duplicate":
-            self._tell(Finding(rule, "partition", {}), rows, first)
-            return
-        pairs = ([one.tolist() for one in self.bucket.places(which)] for which in (rows, first))
-        places, others = (zip(*pair, strict=True) for pair in pairs)
-        for row, other, place, first_place in zip(rows.tolist(), first.tolist(), places, others, strict=True):
-            self.counts.tell(Violation(RowPosition(*place), self._repeat(rule, row, other), RowPosition(*first_place)))
-
-    def _tell(self, finding: Finding, rows: Indexes, first: Indexes | None) -> None:
-        """Write the finding for each of these rows, if all violations are requested."""
-        if self.bucket.violations is not None:
-            others = None if first is None else self.bucket.places(first)
-            self.bucket.violations.add_alike(finding, self.counts.acknowledged, self.bucket.places(rows), others)
-
-    def _text(self, row: int) -> OffsetText | None:
-        value = int(self.rows.value[row])
-        match self.rows.form[row]:
+    def offset(self, row: int) -> OffsetText | None:
+        """The offset of a row; None for a tombstone."""
+        match self.form[row]:
             case OffsetForm.NUMBER:
-                return OffsetText(f'{{"{self.counted}":{value}}}')
+                return OffsetText(f'{{"{self._numeric_field}":{self.value[row]}}}')
             case OffsetForm.NONE:
                 return None
             case _:
-                return OffsetText(self.rows.texts[value])
+                return OffsetText(self.texts[row])
+
+    def set_offset(self, row: int, offset: OffsetText | None) -> None:
+        """Replace a deferred entry by its offset."""
+        number = None if offset is None else number_in(offset, self._numeric_field)
+        if offset is None:
+            self.form[row] = OffsetForm.NONE
+        elif number is not None:
+            self.form[row], self.value[row] = OffsetForm.NUMBER, number
+        else:
+            self.form[row], self.texts[row] = OffsetForm.TEXT, offset
+
+    def equal_offsets(self, rows: Indexes, others: Indexes) -> Any:
+        """Whether the offsets of each pair of rows are equal."""
+        forms = self.form[rows]
+        is_equal = forms == self.form[others]
+        is_equal &= (forms != OffsetForm.NUMBER) | (self.value[rows] == self.value[others])
+        for index in np.flatnonzero(is_equal & (forms >= OffsetForm.TEXT)).tolist():
+            is_equal[index] = self.texts[int(rows[index])] == self.texts[int(others[index])]
+        return is_equal
+
+
+class _Comparison:
+    """The comparison of one manifest with its current offsets, in one bucket."""
+
+    def __init__(self, job: Job, manifest: int, blocks: list[_Block], file: TaskViolations | None) -> None:
+        self._job, self._number = job, manifest
+        self._manifest = job.manifests[manifest]
+        self._shape = self._manifest.shape
+        self._rows = _Rows(blocks, counted_field(self._shape))
+        current = sum(block.rows.num_rows for block in blocks if job.splits[block.split].is_live)
+        self._joined = outer_join(self._rows.h1, self._rows.h2, current)
+        self._equal: list[Indexes] = []
+        self._counts = ViolationCounts(self._manifest.context.acknowledged, file)
+        self._moves = Moves(len(self._joined.new) + len(self._joined.matched))
+
+    def run(self) -> None:
+        """Find violations and moves."""
+        if self._manifest.examples is not None:
+            self._check_new()
+            self._check_deferred()
+            self._find_moves()
+        self._check_repeated()
+
+    def result(self, bucket: int) -> BucketResult:
+        """The result, and a file with the deletions if a patch is requested: known after `run`."""
+        path = None
+        if self._job.folders.ready and self._manifest.examples is not None and len(deletions := self._deletions()):
+            path = self._job.folders.in_ready(f"{self._number:05d}-{bucket:05d}.arrow")
+            save_deletions(path, *self._rows.positions(deletions))
+        return BucketResult(self._number, self._counts.without_file(), self._moves, path)
+
+    def _deletions(self) -> Indexes:
+        """Declared rows that are not sent, and current rows to be removed; ascending."""
+        joined = self._joined
+        rows = [joined.repeated, joined.new[self._rows.form[joined.new] == OffsetForm.NONE]]
+        if self._manifest.kind is OperationKind.REPLACE:
+            rows += [*self._equal, joined.undeclared]
+        return np.sort(np.concatenate(rows))
+
+    def _check_new(self) -> None:
+        """Find violations of declared partitions without a current offset: nulls, and partitions that nothing reads.
+
+        Entries that were checked singly and may be wrong are deferred instead (`_check_deferred`).
+        """
+        joined, rows = self._joined, self._rows
+        new = np.concatenate((joined.new, joined.repeated[joined.current_of_repeated < 0]))
+        nulls = np.sort(new[rows.form[new] == OffsetForm.NONE])
+        self._counts.add_alike([Finding("manifest/nothing-to-remove", "partition", {})], rows.positions(nulls))
+        marked = np.sort(new[rows.mark[new] > 0])
+        for mark in np.unique(rows.mark[marked]).tolist():
+            findings = self._manifest.line_format.forms[mark - 1].findings if self._manifest.line_format else ()
+            self._counts.add_alike(findings, rows.positions(marked[rows.mark[marked] == mark]))
+
+    def _check_deferred(self) -> None:
+        """Check the deferred entries, now with their current offsets."""
+        joined = self._joined
+        judge, sample = self._manifest.judge()
+        rows = np.concatenate((joined.new, joined.matched, joined.repeated))
+        current = np.concatenate((np.full(len(joined.new), -1), joined.current, joined.current_of_repeated))
+        for index in np.flatnonzero(self._rows.form[rows] == OffsetForm.DEFERRED).tolist():
+            row, current_row = int(rows[index]), int(current[index])
+            partition, column, value = json.loads(self._rows.texts[row])
+            own = self._rows.offset(current_row) if current_row >= 0 else None
+            if sample is not None:
+                sample.own = None if own is None else (partition, own)
+            findings, _, offset = judge.judge(value)
+            self._counts.add_entry(self._rows.position(row, column), findings)
+            self._rows.set_offset(row, offset)
+
+    def _find_moves(self) -> None:
+        declared, current, form, value = self._joined.matched, self._joined.current, self._rows.form, self._rows.value
+        new = self._joined.new[form[self._joined.new] != OffsetForm.NONE]
+        self._add_moves(Direction.NEW, new, new)
+        if self._manifest.kind is OperationKind.REPLACE:
+            self._add_moves(Direction.REMOVED, self._joined.undeclared, self._joined.undeclared)
+        is_removed = form[declared] == OffsetForm.NONE
+        self._add_moves(Direction.REMOVED, declared[is_removed], current[is_removed])
+        is_number = (form[declared] == OffsetForm.NUMBER) & (form[current] == OffsetForm.NUMBER)
+        distances = np.where(is_number, value[declared] - value[current], 0)
+        for direction, chosen in (
+            (Direction.SAME, is_number & (distances == 0)),
+            (Direction.FORWARD, distances > 0),
+            (Direction.REWIND, distances < 0),
+        ):
+            self._add_moves(direction, declared[chosen], current[chosen], np.abs(distances[chosen]))
+        others = ~is_number & ~is_removed
+        self._find_moves_of_texts(declared[others], current[others])
+
+    def _find_moves_of_texts(self, declared: Indexes, current: Indexes) -> None:
+        found: dict[tuple[Direction, bool], list[tuple[int, int, int]]] = defaultdict(list)
+        for row, current_row in zip(declared.tolist(), current.tolist(), strict=True):
+            direction, distance = Direction.SAME, None
+            before, after = self._rows.offset(current_row), self._rows.offset(row)
+            if before != after and before is not None and after is not None:
+                direction, distance = compare(self._shape, json.loads(before), json.loads(after))
+            found[direction, distance is None].append((row, current_row, distance or 0))
+        for (direction, is_unknown), moves in found.items():
+            rows, current_rows, distances = (list(column) for column in zip(*moves, strict=True))
+            known = None if is_unknown else np.array(distances, object)
+            self._add_moves(direction, np.array(rows), np.array(current_rows), known)
+
+    def _add_moves(self, direction: Direction, rows: Indexes, current: Indexes, distances: Any = None) -> None:
+        """Add moves of one direction. `distances` is None if they are unknown."""
+        if not len(rows):
+            return
+        if direction is Direction.SAME:
+            self._equal.append(rows)
+        ranks = np.zeros(len(rows), np.int64) if distances is None else distances
+        largest = [
+            LargestMove(
+                self._rows.position(int(rows[index])),
+                None if direction is Direction.NEW else self._rows.offset(int(current[index])),
+                None if direction is Direction.REMOVED else self._rows.offset(int(rows[index])),
+                None if distances is None else int(distances[index]),
+            )
+            for index in (largest_of(ranks, rows) if direction is not Direction.SAME else ())
+        ]
+        self._moves.add(direction, ranks, largest)
+
+    def _check_repeated(self) -> None:
+        rows, first = self._joined.repeated, self._joined.first
+        is_equal = self._rows.equal_offsets(rows, first)
+        duplicates = self._rows.positions(rows[is_equal]), self._rows.positions(first[is_equal])
+        self._counts.add_alike([Finding("manifest/duplicate", "partition", {})], *duplicates)
+        self._add_conflicts(rows[~is_equal], first[~is_equal])
+
+    def _add_conflicts(self, rows: Indexes, first: Indexes) -> None:
+        """Add repeats with other offsets, each in its own words: all of them only if they are written to a file."""
+        explained = rows[: SHOWN if self._counts.file is None else None].tolist()
+        for row, other in zip(explained, first.tolist(), strict=False):
+            texts = (shorten(self._rows.offset(one) or "null") for one in (other, row))
+            words = dict(zip(("found", "other"), texts, strict=True))
+            finding = Finding("manifest/conflict", "partition", words)
+            self._counts.add(Violation(self._rows.position(row), finding, self._rows.position(other)))
+        if len(rows) > len(explained):
+            self._counts.add_number(Finding("manifest/conflict", "partition", {}), len(rows) - len(explained))

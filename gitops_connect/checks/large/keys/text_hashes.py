@@ -31,10 +31,6 @@ class Secret:
         self.mixer, self.starts, self.lengths = drawn[0], drawn[1:3], drawn[3:5]
         self.factors = drawn[5:].reshape(2, _WORDS)
 
-    def salt(self, manifest: int) -> int:
-        """A number that separates the partitions of that manifest from those of others."""
-        return self.of_long(f"manifest {manifest}".encode())[0] if manifest else 0
-
     def of_field(self, name: str, kind: str) -> Numbers:
         """Six odd numbers for the values of that type in the field of that name."""
         digest = hashlib.blake2b(f"{kind} {name}".encode(), digest_size=48, key=self._seed).digest()

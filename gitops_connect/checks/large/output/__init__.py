@@ -1,1 +1,1 @@
-"""Converts the results of all tasks to verdicts, a file of violations, and the patches to send."""
+"""Converts the results of all tasks to verdicts and the patches to send."""

@@ -1,20 +1,25 @@
-"""Converts findings of tasks to verdicts: lines for places, words for findings, partitions for the largest moves."""
+"""Converts findings of tasks to verdicts: lines of rows, messages, partitions of the largest moves."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import pickle
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from gitops_connect.checks.large.input_splits.splits import pieces
-from gitops_connect.checks.large.job import Job
+from gitops_connect.checks.large.job import BlockResult, Job
+from gitops_connect.checks.large.job_files import JobDirectories
+from gitops_connect.checks.large.join.compare import BucketResult
 from gitops_connect.checks.large.join.moves import Moves
 from gitops_connect.checks.large.line_formats.layouts import OWN_WORDS
-from gitops_connect.checks.large.output.line_numbers import LineNumbers
-from gitops_connect.checks.large.violations.counts import Kind, RowPosition, Violation, ViolationCounts
+from gitops_connect.checks.large.violations.counts import Kind, ViolationCounts
+from gitops_connect.checks.large.violations.file import Violation, join_violations
+from gitops_connect.checks.large.violations.line_numbers import LineNumbers, RowPosition
 from gitops_connect.checks.rules import Finding, diagnose
 from gitops_connect.checks.small import SHOWN, rest
 from gitops_connect.errors import SparkFailed
@@ -22,204 +27,185 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.differences import Difference, Move
 from gitops_connect.model.field_places import is_json, locate_in
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import PartitionText, partition_text
 from gitops_connect.model.units import Scale
 
 
 class Results:
-    """The results of all manifests. `places` has the places of the lines of each split."""
+    """The results of all tasks, for each manifest.
+
+    `are_unsure`: some current offsets have types that were not known before.
+    """
 
     def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
-        """Collect the findings. Raises SparkFailed if the current offsets cannot be read."""
-        self.each = [TaskResult(number, manifest, job) for number, manifest in enumerate(manifests)]
-        lines: Counter[int] = Counter()
-        for text in found:
-            first, second, third, *chosen = json.loads(text)
-            if isinstance(second, int):
-                lines[first] = max(lines[first], second)
-                unit = job.units[first]
-                self.each[unit.manifest].add_piece(ViolationCounts.from_json(third), is_live=unit.is_live)
+        """Collect the results. Raises SparkFailed if the current offsets cannot be read."""
+        results = [pickle.loads(result) for result in found]  # noqa: S301 - our own tasks wrote them
+        blocks = sorted((one for one in results if isinstance(one, BlockResult)), key=lambda one: one.lines)
+        self._line_numbers = LineNumbers(job.splits, {one.split: one.lines for one in blocks})
+        self.each = [ManifestResult(number, one, job, self._line_numbers) for number, one in enumerate(manifests)]
+        self.are_unsure = False
+        for block in blocks:
+            split = job.splits[block.split]
+            if split.is_live:
+                manifest = manifests[split.manifest]
+                if block.counts.shown and manifest.live is not None:
+                    finding = next(iter(block.counts.shown.values()))[0].finding
+                    raise SparkFailed(f"the current offsets in {manifest.live.name} cannot be read: {finding}")
+                self.are_unsure |= manifest.is_judged and block.counts.new_types > 0
             else:
-                self.each[first].add_bucket(ViolationCounts.from_json(second), Moves.from_json(third), chosen)
-        self.are_unsure = any(result.is_unsure for result in self.each)
-        self.places = LineNumbers(job.units, _starts(job, lines))
+                self.each[split.manifest].counts.add_all(block.counts)
+        for result in results:
+            if isinstance(result, BucketResult):
+                self.each[result.manifest].add(result)
 
     def verdicts(self) -> list[LargeVerdict]:
         """The verdict on each manifest."""
-        return [result.verdict(self.places) for result in self.each]
+        return [result.verdict() for result in self.each]
+
+    def write_violations(self, folders: JobDirectories) -> None:
+        """Write all violations to one file. Raises OSError."""
+        others = [diagnostic for result in self.each for diagnostic in result.other_diagnostics()]
+        broken = [number for number, result in enumerate(self.each) if result.counts.broken]
+        join_violations(folders, others, self._line_numbers, broken)
 
 
-def _starts(job: Job, lines: Counter[int]) -> list[int]:
-    """The numbers of lines of its file before each split."""
-    before: Counter[tuple[int, bool, str]] = Counter()
-    starts = []
-    for number, unit in enumerate(job.units):
-        key = unit.manifest, unit.is_live, unit.file.path
-        starts.append(before[key])
-        before[key] += lines[number]
-    return starts
+class ManifestResult:
+    """The results of one manifest. `deletions` are the files with the rows that its patch depends on."""
 
+    def __init__(self, number: int, manifest: LargeManifest, job: Job, line_numbers: LineNumbers) -> None:
+        self._task = job.manifests[number]
+        self._manifest = manifest
+        self._job = job
+        self._line_numbers = line_numbers
+        self._moves = Moves()
+        self.counts = ViolationCounts(manifest.context.acknowledged)
+        self.deletions: list[Path] = []
 
-@dataclass(slots=True)
-class TaskResult:
-    """The results of one manifest. `chosen` are the files with the lines that its patch depends on.
+    def add(self, result: BucketResult) -> None:
+        """Add the result of a bucket."""
+        self.counts.add_all(result.counts)
+        self._moves.add_all(result.moves)
+        self.deletions += [result.deletions] if result.deletions else []
 
-    `is_unsure`: some current offsets have types that were not known before.
-    """
-
-    number: int
-    manifest: LargeManifest
-    job: Job
-    counts: ViolationCounts = field(init=False)
-    moves: Moves = field(default_factory=Moves)
-    chosen: list[str] = field(default_factory=list)
-    is_unsure: bool = False
-
-    def __post_init__(self) -> None:
-        self.counts = ViolationCounts(self.manifest.context.acknowledged)
-
-    def add_piece(self, counts: ViolationCounts, *, is_live: bool) -> None:
-        """Add the findings of the lines of a block."""
-        if not is_live:
-            self.counts.add_all(counts)
-            return
-        self.is_unsure = self.is_unsure or (self.manifest.is_judged and counts.odd > 0)
-        if counts.counts and self.manifest.live is not None:
-            finding = next(iter(counts.shown.values()))[0].finding
-            raise SparkFailed(f"the current offsets in {self.manifest.live.name} cannot be read: {finding}")
-
-    def add_bucket(self, counts: ViolationCounts, moves: Moves, chosen: Iterable[str]) -> None:
-        """Add the findings of the join."""
-        self.counts.add_all(counts)
-        self.moves.add_all(moves)
-        self.chosen += chosen
-
-    def verdict(self, places: LineNumbers) -> LargeVerdict:
+    def verdict(self) -> LargeVerdict:
         """The verdict, once all results are added."""
-        counts, said = self._said(places)
-        by_rule: Counter[str] = Counter()
-        for (rule, _), count in counts.counts.items():
-            by_rule[rule] += count
-        known = self.manifest.live is not None and not counts.errors
+        # If a part of the manifest could not be read, its other violations would be incomplete.
+        found = ViolationCounts(entries=self.counts.entries) if self.counts.broken else self.counts
+        others = self.other_diagnostics()
+        counts = found.counts + Counter((one.rule, one.severity) for one in others)
+        errors = sum(count for (_, severity), count in counts.items() if severity is Severity.ERROR)
+        by_rule = {rule: sum(counts[rule, severity] for severity in Severity) for rule, _ in counts}
+        known = self._manifest.live is not None and not errors
         return LargeVerdict(
-            entries=counts.entries,
-            size=counts.size,
-            partitions=self.moves.partitions,
-            diagnostics=Diagnostics.of([*said, *self._rest(counts.counts)]),
-            counts=dict(by_rule),
-            errors=counts.errors,
-            unread=counts.unread,
+            entries=found.entries,
+            size=found.size,
+            partitions=self._moves.partitions,
+            diagnostics=self._diagnostics(counts, [*self._explained(found), *others]),
+            counts=by_rule,
+            errors=errors,
+            unread=found.unread,
             difference=self._difference() if known else None,
-            distribution={one: tuple(numbers) for one, numbers in self.moves.distribution.items()} if known else {},
+            distribution=self._moves.distribution() if known else {},
         )
 
-    @property
-    def is_broken(self) -> bool:
-        """True if a part of the manifest cannot be read at all: other findings of its lines are not reported then."""
-        return bool(self.counts.broken)
-
-    def beside(self, places: LineNumbers) -> list[Diagnostic]:
-        """The diagnostics in addition to findings of lines: files that cannot be read or rewritten, or no entries."""
-        context = self.manifest.context
-        said = [self._diagnostic(one, places) for one in self._breaks()]
-        for file in self.manifest.files:
-            for rule, found, line, column in file.faults:
-                finding = Finding(rule, "", {"found": found})
-                said.append(diagnose(finding, Location(file.name, line, column), context.connector))
-        if not said and not self.counts.entries and not self.counts.counts:
+    def other_diagnostics(self) -> list[Diagnostic]:
+        """The diagnostics in addition to those of lines: files that cannot be read or rewritten, or no entries."""
+        found = [self._diagnostic(one) for one in self._first_broken()]
+        for file in self._manifest.files:
+            for rule, text, line, column in file.faults:
+                finding = Finding(rule, "", {"found": text})
+                found.append(diagnose(finding, Location(file.name, line, column), self._connector))
+        if not found and not self.counts.entries and not self.counts.counts:
             nothing = Finding("manifest/empty", "", {"found": "it has no entries"})
-            said.append(diagnose(nothing, self.manifest.location, context.connector))
-        return said
+            found.append(diagnose(nothing, self._manifest.location, self._connector))
+        return found
 
-    def _said(self, places: LineNumbers) -> tuple[ViolationCounts, list[Diagnostic]]:
-        """The numbers of all diagnostics, and the first of each kind in words."""
-        counts = ViolationCounts(entries=self.counts.entries)
-        by_kind: dict[Kind, list[Diagnostic]] = {}
-        if not self.is_broken:
-            counts.add_all(replace(self.counts, entries=0))
-            every = (one for listed in self.counts.shown.values() for one in listed)
-            texts = self._texts({one.position for one in every if self._has_fields(one) or _lacks_words(one)})
-            for kind, listed in self.counts.shown.items():
-                by_kind[kind] = [self._diagnostic(one, places, texts.get(one.position, "")) for one in listed]
-        for one in self.beside(places):
-            kind = one.rule, one.severity.value
-            counts.counts[kind] += 1
-            by_kind.setdefault(kind, []).append(one)
-        return counts, [one for listed in by_kind.values() for one in sorted(listed, key=Diagnostic.sort_key)[:SHOWN]]
+    @property
+    def _connector(self) -> ConnectorName:
+        return self._manifest.context.connector
 
-    def _breaks(self) -> Iterable[Violation]:
-        """The first place from which each unreadable file cannot be read."""
+    def _diagnostics(self, counts: Counter[Kind], found: Sequence[Diagnostic]) -> Diagnostics:
+        """The first diagnostics of each kind, and the number of the others."""
+        by_kind: dict[Kind, list[Diagnostic]] = defaultdict(list)
+        for one in sorted(found, key=Diagnostic.sort_key):
+            by_kind[one.rule, one.severity].append(one)
+        place = self._manifest.location, self._connector
+        more = [rest(*kind, count, place) for kind, count in counts.items() if count > SHOWN]
+        return Diagnostics.of([*(one for listed in by_kind.values() for one in listed[:SHOWN]), *more])
+
+    def _explained(self, found: ViolationCounts) -> list[Diagnostic]:
+        """The diagnostics of the violations of lines that are shown."""
+        shown = [violation for listed in found.shown.values() for violation in listed]
+        texts = self._texts({one.position for one in shown if self._has_fields(one) or _lacks_words(one)})
+        return [self._diagnostic(one, texts.get(one.position, "")) for one in shown]
+
+    def _first_broken(self) -> Iterable[Violation]:
+        """The first position from which each unreadable file cannot be read."""
         first: dict[str, Violation] = {}
-        for shown in sorted(self.counts.broken, key=lambda one: one.position):
-            first.setdefault(self.job.units[shown.position.unit].file.name, shown)
+        for violation in sorted(self.counts.broken, key=lambda one: one.position):
+            first.setdefault(self._job.splits[violation.position.split].file.name, violation)
         return first.values()
 
-    def _has_fields(self, shown: Violation) -> bool:
+    def _has_fields(self, violation: Violation) -> bool:
         """Whether the place of the field is known: the file is JSON, with each entry unchanged."""
-        file = self.job.units[shown.position.unit].file
-        return bool(shown.finding.field) and file.places is not None and is_json(file.name)
+        file = self._job.splits[violation.position.split].file
+        return bool(violation.finding.field) and file.places is not None and is_json(file.name)
 
-    def _diagnostic(self, shown: Violation, places: LineNumbers, text: str = "") -> Diagnostic:
+    def _diagnostic(self, violation: Violation, text: str = "") -> Diagnostic:
         """The diagnostic of a violation. `text` is the entry, if the place of its field is searched in it."""
-        place, finding = places.at(shown.position), shown.finding
-        if shown.other is not None:
-            first = places.at(shown.other)
-            named = str(first.line) if first.file == place.file else f"{first.line} of {first.file}"
-            finding = finding._replace(words={**finding.words, "first": named, "second": str(place.line)})
-        if _lacks_words(shown):
-            found = self.job.subjects[self.number].judge()[0].judge(json.loads(text)).findings
-            finding = next(one for one in found if one[:2] == finding[:2])
-        if text and self._has_fields(shown):
-            line, column = locate_in(text, (place.line, place.column), finding.field)
-            place = replace(place, line=line, column=column)
-        context = self.manifest.context
-        return diagnose(finding, place, context.connector, context.acknowledged)
-
-    def _rest(self, counts: Counter[Kind]) -> Iterator[Diagnostic]:
-        for (rule, severity), count in counts.items():
-            if count > SHOWN:
-                yield rest(rule, Severity(severity), count, (self.manifest.location, self.manifest.context.connector))
+        location, finding = self._line_numbers.location(violation.position), violation.finding
+        if violation.first is not None:
+            first = self._line_numbers.location(violation.first)
+            named = str(first.line) if first.file == location.file else f"{first.line} of {first.file}"
+            finding = finding._replace(words={**finding.words, "first": named, "second": str(location.line)})
+        if _lacks_words(violation):
+            judge, _ = self._task.judge()
+            findings = judge.judge(json.loads(text)).findings
+            finding = next(one for one in findings if one[:2] == finding[:2])
+        if text and self._has_fields(violation):
+            line, column = locate_in(text, (location.line, location.column), finding.field)
+            location = replace(location, line=line, column=column)
+        return diagnose(finding, location, self._connector, self.counts.acknowledged)
 
     def _difference(self) -> Difference:
-        shape = self.job.subjects[self.number].shape
-        fars = {direction: self.moves.furthest(direction) for direction in self.moves.largest}
-        partitions = self._partitions({far.position for listed in fars.values() for far in listed})
+        shape = self._task.shape
+        candidates = {direction: self._moves.candidates(direction) for direction in self._moves.largest}
+        partitions = self._partitions({move.position for listed in candidates.values() for move in listed})
         moves: list[Move] = []
-        for direction, listed in fars.items():
-            named = [
-                Move(partitions[far.position], far.current, far.declared, direction, far.distance) for far in listed
-            ]
+        for direction, listed in candidates.items():
+            named = [Move(partitions[at], current, declared, direction, far) for at, current, declared, far in listed]
             moves += sorted(named, key=Move.sort_key)[:SHOWN]
         moves.sort(key=Move.sort_key)
         scale = shape.scale if shape is not None else Scale()
-        return Difference(self.moves.counts, +self.moves.distances, tuple(moves), scale)
+        return Difference(self._moves.counts, +self._moves.distances, tuple(moves), scale)
 
     def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
         """The partitions in these lines."""
         found = {}
-        judge, _ = self.job.subjects[self.number].judge()
+        judge, _ = self._task.judge()
         for position, text in self._texts(positions).items():
             value: Any = json.loads(text)
-            kept = None if self.job.units[position.unit].is_live else judge.judge(value).partition
+            kept = None if self._job.splits[position.split].is_live else judge.judge(value).partition
             found[position] = kept if kept is not None else partition_text(value["partition"])
         return found
 
     def _texts(self, positions: set[RowPosition]) -> dict[RowPosition, str]:
         """Read these lines again: of millions of lines, only these are shown."""
         found = {}
-        for unit, sought in groupby(sorted(positions), key=lambda position: position.unit):
-            left = [*sought]
-            for piece in pieces(self.job.units[unit], self.job.reader):
-                here = [position for position in left if position.line < piece.base + piece.lines]
-                lines = piece.text.split(b"\n") if here else []
+        for split, group in groupby(sorted(positions), key=lambda position: position.split):
+            missing = [*group]
+            for block in pieces(self._job.splits[split], self._job.reader):
+                here = [position for position in missing if position.line < block.base + block.lines]
+                lines = block.text.split(b"\n") if here else []
                 for position in here:
-                    found[position] = lines[position.line - piece.base].decode("utf-8-sig")
-                left = left[len(here) :]
-                if not left:
+                    found[position] = lines[position.line - block.base].decode("utf-8-sig")
+                missing = missing[len(here) :]
+                if not missing:
                     break
         return found
 
 
-def _lacks_words(shown: Violation) -> bool:
+def _lacks_words(violation: Violation) -> bool:
     """Whether the task has left the words to the driver: each line of its form has words of its own."""
-    return not shown.finding.words and shown.finding.rule in OWN_WORDS
+    return not violation.finding.words and violation.finding.rule in OWN_WORDS

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gitops_connect.checks.entries import EntryJudge
@@ -18,8 +19,10 @@ from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat, MatchedLines
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
-from gitops_connect.checks.large.parse.shuffle_block import LINE, MARK, OffsetForm, ShuffleBlock, joined
-from gitops_connect.checks.large.violations.counts import RowPosition, Violation, ViolationCounts
+from gitops_connect.checks.large.parse.shuffle_block import MARK_SHIFT, OffsetForm, concatenated, shuffle_block
+from gitops_connect.checks.large.violations.counts import ViolationCounts
+from gitops_connect.checks.large.violations.file import Violation
+from gitops_connect.checks.large.violations.line_numbers import RowPosition
 from gitops_connect.checks.rules import Finding
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 
@@ -30,14 +33,12 @@ _BOM = b"\xef\xbb\xbf"
 class Parser:
     """A parser for the files of one manifest, or for the current offsets (`judge` is None).
 
-    `salt` separates the partitions of one manifest from those of another. `counted` is the numeric field that alone
-    decides the move of an offset, or empty. `defers`: a current offset may change the findings. `known` are the types
-    of the current offsets, as far as they were read.
+    `counted` is the numeric field that alone decides the move of an offset, or empty. `defers`: a current offset may
+    change the findings. `known` are the types of the current offsets, as far as they were read.
     """
 
     reader: ManifestReader
     secret: Secret
-    salt: int
     line_format: LineFormat | None
     counted: str
     judge: EntryJudge | None
@@ -46,7 +47,7 @@ class Parser:
     defers_all: bool = False
     known: TypeExamples | None = None
 
-    def parse(self, piece: Block, unit: int) -> tuple[ShuffleBlock, ViolationCounts, int]:
+    def parse(self, piece: Block, unit: int) -> tuple[Any, ViolationCounts, int]:
         """The rows, the findings, and the number of lines."""
         counts = self.counts.fresh()
         refused = self.reader.refuse(piece.text) if piece.is_first else None
@@ -61,7 +62,7 @@ class Parser:
         lines = LineBuffer(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
         certain, slow = match_lines(lines, self.line_format)
         parts = [self._rows(one) for one in certain]
-        counts.entries += sum(len(rows.h1) for rows in parts)
+        counts.entries += sum(rows.num_rows for rows in parts)
         for one in certain:
             if one.form.findings and not (self.defers and one.form.waits):
                 counts.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
@@ -69,49 +70,43 @@ class Parser:
             parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(unit, piece.base), counts))
         return _in_order(parts), counts, len(lines)
 
-    def _rows(self, certain: MatchedLines) -> ShuffleBlock:
+    def _rows(self, certain: MatchedLines) -> Any:
         count = len(certain.rows)
-        h1, h2 = hash_fields(certain.partition(), count, self.secret)
-        texts: list[Any] = []
+        texts: list[str] = []
         form, value = OffsetForm.NONE, np.zeros(count, np.int64)
         if certain.form.number is not None:
             form, value = OffsetForm.NUMBER, certain.numbers(certain.form.number)
         elif certain.form.offset:
-            offset = certain.texts(certain.form.offset)
-            form, value, texts = OffsetForm.TEXT, np.arange(count), offset.listed()
-        marked = form | self._mark(certain.form) << MARK
-        return ShuffleBlock(
-            h1 ^ np.uint64(self.salt), h2, value, certain.rows.astype(LINE), np.full(count, marked, np.uint8), texts
-        )
+            form, texts = OffsetForm.TEXT, certain.texts(certain.form.offset).listed()
+        forms = np.full(count, form | self._mark(certain.form) << MARK_SHIFT)
+        return shuffle_block(hash_fields(certain.partition(), count, self.secret), value, certain.rows, forms, texts)
 
     def _mark(self, form: LineForm) -> int:
         """The mark of rows whose findings depend on the current offset, which the join knows."""
         return self.line_format.forms.index(form) + 1 if self.line_format and form.waits and self.defers else 0
 
-    def _one_by_one(
-        self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts
-    ) -> ShuffleBlock:
+    def _one_by_one(self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts) -> Any:
         """The rows of lines that the strict reader and the rule function decide; `slow` are their numbers."""
         read = self.reader.lines(lines.decode(errors="surrogateescape"))
         for fault in read.faults:
-            position = RowPosition(first.unit, first.line + int(slow[fault.line - 1]), fault.column)
+            position = RowPosition(first.split, first.line + int(slow[fault.line - 1]), fault.column)
             counts.add(Violation(position, Finding(fault.rule, "", {"found": fault.found})))
         counts.entries += len(read.entries)
         found = _Collected(self.counted)
         for value, number, column in read.entries:
             line = int(slow[number - 1])
             partition, offset, deferred = self._judged(
-                value, RowPosition(first.unit, first.line + line, column), counts
+                value, RowPosition(first.split, first.line + line, column), counts
             )
             if partition is not None:
                 found.add(partition, offset, line, [column, value] if deferred else None)
-        return found.rows(self.secret, self.salt)
+        return found.rows(self.secret)
 
     def _judged(
         self, value: Any, position: RowPosition, counts: ViolationCounts
     ) -> tuple[PartitionText | None, OffsetText | None, bool]:
         if self.judge is None:
-            counts.odd += self.known is not None and not self.known.knows(value)
+            counts.new_types += self.known is not None and not self.known.knows(value)
             offset = value["offset"]
             return partition_text(value["partition"]), None if offset is None else offset_text(offset), False
         findings, partition, offset = self.judge.judge(value)
@@ -127,30 +122,26 @@ class _Collected:
 
     def __init__(self, counted: str) -> None:
         self._counted = counted
-        self._keys: list[PartitionText] = []
+        self._partitions: list[PartitionText] = []
         self._numbers: list[tuple[int, int, int]] = []
-        self._texts: list[Any] = []
+        self._texts: list[str | None] = []
 
     def add(self, partition: PartitionText, offset: OffsetText | None, line: int, deferred: Any) -> None:
-        form, value = OffsetForm.NONE, 0
+        form, value, text = OffsetForm.NONE, 0, None
         number = None if offset is None or deferred is not None else number_in(offset, self._counted)
         if deferred is not None:
-            form, value = OffsetForm.DEFERRED, len(self._texts)
-            self._texts.append([partition, *deferred])
+            form, text = OffsetForm.DEFERRED, json.dumps([partition, *deferred])
         elif number is not None:
             form, value = OffsetForm.NUMBER, number
         elif offset is not None:
-            form, value = OffsetForm.TEXT, len(self._texts)
-            self._texts.append(offset)
-        self._keys.append(partition)
+            form, text = OffsetForm.TEXT, offset
+        self._partitions.append(partition)
         self._numbers.append((value, line, form))
+        self._texts.append(text)
 
-    def rows(self, secret: Secret, salt: int) -> ShuffleBlock:
-        h1, h2 = hash_partitions(self._keys, secret)
+    def rows(self, secret: Secret) -> Any:
         value, line, form = np.array(self._numbers, np.int64).reshape(-1, 3).T
-        return ShuffleBlock(
-            h1 ^ np.uint64(salt), h2, value.copy(), line.astype(LINE), form.astype(np.uint8), self._texts
-        )
+        return shuffle_block(hash_partitions(self._partitions, secret), value, line, form, self._texts)
 
 
 def number_in(offset: OffsetText, counted: str) -> int | None:
@@ -162,14 +153,14 @@ def number_in(offset: OffsetText, counted: str) -> int | None:
     return number if len(value) == 1 and type(number) is int and 0 <= number <= LONG else None
 
 
-def _no_rows() -> ShuffleBlock:
-    hashes = np.zeros(0, np.uint64)
-    return ShuffleBlock(hashes, hashes, np.zeros(0, np.int64), np.zeros(0, LINE), np.zeros(0, np.uint8), [])
+def _no_rows() -> Any:
+    hashes, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    return shuffle_block((hashes, hashes), numbers, numbers, numbers, ())
 
 
-def _in_order(parts: list[ShuffleBlock]) -> ShuffleBlock:
+def _in_order(parts: list[Any]) -> Any:
     """The rows by line, so that earlier findings come first."""
     if len(parts) < 2:
         return parts[0] if parts else _no_rows()
-    rows = joined(parts)
-    return rows.taken(np.argsort(rows.line, kind="stable"))
+    rows = concatenated(parts)
+    return rows.take(pa.array(np.argsort(rows.column("line").to_numpy(), kind="stable")))

@@ -1,18 +1,16 @@
-"""The entries of a block as rows of numbers, with texts for the few entries that need them."""
+"""The entries of a block as rows of numbers, with texts for the few entries that need them; sent as Arrow IPC."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys.text_hashes import Numbers
-
-LINE: Final = np.uint32
 
 
 class OffsetForm(IntEnum):
@@ -23,67 +21,53 @@ class OffsetForm(IntEnum):
     NONE = 1
     """A tombstone."""
     TEXT = 2
-    """`value` is the index of the offset's text in `texts`."""
+    """`text` is the canonical text of the offset."""
     DEFERRED = 3
-    """`value` is an index in `texts`; the text is the entry, to be checked once its current offset is known."""
+    """`text` is the entry, to be checked once its current offset is known: partition, column and value as JSON."""
 
 
-MARK: Final = 2
+MARK_SHIFT: Final = 2
 """Bits of an `OffsetForm`. The bits above mark a row whose partition the connector does not read and that has no
 current offset: the number of the form of its line, from 1, whose findings then are its own."""
-_KIND: Final = (1 << MARK) - 1
+FORM_MASK: Final = (1 << MARK_SHIFT) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffleBlock:
-    """Columns of equal length: two halves of a hash of the partition, the offset, the line within the block, from 0.
+def shuffle_block(
+    hashes: Sequence[Numbers],
+    value: NDArray[np.int64],
+    line: NDArray[Any],
+    form: NDArray[Any],
+    texts: Sequence[str | None],
+) -> Any:
+    """Rows as an Arrow table: two halves of a hash of the partition, the offset, the line within the block, from 0.
 
-    `form` is an `OffsetForm`, with a mark in the higher bits.
+    `form` is an `OffsetForm`, with a mark in the higher bits. `texts` is empty if no row has a text.
     """
-
-    h1: Numbers
-    h2: Numbers
-    value: NDArray[np.int64]
-    line: NDArray[np.uint32]
-    form: NDArray[np.uint8]
-    texts: list[Any]
-
-    def buckets(self, count: int) -> Iterator[ShuffleBlock]:
-        """The rows of each bucket, in their order."""
-        bucket = (((self.h2 >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.uint16)
-        order = np.argsort(bucket, kind="stable")
-        ends = np.cumsum(np.bincount(bucket, minlength=count))
-        for start, end in zip((0, *ends[:-1]), ends, strict=True):
-            yield self.taken(order[start:end])
-
-    def taken(self, rows: NDArray[np.intp]) -> ShuffleBlock:
-        """These rows, in that order, with their texts."""
-        value, form = self.value[rows], self.form[rows]
-        texts: list[Any] = []
-        if self.texts:
-            has_text = form & _KIND >= OffsetForm.TEXT
-            texts = [self.texts[number] for number in value[has_text].tolist()]
-            value[has_text] = np.arange(len(texts))
-        return ShuffleBlock(self.h1[rows], self.h2[rows], value, self.line[rows], form, texts)
+    columns = {
+        "h1": hashes[0],
+        "h2": hashes[1],
+        "value": value,
+        "line": line.astype(np.uint32),
+        "form": form.astype(np.uint8),
+        "text": pa.array(texts, pa.string()) if texts else pa.nulls(len(value)),
+    }
+    return pa.table(columns)
 
 
-def without_marks(rows: ShuffleBlock) -> tuple[ShuffleBlock, NDArray[np.uint8]]:
-    """The rows without marks, and the mark of each."""
-    return replace(rows, form=rows.form & np.uint8(_KIND)), rows.form >> np.uint8(MARK)
+def concatenated(blocks: Sequence[Any]) -> Any:
+    """The rows of all blocks, in order."""
+    return pa.concat_tables(blocks, promote_options="default")  # blocks without texts have a column of another type
 
 
-def joined(parts: list[ShuffleBlock]) -> ShuffleBlock:
-    """All rows of the parts, in order."""
-    counts = np.cumsum([0, *(len(one.texts) for one in parts[:-1])])
-    values = [
-        np.where(one.form & _KIND >= OffsetForm.TEXT, one.value + before, one.value) if before else one.value
-        for one, before in zip(parts, counts, strict=True)
-    ]
-    return ShuffleBlock(
-        np.concatenate([one.h1 for one in parts]),
-        np.concatenate([one.h2 for one in parts]),
-        np.concatenate(values),
-        np.concatenate([one.line for one in parts]),
-        np.concatenate([one.form for one in parts]),
-        [text for one in parts for text in one.texts],
-    )
+def in_buckets(block: Any, count: int) -> Iterator[bytes]:
+    """The rows of each bucket, in their order, as an Arrow IPC stream."""
+    h2 = block.column("h2").to_numpy()
+    bucket = (((h2 >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.uint16)
+    ordered = block.take(pa.array(np.argsort(bucket, kind="stable")))
+    start = 0
+    for size in np.bincount(bucket, minlength=count).tolist():
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, ordered.schema) as writer:
+            writer.write_table(ordered.slice(start, size))
+        yield stream.getvalue().to_pybytes()
+        start += size
