@@ -104,6 +104,7 @@ class _ChunkedChange:
         self._touched = False
         self._reviewed = False
         self._size = change.chunk_size
+        self._entry_size = 0.0
         self._done = 0
         self._warning = ""
         self._retries = _Retries(context)
@@ -164,7 +165,8 @@ class _ChunkedChange:
 
     def _send_chunk(self) -> None:
         """Send the next entries; if the chunk is not accepted, it is retried after a pause."""
-        chunk = self._change.chunk(self._done, self._size.size)
+        left = (self._change.entries - self._done) * self._entry_size
+        chunk = self._change.chunk(self._done, self._size.of(left))
         try:
             with self._context.sending:
                 began = self._context.clock.monotonic()
@@ -178,6 +180,7 @@ class _ChunkedChange:
             self._await_cluster(error)
             return
         self._size = self._size.accepted(len(chunk.body), seconds)
+        self._entry_size = 1.01 * len(chunk.body) / chunk.entries  # the sizes of entries differ a little
         self._warning = warning or self._warning
         self._touched = True
         self._done += chunk.entries

@@ -18,7 +18,7 @@ FIXED = (50_000, 100_000, 250_000, 500_000, 1_000_000)
 """Entries in a request."""
 GIVEN_UP = 90
 """Seconds after which Connect gives up a request."""
-EXACTLY_ONCE = ChunkSize(largest=LARGEST_BODY)
+EXACTLY_ONCE = ChunkSize.if_all_is_read_again(LARGEST_BODY)
 """For workers with exactly-once support that have enough heap."""
 
 
@@ -52,7 +52,7 @@ def adaptive(worker: Worker, size: ChunkSize) -> list[float]:
     """The seconds of each request for a million entries. A request that takes too long is repeated."""
     done, took = 0, []
     while done < MILLION:
-        sent = min(size.size, MILLION - done)
+        sent = min(size.of(MILLION - done), MILLION - done)
         took.append(worker.seconds(sent, done))
         if took[-1] > GIVEN_UP:
             size = size.failed(sent)
@@ -111,6 +111,12 @@ def test_it_takes_as_long_as_the_target() -> None:
     assert ChunkSize(4 * FIRST).accepted(4 * FIRST, TARGET * 4 / 3).size == 3 * FIRST
 
 
+def test_a_small_rest_is_sent_with_the_last_chunk_if_the_heap_has_room() -> None:
+    size = ChunkSize(9 << 20)
+    assert [size.of(mebibytes * 2**20) >> 20 for mebibytes in (0, 8, 10, 11, 12, 30)] == [9, 9, 10, 11, 9, 9]
+    assert ChunkSize(LARGEST_CHUNK).of(LARGEST_CHUNK + 1) == LARGEST_CHUNK
+
+
 def test_a_small_chunk_at_the_end_of_a_file_proves_nothing() -> None:
     assert ChunkSize().accepted(1000, 0.1).size == FIRST
 
@@ -143,7 +149,16 @@ def test_it_is_always_within_its_bounds(size: ChunkSize, answers: list[tuple[boo
 def test_on_a_slow_worker_no_answer_comes_near_the_limit_of_connect(seconds_a_megabyte: int, first: ChunkSize) -> None:
     took = adaptive(Worker(0.3, seconds_a_megabyte / 1e6), first)
     assert max(took[2:]) < GIVEN_UP
-    assert took[-2] < TARGET + 1
+    assert first is EXACTLY_ONCE or took[-2] < TARGET + 1
+
+
+def test_if_reading_takes_nearly_all_the_time_chunks_do_not_get_ever_smaller() -> None:
+    """Smaller chunks would take as long, and would be more."""
+    size, seconds = EXACTLY_ONCE.accepted(FIRST, 0.5), 0.9 * GIVEN_UP
+    for _ in range(30):
+        size = size.accepted(size.size, seconds)
+    assert size.size == LARGEST_CHUNK
+    assert size.failed(size.size).accepted(LARGEST_CHUNK // 2, seconds).size == LARGEST_CHUNK // 2
 
 
 def test_on_a_busy_machine_it_stays_large_while_answers_are_in_time() -> None:

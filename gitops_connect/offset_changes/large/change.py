@@ -254,4 +254,5 @@ def chunk_size_of(situation: Situation, connector: ConnectorName) -> ChunkSize:
     observed = situation.observed.connectors.get(connector)
     if copies == 1 or (observed is not None and observed.type is ConnectorType.SINK):
         return ChunkSize()
-    return ChunkSize(largest=largest_chunk(*declared_partitions(situation), copies, situation.policy.worker_heap))
+    largest = largest_chunk(*declared_partitions(situation), copies, situation.policy.worker_heap)
+    return ChunkSize.if_all_is_read_again(largest)

@@ -11,7 +11,7 @@ from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed import ConnectorType
-from gitops_connect.model.worker_heap import GIB, LARGEST_BODY, LARGEST_CHUNK
+from gitops_connect.model.worker_heap import GIB, LARGEST_BODY
 from gitops_connect.offset_changes.large.change import chunk_size_of
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
 
@@ -27,16 +27,18 @@ def about(copies: int, heap: int, kind: ConnectorType = ConnectorType.SOURCE) ->
 
 @pytest.mark.parametrize(
     ("copies", "heap", "largest"),
-    [(1, 64 * GIB, LARGEST_CHUNK), (3, 3 * GIB, LARGEST_BODY), (6, 3 * GIB, 24_784_097)],
+    [(3, 3 * GIB, LARGEST_BODY), (6, 3 * GIB, 24_784_097)],
 )
-def test_only_workers_with_exactly_once_support_get_larger_chunks_and_only_if_they_have_room(
-    copies: int, heap: int, largest: int
-) -> None:
-    assert chunk_size_of(about(copies, heap), NAME) == ChunkSize(largest=largest)
+def test_with_exactly_once_support_chunks_are_as_large_as_the_heap_allows(copies: int, heap: int, largest: int) -> None:
+    assert chunk_size_of(about(copies, heap), NAME) == ChunkSize.if_all_is_read_again(largest)
 
 
 def test_a_sink_has_no_offsets_topic() -> None:
     assert chunk_size_of(about(3, 64 * GIB, ConnectorType.SINK), NAME) == ChunkSize()
+
+
+def test_other_workers_get_no_larger_chunks_whatever_their_heap_is() -> None:
+    assert chunk_size_of(about(1, 64 * GIB), NAME) == ChunkSize()
 
 
 def test_without_copies_nothing_is_known_of_the_workers() -> None:
