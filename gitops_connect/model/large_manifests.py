@@ -27,7 +27,7 @@ class LineFault(NamedTuple):
 
 
 def pack_places(places: Iterable[tuple[int, int]]) -> bytes:
-    """Lines and columns as pairs of 32-bit numbers, little-endian: the highest number stands for all higher ones."""
+    """Lines and columns as pairs of 32-bit numbers, little-endian: higher numbers become the highest one."""
     numbers = [min(number, _HIGHEST) for place in places for number in place]
     return struct.pack(f"<{len(numbers)}I", *numbers)
 
