@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,11 @@ class _Change:
 
     def begin(self) -> None:
         self._ledger.begin_large(APPLY, self._operation, [self._live], lines(2, self.entries), self._world.clock.now())
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
         declared = self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.DECLARED)
-        self._lines = [line for piece in declared for line in piece.splitlines()]
+        return [line for piece in declared for line in piece.splitlines()]
 
     def chunk(self, start: int, size: int) -> Chunk:
         some = self._lines[start : start + min(self._world.at_once, max(1, size // 60))]
