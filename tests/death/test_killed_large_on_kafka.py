@@ -143,7 +143,7 @@ def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> Non
     assert apply(place, who="self", method="delete", nth=1).code == KILLED
     assert not place.stands()
     assert place.states() == {"many": "STOPPED"}
-    assert "(in progress)" in place.applied().out
+    assert "interrupted and is finished first" in place.applied().out
     assert place.states() == {}
     place.commit("many.yaml", place.runner(spec=f"{spec}stopped"))
     assert "earlier connector" not in place.applied().err
