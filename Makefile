@@ -6,7 +6,7 @@ BIN := .venv/bin
 # the program again.
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
-# Slow tests often wait for a broker or a worker: three processes keep two cores busy.
+# Tests often wait, for a broker, a worker or a time limit: three processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
@@ -52,7 +52,7 @@ types:
 	$(BIN)/mypy
 
 quick-tests:
-	$(BIN)/pytest -q -n logical --dist worksteal -m 'not slow and not e2e and not thorough'
+	$(BIN)/pytest -q -n 3 --dist worksteal -m 'not slow and not e2e and not thorough'
 
 format: setup    ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
