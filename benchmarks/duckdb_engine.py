@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
 from gitops_connect.checks.entries import EntryJudge  # noqa: E402
-from gitops_connect.desired.manifests.pieces import read_lines  # noqa: E402
+from gitops_connect.desired.manifests.line_reader import read_lines  # noqa: E402
 from gitops_connect.model.manifests import ManifestContext  # noqa: E402
 from gitops_connect.model.names import ConnectorName  # noqa: E402
 from gitops_connect.model.operations import OperationKind  # noqa: E402

@@ -11,7 +11,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, Proposal, ReconcileOptions, declare, propose, reconcile
 from gitops_connect.runtime import Runtime, open_runtime
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository
 

@@ -17,7 +17,7 @@ from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.health import unhealthy
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector, ObservedState, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.offsets import Offsets
 
 MAX_HELD = 16 * 1024 * 1024

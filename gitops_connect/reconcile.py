@@ -14,8 +14,8 @@ from threading import Event
 from gitops_connect import secrets
 from gitops_connect.apply.executor import ExecuteOptions, execute
 from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.checks import connect, schema
-from gitops_connect.desired.connectors import build
+from gitops_connect.checks import connect, document_schemas
+from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
@@ -39,7 +39,7 @@ class Caches:
     """Results for files that did not change since the last reconciliation. They only save time."""
 
     files: ParseCache = field(default_factory=ParseCache)
-    schemas: schema.SchemaCache = field(default_factory=schema.SchemaCache)
+    schemas: document_schemas.SchemaCache = field(default_factory=document_schemas.SchemaCache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Ca
     """
     checkout = source.fetch()
     documents = load(checkout, caches.files)
-    problems = schema.check(documents, caches.schemas)
+    problems = document_schemas.check(documents, caches.schemas)
     states, diagnostics = build(documents, clusters, problems, checkout.entries)
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from gitops_connect.checks.large.verdict_cache import VerdictCache
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
-from gitops_connect.ledger.history import read_history
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operation_history import read_history
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_folder
-from gitops_connect.settings.load import require_clusters
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
+from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.repository import Repository

@@ -17,7 +17,7 @@ from acceptance.workplace import Workplace
 
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.runtime import Runtime, open_runtime, open_source
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 
 DEADLINE = 30.0
 QUICK = {

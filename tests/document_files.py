@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gitops_connect.checks import schema
-from gitops_connect.checks.schema import SchemaCache
-from gitops_connect.desired.connectors import build
+from gitops_connect.checks import document_schemas
+from gitops_connect.checks.document_schemas import SchemaCache
+from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob, Documents
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName
 
 LOCAL = ClusterName("local")
@@ -57,7 +57,7 @@ def declare(
     checkout = files(contents)
     documents = load(checkout, ParseCache())
     known = None if clusters is None else [ClusterName(name) for name in clusters]
-    return build(documents, known, schema.check(documents, SchemaCache()), checkout.entries)
+    return build(documents, known, document_schemas.check(documents, SchemaCache()), checkout.entries)
 
 
 def declare_one(text: str) -> DesiredConnector:

@@ -23,7 +23,7 @@ from gitops_connect.checks.large.join.compare import compare_buckets
 from gitops_connect.checks.large.output.patch_files import PatchJob
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.desired import manifests as reading
-from gitops_connect.desired.manifests import pieces
+from gitops_connect.desired.manifests import line_reader
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.documents import Blob
@@ -33,9 +33,9 @@ from gitops_connect.model.names import Digest, OperationName, Revision
 from gitops_connect.model.offsets import Offsets, merged, patch_between, to_json
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
-from gitops_connect.plan.offsets import effect_of, find_difference
+from gitops_connect.plan.offset_review import effect_of, find_difference
 
-READER = ManifestReader(pieces.read_lines, pieces.refuse, pieces.unpack)
+READER = ManifestReader(line_reader.read_lines, line_reader.refuse, line_reader.unpack)
 PACK: Mapping[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,

@@ -14,7 +14,7 @@ from manual_clock import ManualClock
 from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, NotStopped
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, offset_text, partition_text
 
 RUNNING, PAUSED, STOPPED, FAILED = WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED

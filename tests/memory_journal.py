@@ -12,7 +12,7 @@ from typing import Any
 
 from gitops_connect.apply.changes import Chunk, LargeChange
 from gitops_connect.apply.chunks import FIRST, ChunkSize
-from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.apply.executor import ExecuteOptions
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.model.clock import Clock
@@ -23,7 +23,7 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import Unit
-from gitops_connect.plan.offsets import review, review_unfinished
+from gitops_connect.plan.offset_review import review, review_unfinished
 from gitops_connect.reconcile import ReconcileOptions
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "file": "a"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
-from gitops_connect.model.observed import ConnectVersion
+from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 
 OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET, Action.RECORD))

@@ -24,7 +24,7 @@ from gitops_connect.model.manifests import Manifest, ManifestContext
 from gitops_connect.model.names import Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.shapes import shape_of
-from gitops_connect.plan.offsets import effect_of, find_difference
+from gitops_connect.plan.offset_review import effect_of, find_difference
 
 NOT_PLANTED = {
     "compression": "it ends the whole file: test_oddities.py",

@@ -20,7 +20,7 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.observed import (
+from gitops_connect.model.observed_state import (
     ConnectorType,
     ConnectVersion,
     ObservedConnector,

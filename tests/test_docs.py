@@ -18,11 +18,11 @@ import yaml
 from docs_pages import DOCS, PAGES, ROOT, anchors, code, links
 from document_files import read
 
-from gitops_connect.checks import schema
-from gitops_connect.checks.schema import SchemaCache
+from gitops_connect.checks import document_schemas
+from gitops_connect.checks.document_schemas import SchemaCache
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.main import run_command
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 
 README = ROOT / "README.md"
 LINK = re.compile(r"\]\(([^)#]+)")
@@ -120,7 +120,7 @@ def test_documents_in_the_docs_are_what_the_schema_says() -> None:
     for block in chain.from_iterable(map(code, PAGES)):
         if block.language == "yaml" and "apiVersion: gitops-connect/v1" in block.text and "\nspec:" in block.text:
             documents = read({"a.yaml": block.text})
-            found = [*documents.diagnostics.items, *schema.check(documents, SchemaCache()).items]
+            found = [*documents.diagnostics.items, *document_schemas.check(documents, SchemaCache()).items]
             assert documents.documents, block
             assert not found, (block, found)
 

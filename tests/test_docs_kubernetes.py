@@ -11,7 +11,7 @@ import yaml
 from docs_pages import DOCS, code
 from test_dockerfile import final
 
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 
 PAGE = DOCS / "how-to" / "run-in-kubernetes.md"
 MANIFESTS: dict[str, Any] = {

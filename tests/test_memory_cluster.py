@@ -6,7 +6,7 @@ import pytest
 from manual_clock import ManualClock
 from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 
-from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.errors import NotFound, NotStopped, OutcomeUnknown
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text

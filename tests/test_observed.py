@@ -13,7 +13,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectUnavailable, RebalanceInProgress
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed import ConnectVersion, WorkerState
+from gitops_connect.model.observed_state import ConnectVersion, WorkerState
 from gitops_connect.observed import PATIENCE, observe, observe_at_rest
 
 __all__ = ["client", "clock", "make_client", "standin"]

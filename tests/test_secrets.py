@@ -19,8 +19,8 @@ from standin.connect import StandIn
 from gitops_connect import secrets
 from gitops_connect.model.desired import DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.names import ClusterName
-from gitops_connect.settings.load import load_settings
 from gitops_connect.settings.sections import SecretsSettings, Settings
+from gitops_connect.settings.settings_file import load_settings
 
 LOCAL = ClusterName("local")
 VALUE = "correct-horse-battery"

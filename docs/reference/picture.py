@@ -19,16 +19,16 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from gitops_connect.checks import schema
-from gitops_connect.checks.schema import SchemaCache
-from gitops_connect.desired.connectors import build
+from gitops_connect.checks import document_schemas
+from gitops_connect.checks.document_schemas import SchemaCache
+from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed import (
+from gitops_connect.model.observed_state import (
     ConnectorType,
     ConnectVersion,
     ObservedConnector,
@@ -134,7 +134,7 @@ def _situation() -> Situation:
 
 def _desired() -> DesiredState:
     documents = load(_Files(), ParseCache())
-    problems = schema.check(documents, SchemaCache())
+    problems = document_schemas.check(documents, SchemaCache())
     states, diagnostics = build(documents, [CLUSTER], problems, _Files.entries)
     if diagnostics.items:
         raise ValueError(diagnostics.items)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from gitops_connect.apply.cluster import Cluster
-from gitops_connect.apply.large_offsets import change_large_offsets
-from gitops_connect.apply.offsets import change_offsets, leftovers
+from gitops_connect.apply.cluster_api import Cluster
+from gitops_connect.apply.large_offset_change import change_large_offsets
+from gitops_connect.apply.offset_change import change_offsets, leftovers
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.errors import GitopsConnectError

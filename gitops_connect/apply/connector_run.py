@@ -15,7 +15,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, ConnectorPlan, Step

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.health import summary
-from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import carry_out
 from gitops_connect.apply.changes import OffsetChanges
-from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.apply.connector_run import ConnectorRun, RunContext
 from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_snapshot
@@ -27,7 +27,7 @@ from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import OFFSETS_SINCE, ObservedConnector
+from gitops_connect.model.observed_state import OFFSETS_SINCE, ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 
 SHORTEST_PAUSE = 0.2
 LONGEST_PAUSE = 2.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from gitops_connect.apply.changes import OffsetChanges
-from gitops_connect.apply.cluster import Cluster
+from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.connect.wire import is_unchecked

@@ -14,7 +14,7 @@ from typing import assert_never
 from gitops_connect.apply.effects import RESTART_SECONDS, STALE_SECONDS, EffectCheck, Progress, describe, differs, judge
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.health import FailedPart, failures, runs_without_tasks, why_no_tasks
-from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 
 FailedParts = Mapping[FailedPart, str]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import ask, coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
@@ -52,9 +52,9 @@ def apply(
     if saved:
         echo(f"Applying the saved plan {path}.")
         path = Path(saved.path) if saved.path else None
-    with session.opened(context) as runtime:
-        declared, made, failures = session.proposals(runtime, path, _clusters(runtime, saved, cluster))
-        folder = session.shown_folder(runtime.settings, path)
+    with cluster_commands.opened(context) as runtime:
+        declared, made, failures = cluster_commands.proposals(runtime, path, _clusters(runtime, saved, cluster))
+        folder = cluster_commands.shown_folder(runtime.settings, path)
         diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
         show_problems(diagnostics)
         plans = [one.plan for one in made]
@@ -68,7 +68,7 @@ def apply(
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
     if all(outcome.succeeded and not outcome.interrupted for outcome in outcomes) and (failures or more):
-        return session.worst([*failures, *more])
+        return cluster_commands.worst([*failures, *more])
     return _exit_code(declared, made, outcomes)
 
 
@@ -85,10 +85,10 @@ def _read(planfile: Path) -> str:
 
 def _clusters(runtime: Runtime, saved: SavedPlan | None, named: list[str] | None) -> tuple[ClusterName, ...]:
     if saved is None:
-        return session.chosen(runtime, named)
+        return cluster_commands.chosen(runtime, named)
     if named:
         raise UsageError("--cluster cannot be used with a saved plan, which lists its own clusters; remove --cluster")
-    return session.chosen(runtime, [one.cluster for one in saved.clusters])
+    return cluster_commands.chosen(runtime, [one.cluster for one in saved.clusters])
 
 
 def _require_safe(made: list[Proposal]) -> None:
@@ -123,7 +123,7 @@ def _go(plans: list[Plan], *, confirm: bool) -> bool:
 
 def _carry_out(
     runtime: Runtime, declared: Declared, plans: list[Plan], report: TextReport
-) -> tuple[list[ReconciliationOutcome], session.Failures]:
+) -> tuple[list[ReconciliationOutcome], cluster_commands.Failures]:
     from gitops_connect.apply.stopped import StoppedConnectors
     from gitops_connect.reconcile import ReconcileOptions, reconcile
     from gitops_connect.report.left_stopped import left_stopped
@@ -161,7 +161,7 @@ def _carry_out(
 
         options = ReconcileOptions(approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)
-        return session.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
+        return cluster_commands.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
 
 
 def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from gitops_connect.cli.console import echo, emit
-from gitops_connect.cli.files import new_file, refuse_old, write_new
 from gitops_connect.cli.options import TableOutput
+from gitops_connect.cli.output_files import new_file, refuse_old, write_new
 from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def listed(found: Offsets, output: TableOutput) -> str:
 
 def _table(offsets: list[tuple[str, str]]) -> str:
     from gitops_connect.model.offsets import OffsetText, PartitionText
-    from gitops_connect.report.offsets import offset_words, partition_words
+    from gitops_connect.report.offset_lines import offset_words, partition_words
     from gitops_connect.report.table import table
 
     rows = [(partition_words(PartitionText(one)), offset_words(OffsetText(offset))) for one, offset in offsets]

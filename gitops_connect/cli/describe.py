@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.desired import DesiredState
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.observed import ObservedConnector, ObservedState
+    from gitops_connect.model.observed_state import ObservedConnector, ObservedState
     from gitops_connect.plan.situation import Situation
     from gitops_connect.reconcile import Declared
     from gitops_connect.runtime import Runtime
@@ -39,10 +39,12 @@ def connector(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """Show the state, tasks, config and ownership of a connector."""
-    with session.opened(context) as runtime:
-        clusters = session.chosen(runtime, cluster)
+    with cluster_commands.opened(context) as runtime:
+        clusters = cluster_commands.chosen(runtime, cluster)
         repository = _Repository(runtime.settings)
-        found, failures = session.each_cluster(clusters, lambda one: _describe_in(runtime, one, name, repository))
+        found, failures = cluster_commands.each_cluster(
+            clusters, lambda one: _describe_in(runtime, one, name, repository)
+        )
     values = [value for value in found if value]
     if values:
         emit(_render(values, output))
@@ -52,7 +54,7 @@ def connector(
             " run `gitops-connect get connectors` to list all connectors"
         )
     if failures:
-        return session.worst(failures)
+        return cluster_commands.worst(failures)
     return ExitCode.DONE if values else ExitCode.FAILED
 
 
@@ -83,7 +85,7 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.observed import observe
     from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
-    from gitops_connect.report.connectors import describe_connector
+    from gitops_connect.report.connector_view import describe_connector
 
     client = runtime.clients[cluster]
     state = observe(client, ())

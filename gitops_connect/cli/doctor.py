@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gitops_connect import __version__
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
@@ -24,7 +24,7 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError
 
 if TYPE_CHECKING:
-    from gitops_connect.model.observed import ConnectVersion
+    from gitops_connect.model.observed_state import ConnectVersion
     from gitops_connect.settings.sections import ClusterSettings, Settings
 
 
@@ -67,7 +67,7 @@ def _checks(context: typer.Context) -> Iterator[CheckResult]:
     yield _examine("java", _java, otherwise=CheckStatus.NOTE)
     yield CheckResult(CheckStatus.OK, "pyspark", metadata.version("pyspark"))
     try:
-        settings = session.settings_of(context)
+        settings = cluster_commands.settings_of(context)
     except GitopsConnectError as error:
         yield CheckResult(CheckStatus.ERROR, "settings", str(error))
         return
@@ -168,7 +168,7 @@ def _worker(cluster: ClusterSettings) -> str:
 
 def _missing(version: ConnectVersion) -> str:
     """The features of documents that this version of Connect does not support."""
-    from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE
+    from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE
 
     if version < STOP_SINCE:
         return "; it cannot stop connectors (requires 3.5)"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
@@ -30,11 +30,11 @@ def connectors(
 ) -> int:
     """List the connectors of the clusters."""
     from gitops_connect.model.suggestions import did_you_mean
-    from gitops_connect.report.connectors import HEADERS, connector_row
+    from gitops_connect.report.connector_view import HEADERS, connector_row
 
     known: set[str] = set()
 
-    with session.opened(context) as runtime:
+    with cluster_commands.opened(context) as runtime:
 
         def one(name: ClusterName) -> list[dict[str, str]]:
             ownership = runtime.ledger.ownership(name)
@@ -43,12 +43,12 @@ def connectors(
             shown = [key for key in sorted(there) if not names or key in names]
             return [connector_row(name, there[key], ownership.get(key)) for key in shown]
 
-        clusters = session.chosen(runtime, cluster)
-        found, failures = session.each_cluster(clusters, one)
+        clusters = cluster_commands.chosen(runtime, cluster)
+        found, failures = cluster_commands.each_cluster(clusters, one)
     values = [value for rows in found for value in rows]
     emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
     if failures:
-        return session.worst(failures)
+        return cluster_commands.worst(failures)
     missing = [name for name in dict.fromkeys(names or ()) if name not in known]
     for name in missing:
         echo(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
@@ -59,7 +59,7 @@ def connectors(
 @app.command()
 def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
     """List the connector classes that the workers can load."""
-    with session.opened(context) as runtime:
+    with cluster_commands.opened(context) as runtime:
 
         def one(name: ClusterName) -> list[dict[str, str]]:
             return [
@@ -67,7 +67,7 @@ def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput
                 for plugin in sorted(runtime.clients[name].plugins(), key=lambda plugin: plugin.class_name)
             ]
 
-        found, failures = session.each_cluster(session.chosen(runtime, cluster), one)
+        found, failures = cluster_commands.each_cluster(cluster_commands.chosen(runtime, cluster), one)
     values = [value for rows in found for value in rows]
     emit(listing(("CLUSTER", "TYPE", "VERSION", "CLASS"), [list(value.values()) for value in values], values, output))
-    return session.worst(failures) if failures else ExitCode.DONE
+    return cluster_commands.worst(failures) if failures else ExitCode.DONE

@@ -75,7 +75,7 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
 def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
     """The files that a document in this directory would find, if the directory were the repository's root."""
     from gitops_connect.desired.manifest_files import ManifestFiles, NoManifest
-    from gitops_connect.model.entries import Entry
+    from gitops_connect.model.listed_files import Entry
 
     entries = [Entry(path.relative_to(folder).as_posix(), "", None) for path in _files_below(folder)]
     matching = ManifestFiles(entries).find(pattern, "", connector)

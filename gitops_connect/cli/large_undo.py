@@ -71,8 +71,8 @@ def write_manifest(lines: Path, out: Path, *, force: bool) -> Path:
 
     Raises UsageError if the file exists, unless `force`, and if it cannot be written.
     """
-    from gitops_connect.cli.files import write_new
     from gitops_connect.cli.large_checks import blocks_of
+    from gitops_connect.cli.output_files import write_new
     from gitops_connect.desired.manifests.packing import packed
 
     is_large = lines.stat().st_size > _PLAIN

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
@@ -39,8 +39,8 @@ def show(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """List the recorded offset changes, newest first."""
-    with session.opened(context) as runtime:
-        clusters = session.chosen(runtime, cluster)
+    with cluster_commands.opened(context) as runtime:
+        clusters = cluster_commands.chosen(runtime, cluster)
         known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
         if name is not None:
             return _show_one(runtime, [(one, record) for one, record in known if record.name == name], name, output)
@@ -182,10 +182,10 @@ def resolve(
         raise UsageError("give --applied if the offset changes were applied, or --not-applied if they were not")
     if bool(names) == everything:
         raise UsageError("name the offset changes, or give --all for all that are unknown or cannot be finished")
-    with session.opened(context) as runtime:
-        clusters = session.chosen(runtime, cluster)
+    with cluster_commands.opened(context) as runtime:
+        clusters = cluster_commands.chosen(runtime, cluster)
         # A change that was not applied needs no digest, and therefore no repository.
-        declared = session.declared_in(runtime.settings, None) if applied else None
+        declared = cluster_commands.declared_in(runtime.settings, None) if applied else None
         candidates = [one for name in clusters for one in resolution.find_candidates(runtime, name, declared)]
         if names:
             chosen = resolution.named(candidates, names, _place(clusters, declared))
@@ -202,10 +202,10 @@ def resolve(
             mine = [one for one in chosen if one.cluster == name]
             return resolution.write(runtime, name, mine, applied=applied)
 
-        done, failures = session.each_cluster(sorted({one.cluster for one in chosen}), write)
+        done, failures = cluster_commands.each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
         echo(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
-    return session.worst(failures) if failures else ExitCode.DONE
+    return cluster_commands.worst(failures) if failures else ExitCode.DONE
 
 
 def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
@@ -229,7 +229,7 @@ def export(
     from gitops_connect.ledger.archive import write_archive
     from gitops_connect.runtime import open_ledger
 
-    with closing(open_ledger(session.settings_of(context))) as ledger:
+    with closing(open_ledger(cluster_commands.settings_of(context))) as ledger:
         text = write_archive(ledger.export())
     if file is None:
         emit(text)
@@ -257,7 +257,7 @@ def import_(
     from gitops_connect.runtime import SystemClock, open_ledger
 
     archive = read_archive(_read(file), str(file))
-    with closing(open_ledger(session.settings_of(context))) as ledger:
+    with closing(open_ledger(cluster_commands.settings_of(context))) as ledger:
         restored = ledger.restore(archive, SystemClock().now(), replace=replace)
     counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
     echo(

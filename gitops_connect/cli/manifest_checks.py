@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
     from gitops_connect.model.shapes import Shape
     from gitops_connect.model.units import SkipLimits
-    from gitops_connect.report.manifests import CheckedManifest
+    from gitops_connect.report.manifest_check import CheckedManifest
     from gitops_connect.settings.sections import Settings
 
 
@@ -69,7 +69,7 @@ def check(options: CheckOptions, settings: Settings) -> CheckedManifest:
 
 def write_page(checked: CheckedManifest, folder: Path, program: str) -> None:
     """Write `index.html` next to the list of violations. Raises UsageError if the file cannot be written."""
-    from gitops_connect.cli.files import write_new
+    from gitops_connect.cli.output_files import write_new
     from gitops_connect.report import manifest_page
     from gitops_connect.runtime import SystemClock
 
@@ -93,11 +93,11 @@ def _subject(options: CheckOptions, settings: Settings, folder: Path) -> Manifes
 
 def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
     """The clusters that may have the connector. Raises UsageError if none is configured, or not the given one."""
-    from gitops_connect.cli import session
-    from gitops_connect.settings.load import require_clusters
+    from gitops_connect.cli import cluster_commands
+    from gitops_connect.settings.settings_file import require_clusters
 
     require_clusters(settings)
-    return session.chosen_in(settings, [cluster] if cluster else None)
+    return cluster_commands.chosen_in(settings, [cluster] if cluster else None)
 
 
 def _in_process(
@@ -130,7 +130,7 @@ def _on_spark(
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.large_manifests import LargeManifest
     from gitops_connect.offset_changes.staging.files import offsets_file
-    from gitops_connect.plan.offsets import described
+    from gitops_connect.plan.offset_review import described
 
     files, current = desk.stage(given), subject.current
     violations = desk.directory / "violations" if options.report is not None else None
@@ -165,7 +165,7 @@ def _move(found: Path, to: Path) -> None:
 
 def _checked(options: CheckOptions, subject: ManifestSubject) -> CheckedManifest:
     """The fields of the result that do not depend on where the manifest is checked."""
-    from gitops_connect.report.manifests import CheckedManifest
+    from gitops_connect.report.manifest_check import CheckedManifest
 
     return CheckedManifest(
         file="",
@@ -181,7 +181,7 @@ def _checked(options: CheckOptions, subject: ManifestSubject) -> CheckedManifest
 
 def review_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
     """The effect of an operation with these offsets on the current offsets (on no offsets, if they are unknown)."""
-    from gitops_connect.plan.offsets import review
+    from gitops_connect.plan.offset_review import review
 
     live = subject.context.live or {}
     return review(_operation(subject, kind, offsets), live, shape_for(subject), _max_skip(subject, settings))
@@ -199,7 +199,7 @@ def refusals_of(
     subject: ManifestSubject, kind: OperationKind, difference: Difference, settings: Settings
 ) -> tuple[Refusal, ...]:
     """The reasons to reject an operation with this difference."""
-    from gitops_connect.plan.offsets import described, refusals
+    from gitops_connect.plan.offset_review import described, refusals
 
     difference = described(difference, shape_for(subject))
     return tuple(refusals(_operation(subject, kind, {}), difference, _max_skip(subject, settings)))

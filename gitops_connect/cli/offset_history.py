@@ -107,7 +107,7 @@ def _counts(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> 
     from gitops_connect.model.canonical import digest
     from gitops_connect.model.differences import Direction
     from gitops_connect.model.operations import Operation
-    from gitops_connect.plan.offsets import effect_of, find_difference
+    from gitops_connect.plan.offset_review import effect_of, find_difference
 
     before = runtime.ledger.operations.snapshot(cluster, record.name)
     declared = runtime.ledger.operations.declared(cluster, record.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
@@ -26,7 +26,7 @@ from gitops_connect.model.operations import Acknowledgement
 
 if TYPE_CHECKING:
     from gitops_connect.model.operations import OperationKind
-    from gitops_connect.report.manifests import CheckedManifest
+    from gitops_connect.report.manifest_check import CheckedManifest
 
 app = typer.Typer(help="Show, compare, check and restore offsets.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -74,7 +74,7 @@ def get(
     from gitops_connect.cli.manifest_checks import chosen_clusters
     from gitops_connect.model.names import ConnectorName
 
-    settings = session.settings_of(context)
+    settings = cluster_commands.settings_of(context)
     saving = current_offsets.Saving(save, force) if save is not None else None
     clusters, beside = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
     with current_offsets.fetched(settings, clusters, ConnectorName(connector), beside) as found:
@@ -102,18 +102,18 @@ def diff(
     """
     from gitops_connect.cli import manifest_checks
     from gitops_connect.model.names import ConnectorName
-    from gitops_connect.report import manifests
+    from gitops_connect.report import manifest_check
 
     options = manifest_checks.CheckOptions(
         file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster=cluster
     )
-    checked = manifest_checks.check(options, session.settings_of(context))
+    checked = manifest_checks.check(options, cluster_commands.settings_of(context))
     if checked.diagnostics.errors:
-        emit(manifests.as_json(checked) if output is TextOutput.JSON else _problems(checked))
+        emit(manifest_check.as_json(checked) if output is TextOutput.JSON else _problems(checked))
         return ExitCode.INVALID
     if checked.difference is None:
         raise ConnectRefused(f"cannot compare, as the current offsets are unknown: {checked.why_not}")
-    emit(manifests.as_json(checked) if output is TextOutput.JSON else _moves(checked, all_offsets=all_offsets))
+    emit(manifest_check.as_json(checked) if output is TextOutput.JSON else _moves(checked, all_offsets=all_offsets))
     return ExitCode.CHANGES if checked.difference.moves else ExitCode.DONE
 
 
@@ -125,7 +125,7 @@ def _kind(replace: bool) -> OperationKind:
 
 def _moves(checked: CheckedManifest, *, all_offsets: bool) -> str:
     from gitops_connect.cli.plan import shown_moves
-    from gitops_connect.report.offsets import difference_lines
+    from gitops_connect.report.offset_lines import difference_lines
     from gitops_connect.report.text import TextReport
 
     if checked.difference is None:
@@ -162,7 +162,7 @@ def check(
     """
     from gitops_connect import __version__
     from gitops_connect.cli import manifest_checks
-    from gitops_connect.cli.files import new_folder
+    from gitops_connect.cli.output_files import new_folder
     from gitops_connect.model.names import ConnectorName
 
     if report is not None:
@@ -170,7 +170,7 @@ def check(
     options = manifest_checks.CheckOptions(
         file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster, offline, report
     )
-    checked = manifest_checks.check(options, session.settings_of(context))
+    checked = manifest_checks.check(options, cluster_commands.settings_of(context))
     _emit(checked, output)
     if report is not None:
         manifest_checks.write_page(checked, report, f"gitops-connect {__version__}")
@@ -179,13 +179,13 @@ def check(
 
 
 def _emit(checked: CheckedManifest, output: ProblemOutput) -> None:
-    from gitops_connect.report import manifests, sarif
+    from gitops_connect.report import manifest_check, sarif
 
     match output:
         case ProblemOutput.TEXT:
             emit(_problems(checked))
         case ProblemOutput.JSON:
-            emit(manifests.as_json(checked))
+            emit(manifest_check.as_json(checked))
         case ProblemOutput.SARIF:
             emit(sarif.render(checked.diagnostics))
         case _:
@@ -193,12 +193,12 @@ def _emit(checked: CheckedManifest, output: ProblemOutput) -> None:
 
 
 def _problems(checked: CheckedManifest) -> str:
-    from gitops_connect.report import manifests
+    from gitops_connect.report import manifest_check
     from gitops_connect.report.problems import problem_lines
 
     is_coloured = coloured(sys.stdout)
     problems = problem_lines(checked.diagnostics, coloured=is_coloured)
-    return (f"{problems}\n" if problems else "") + manifests.summary(checked, coloured=is_coloured)
+    return (f"{problems}\n" if problems else "") + manifest_check.summary(checked, coloured=is_coloured)
 
 
 @app.command()
@@ -211,8 +211,8 @@ def history(
     """Show the offset changes of a connector, newest first."""
     from gitops_connect.cli import offset_history
 
-    with session.opened(context) as runtime:
-        clusters = session.chosen(runtime, [cluster] if cluster else None)
+    with cluster_commands.opened(context) as runtime:
+        clusters = cluster_commands.chosen(runtime, [cluster] if cluster else None)
         entries = offset_history.entries(runtime, clusters, connector)
     rows = [entry.row() for entry in entries]
     emit(listing(offset_history.HEADERS, rows, [entry.value() for entry in entries], output))
@@ -236,6 +236,6 @@ def undo(
     from gitops_connect.cli import undo_document
 
     target = undo_document.UndoTarget(out, force)
-    with session.opened(context) as runtime:
-        undo_document.undo(runtime, session.chosen(runtime, [cluster] if cluster else None), change, target)
+    with cluster_commands.opened(context) as runtime:
+        undo_document.undo(runtime, cluster_commands.chosen(runtime, [cluster] if cluster else None), change, target)
     return ExitCode.DONE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from gitops_connect.cli import global_options, session
+from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
@@ -40,9 +40,9 @@ def plan(
     """Show the changes that apply would make."""
     from gitops_connect.report.plan_json import PlanOrigin
 
-    with session.opened(context) as runtime:
-        declared, made, failures = session.proposals(runtime, path, session.chosen(runtime, cluster))
-        folder = session.shown_folder(runtime.settings, path)
+    with cluster_commands.opened(context) as runtime:
+        declared, made, failures = cluster_commands.proposals(runtime, path, cluster_commands.chosen(runtime, cluster))
+        folder = cluster_commands.shown_folder(runtime.settings, path)
         diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
         plans = [one.plan for one in made]
         origin = PlanOrigin(runtime.clock.now(), declared.revision, str(path) if path else None, folder)
@@ -52,7 +52,7 @@ def plan(
     if out is not None:
         save(out, plans, diagnostics, origin)
     if failures:
-        return session.worst(failures)
+        return cluster_commands.worst(failures)
     if any(one.refusals for one in plans):
         return ExitCode.FAILED
     if diagnostics.errors:
@@ -73,7 +73,7 @@ def show_problems(diagnostics: Diagnostics) -> None:
 
 def shown_moves(all_offsets: bool) -> int | None:
     """How many partitions of each offset change are shown; None: all."""
-    from gitops_connect.report.offsets import MOST_MOVES
+    from gitops_connect.report.offset_lines import MOST_MOVES
 
     return None if all_offsets else MOST_MOVES
 

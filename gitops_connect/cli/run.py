@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 
@@ -28,7 +28,7 @@ def run(
     from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.runtime import open_source
 
-    with session.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
+    with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
         daemon = Daemon(runtime, source, once=once)
         log_format = runtime.settings.daemon.log_format
         writer = formatter(log_format)

@@ -35,7 +35,7 @@ def produce(
 
     The broker creates a topic that does not exist. `<null>` is read as a null key or value.
     """
-    from gitops_connect.sandbox.console import produce_arguments
+    from gitops_connect.sandbox.console_clients import produce_arguments
 
     if key_separator == "":
         raise UsageError("--key-separator is empty; expected at least one character")
@@ -79,7 +79,7 @@ def consume(
 
     A null key or value is printed as `<null>`. No offsets are committed.
     """
-    from gitops_connect.sandbox.console import ConsumeOptions, check_topic, consume_arguments
+    from gitops_connect.sandbox.console_clients import ConsumeOptions, check_topic, consume_arguments
 
     options = ConsumeOptions(from_beginning, max_messages, timeout_ms, offsets, keys)
 
@@ -100,7 +100,7 @@ def _tool(tool: str, topic: str, folder: Path, arguments: Callable[[State], tupl
     """
     from gitops_connect.cli.progress import progress
     from gitops_connect.sandbox.cluster import Sandbox
-    from gitops_connect.sandbox.console import check_result, java_command
+    from gitops_connect.sandbox.console_clients import check_result, java_command
     from gitops_connect.sandbox.launch import java_environment
 
     sandbox = Sandbox.load(folder)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.health import UnhealthyConnector
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.reconcile import Proposal
-    from gitops_connect.report.status import ConnectorStatus
+    from gitops_connect.report.connector_status import ConnectorStatus
     from gitops_connect.runtime import Runtime
 
 
@@ -38,14 +38,14 @@ def status(
     Connectors that are paused or stopped as declared count as healthy. Unmanaged connectors are listed, and do not
     affect the exit code.
     """
-    from gitops_connect.plan.health import find_unhealthy
-    from gitops_connect.report.health import hints
+    from gitops_connect.plan.unhealthy import find_unhealthy
+    from gitops_connect.report.connector_status import HEADERS, unplaced
+    from gitops_connect.report.health_lines import hints
     from gitops_connect.report.printable import escaped
-    from gitops_connect.report.status import HEADERS, unplaced
 
-    with session.opened(context) as runtime:
-        declared, made, failures = session.proposals(runtime, path, session.chosen(runtime, cluster))
-        folder = session.shown_folder(runtime.settings, path)
+    with cluster_commands.opened(context) as runtime:
+        declared, made, failures = cluster_commands.proposals(runtime, path, cluster_commands.chosen(runtime, cluster))
+        folder = cluster_commands.shown_folder(runtime.settings, path)
         documents = declared.diagnostics.under(folder)
         unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
         statuses = [
@@ -61,7 +61,7 @@ def status(
     for line in (*lines, *unmatched, *_problems(errors, only_planned), *more):
         echo(line)
     if failures:
-        return session.worst(failures)
+        return cluster_commands.worst(failures)
     is_fine = all(one.is_fine for one in statuses) and not (unmatched or errors or only_planned)
     return ExitCode.FAILED if exit_code and not is_fine else ExitCode.DONE
 
@@ -69,7 +69,7 @@ def status(
 def _statuses(
     proposal: Proposal, unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector], documents: Diagnostics, folder: str
 ) -> list[ConnectorStatus]:
-    from gitops_connect.report.status import connector_statuses, problems_by_connector
+    from gitops_connect.report.connector_status import connector_statuses, problems_by_connector
 
     desired, observed = proposal.situation.desired, proposal.situation.observed
     problems = problems_by_connector(desired, documents, proposal.diagnostics.under(folder))
@@ -77,8 +77,8 @@ def _statuses(
 
 
 def _revisions(runtime: Runtime, proposal: Proposal, path: Path | None) -> str:
+    from gitops_connect.report.connector_status import revisions_line
     from gitops_connect.report.printable import escaped
-    from gitops_connect.report.status import revisions_line
 
     cluster, applied = proposal.plan.cluster, runtime.ledger.revisions(proposal.plan.cluster).applied
     directory = escaped(path.as_posix()) if path else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.cli import session
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
 
@@ -102,7 +102,7 @@ def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Of
     Raises ConnectRefused if the workers are too old to return offsets, the errors of the requests, and UsageError if
     the file cannot be written.
     """
-    from gitops_connect.model.observed import OFFSETS_SINCE
+    from gitops_connect.model.observed_state import OFFSETS_SINCE
     from gitops_connect.observed import MAX_HELD
 
     version = client.info().version
@@ -118,7 +118,7 @@ def repository_of(settings: Settings) -> Declared | None:
     if not settings.repository.url:
         return None
     try:
-        return session.declared_in(settings, None)
+        return cluster_commands.declared_in(settings, None)
     except GitopsConnectError as error:
         echo(f"note: cannot read the repository: {error}")
         return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli.console import echo, emit
-from gitops_connect.cli.files import refuse_old, write_new
+from gitops_connect.cli.output_files import refuse_old, write_new
 from gitops_connect.cli.subject import repository_of, subject_of
 from gitops_connect.errors import UndoImpossible, UsageError
 
@@ -195,7 +195,7 @@ def live_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, 
     """The offsets at the time when the document is applied: a change in progress is finished first."""
     from gitops_connect.model.offsets import merged
     from gitops_connect.model.operations import OperationState
-    from gitops_connect.plan.offsets import effect_of
+    from gitops_connect.plan.offset_review import effect_of
 
     if record.state is not OperationState.OPEN:
         return live

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from gitops_connect.cli import global_options, session
+from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Folder, ProblemOutput
@@ -40,18 +40,18 @@ def validate(
     """
     from gitops_connect.reconcile import Caches
 
-    settings, caches = session.settings_of(context), Caches()
-    session.require_documents(settings, path)
+    settings, caches = cluster_commands.settings_of(context), Caches()
+    cluster_commands.require_documents(settings, path)
     with progress("Validating") as update:
         update("reading the repository")
-        declared = session.declared_in(settings, path, caches)
+        declared = cluster_commands.declared_in(settings, path, caches)
         update("checking offset manifests")
         found, skipped = _check_manifests(settings, declared, update)
         diagnostics = declared.diagnostics + found
         update("validating configs on the clusters")
         if not offline:
             diagnostics += _ask_clusters(settings, declared, update)
-    folder = session.shown_folder(settings, path)
+    folder = cluster_commands.shown_folder(settings, path)
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, folder)
     shown = diagnostics.under(folder), skipped

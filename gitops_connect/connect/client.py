@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from gitops_connect.connect import wire
-from gitops_connect.connect.answers import Request
+from gitops_connect.connect.responses import Request
 from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
@@ -21,7 +21,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed import ClusterInfo, ObservedConnector
+from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.validation import ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings

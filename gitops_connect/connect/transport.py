@@ -18,9 +18,9 @@ from typing import Any
 import requests
 from requests.utils import get_environ_proxies
 
-from gitops_connect.connect.answers import Accepted, Answer, Refusal, Request, read
 from gitops_connect.connect.authentication import Identity, check_addresses, check_authentication, identify
 from gitops_connect.connect.deadline import Deadline, DeadlineAdapter
+from gitops_connect.connect.responses import Accepted, Answer, Refusal, Request, read
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.sections import ClusterSettings

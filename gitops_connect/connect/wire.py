@@ -14,7 +14,7 @@ from gitops_connect.model import unreadable
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.entry_texts import entry_texts
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import (
+from gitops_connect.model.observed_state import (
     ClusterInfo,
     ConnectorType,
     ConnectVersion,

@@ -15,8 +15,8 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Declared
-from gitops_connect.report import offsets
-from gitops_connect.report.health import problem_words, remedy
+from gitops_connect.report import offset_lines
+from gitops_connect.report.health_lines import problem_words, remedy
 from gitops_connect.report.left_stopped import left_stopped as words_of_left_stopped
 from gitops_connect.report.words import is_warned_of
 
@@ -79,14 +79,14 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
     summaries = [diagnostic.summary for diagnostic in plan.diagnostics]
     waiting = [
         one
-        for one in offsets.waiting(plan)
+        for one in offset_lines.waiting(plan)
         if not one.message or not any(one.message in summary for summary in summaries)
     ]
     return [
         *(("", warning) for warning in plan.warnings),
         *((connector.name, note) for connector in plan.connectors for note in connector.notes),
         *((step.connector, f"offsets: {one.message}") for step in plan.steps for one in step.offset_effects),
-        *((one.connector, offsets.waits(one)) for one in waiting),
+        *((one.connector, offset_lines.waits(one)) for one in waiting),
     ]
 
 
@@ -172,7 +172,7 @@ def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
         planned=len(outcome.plan.steps),
         **{result.value: sum(step.result is result for step in outcome.steps) for result in Result},
         drifted=len(outcome.plan.drifted),
-        blocked=len(offsets.waiting(outcome.plan)),
+        blocked=len(offset_lines.waiting(outcome.plan)),
         unhealthy=len(outcome.plan.unhealthy),
         errors=len(outcome.diagnostics.errors),
         interrupted=outcome.interrupted,

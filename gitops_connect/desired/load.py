@@ -11,7 +11,7 @@ from gitops_connect.desired.recognition import Membership, is_visible
 from gitops_connect.desired.yaml import ParsedFile, parse
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Blob, Documents
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 
 MAX_SIZE = 10 * 1024 * 1024
 """Bytes. Nobody reviews a document of that size; it is something else, or an attack on the parser's memory."""

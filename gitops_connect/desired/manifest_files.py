@@ -10,8 +10,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest
-from gitops_connect.model.entries import Entry
 from gitops_connect.model.globs import Glob, folder_of, is_glob, is_hidden
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.suggestions import closest, did_you_mean
 

@@ -17,7 +17,7 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary, Table
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger import archived_pieces
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
+from gitops_connect.ledger.tables import OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack

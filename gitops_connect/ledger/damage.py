@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.schema import LEASES, OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
+from gitops_connect.ledger.tables import LEASES, OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin

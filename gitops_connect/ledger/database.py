@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from gitops_connect.errors import LedgerUnusable, UsageError
-from gitops_connect.ledger.faults import translated
+from gitops_connect.ledger.database_errors import translated
 
 CONNECT_TIMEOUT = 10
 """Seconds until a database server that does not answer is given up."""

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, u
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.holder import Process
-from gitops_connect.ledger.schema import LEASES
+from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName
 

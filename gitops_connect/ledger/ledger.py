@@ -15,8 +15,8 @@ from gitops_connect.ledger.archive import Archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
-from gitops_connect.ledger.operations import Operations
-from gitops_connect.ledger.schema import OWNERSHIP, REVISIONS, upsert
+from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.tables import OWNERSHIP, REVISIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, select
 
 from gitops_connect.errors import OperationSettled
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.schema import OPERATIONS, upsert
+from gitops_connect.ledger.tables import OPERATIONS, upsert
 from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack
 from gitops_connect.model.operations import (

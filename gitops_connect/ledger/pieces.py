@@ -14,7 +14,7 @@ from enum import Enum
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
-from gitops_connect.ledger.schema import PIECES
+from gitops_connect.ledger.tables import PIECES
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 
 PIECE = 2 << 20

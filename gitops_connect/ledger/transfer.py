@@ -12,7 +12,7 @@ from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, Archive, ArchiveRow, in_order
 from gitops_connect.ledger.archived_pieces import referenced
 from gitops_connect.ledger.key import FINGERPRINT
-from gitops_connect.ledger.schema import OPERATIONS, OWNERSHIP, PIECES, get_property
+from gitops_connect.ledger.tables import OPERATIONS, OWNERSHIP, PIECES, get_property
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Pointer
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ConnectorType, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, WorkerState
 
 _SHOWN_OF_AN_END = 160
 """Characters that are shown of the beginning and of the end of a long line."""

@@ -16,7 +16,7 @@ from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote
 
 from gitops_connect.model.credentials import credentials
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
 
 MASK = "***"

@@ -13,7 +13,7 @@ from gitops_connect.model.differences import Difference
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.masking import MASK, mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.observed import ConnectVersion
+from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.worker_heap import HeapEstimate
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.observed_state import ConnectorType
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ConnectorType, ObservedConnector
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 LARGEST_CHUNK = 12 * MIB

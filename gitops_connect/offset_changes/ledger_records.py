@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
@@ -27,7 +27,7 @@ from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
 from gitops_connect.plan.operation_status import is_cleared
-from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.situation import Situation
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitops_connect.apply.changes import LargeChange
 from gitops_connect.errors import GitopsConnectError, SourceRefused
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeManifest, SavedOffsets
@@ -18,7 +18,7 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.observed import MAX_HELD
 from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
 from gitops_connect.offset_changes.workspace import workspace
-from gitops_connect.plan.offsets import review, review_unfinished
+from gitops_connect.plan.offset_review import review, review_unfinished
 from gitops_connect.plan.operation_status import declared_operations
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime

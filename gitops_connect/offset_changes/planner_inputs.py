@@ -19,7 +19,7 @@ from gitops_connect.model.history import OperationHistory, Past
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
-from gitops_connect.model.observed import OFFSETS_SINCE, WorkerState
+from gitops_connect.model.observed_state import OFFSETS_SINCE, WorkerState
 from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.shapes import schema_of, shape_of
 from gitops_connect.model.worker_heap import count_copies

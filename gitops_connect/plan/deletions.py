@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.plan.situation import Situation

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from gitops_connect.model.canonical import keyed_digest
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.names import Digest
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Change
 from gitops_connect.model.sensitivity import is_mask
 from gitops_connect.plan.situation import Situation

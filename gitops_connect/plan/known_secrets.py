@@ -9,7 +9,7 @@ from itertools import chain
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.masking import distinctive, mask_traces, sensitive_values
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.plan.situation import Situation
 
 _NOT_SECRET = frozenset({"connector.class", "tasks.max"})

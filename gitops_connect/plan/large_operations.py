@@ -8,10 +8,10 @@ from dataclasses import replace
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.names import OperationName
-from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, refusal
-from gitops_connect.plan.offsets import described, refusals, unchecked
+from gitops_connect.plan.offset_review import described, refusals, unchecked
 from gitops_connect.plan.situation import Situation
 
 _FRAME = len('{"partition":,"offset":}\n')

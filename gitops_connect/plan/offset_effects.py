@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
 from gitops_connect.model.families import SINK
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offset_keys import (
     CONSUMER_GROUP,
     SEED_ADDED,
@@ -26,7 +26,7 @@ from gitops_connect.model.offset_keys import (
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
 from gitops_connect.model.sensitivity import is_mask, is_reference
 from gitops_connect.model.shapes import class_names, shape_of
-from gitops_connect.plan.ownership import owned_and_undeclared
+from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 
 _ALIKE = 2 / 3

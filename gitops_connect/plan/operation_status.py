@@ -13,7 +13,7 @@ from typing import assert_never
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
-from gitops_connect.model.observed import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import OperationStatus
 from gitops_connect.model.revisions import origin

@@ -9,17 +9,17 @@ from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName, Digest
-from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Step
-from gitops_connect.plan.connectors import plan_connector, steady
+from gitops_connect.plan.connector_operations import plan_operations
+from gitops_connect.plan.connector_steps import plan_connector, steady
 from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
 from gitops_connect.plan.guards import refusals
-from gitops_connect.plan.health import unhealthy_in_plan
 from gitops_connect.plan.offset_effects import add_offset_effects
-from gitops_connect.plan.operations import plan_operations
-from gitops_connect.plan.ownership import owned_and_undeclared
+from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.strays import plan_strays
+from gitops_connect.plan.unhealthy import unhealthy_in_plan
 
 
 def plan(situation: Situation) -> Plan:

@@ -10,7 +10,7 @@ from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
-from gitops_connect.model.observed import ObservedState
+from gitops_connect.model.observed_state import ObservedState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership

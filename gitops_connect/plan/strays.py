@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation, Step
 from gitops_connect.model.suggestions import did_you_mean
-from gitops_connect.plan.offsets import review_unfinished
+from gitops_connect.plan.connector_operations import action_of, show
+from gitops_connect.plan.offset_review import review_unfinished
 from gitops_connect.plan.operation_status import Assessment, history_unknown, started_since, status_by_record
-from gitops_connect.plan.operations import action_of, show
 from gitops_connect.plan.situation import Situation, Unfinished
 
 

@@ -11,9 +11,9 @@ from itertools import groupby
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.units import Unit
-from gitops_connect.report import offsets
+from gitops_connect.report import offset_lines
 from gitops_connect.report.bars import bars, is_by_factors
-from gitops_connect.report.manifests import CheckedManifest, effort, ranked_rules
+from gitops_connect.report.manifest_check import CheckedManifest, effort, ranked_rules
 from gitops_connect.report.page import code, facts, frame, shown, table
 from gitops_connect.report.problems import totals
 
@@ -123,9 +123,9 @@ def _counts(difference: Difference) -> str:
     for way, meaning in _MEANINGS.items():
         if count := difference.counts.get(way, 0):
             far = difference.distances.get(way, 0)
-            amount = offsets.quantity(far, difference.scale) if far else ""
+            amount = offset_lines.quantity(far, difference.scale) if far else ""
             is_distance_only = bool(far) and not difference.scale.counts_what_is_read
-            what = offsets.WHEN[way] if is_distance_only else meaning
+            what = offset_lines.WHEN[way] if is_distance_only else meaning
             rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {what}".strip())))
     return table("Partitions by direction", ("Direction", "Partitions", "Total"), rows, (1,))
 
@@ -148,9 +148,9 @@ def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> s
     some = f"the largest {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,} in total"
     rows = [
         (
-            code(offsets.partition_words(move.partition)),
-            code(offsets.offset_words(move.current)),
-            code(offsets.offset_words(move.declared)),
+            code(offset_lines.partition_words(move.partition)),
+            code(offset_lines.offset_words(move.current)),
+            code(offset_lines.offset_words(move.declared)),
             shown(_distance(move, difference)),
         )
         for move in moves
@@ -160,14 +160,14 @@ def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> s
 
 
 def _distance(move: Move, difference: Difference) -> str:
-    far = offsets.quantity(move.distance, difference.scale) if move.distance else ""
-    also = offsets.also_written(move, difference.scale)
+    far = offset_lines.quantity(move.distance, difference.scale) if move.distance else ""
+    also = offset_lines.also_written(move, difference.scale)
     return f"{far} ({also})".lstrip() if also else far
 
 
 def _resume(difference: Difference) -> Iterator[str]:
     if difference.resume:
-        items = "".join(f"<li>{shown(line.text)}</li>" for line in offsets.resume_lines(difference))
+        items = "".join(f"<li>{shown(line.text)}</li>" for line in offset_lines.resume_lines(difference))
         yield f"<ul>{items}</ul>"
 
 

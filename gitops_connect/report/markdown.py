@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from gitops_connect.model.plans import ConnectorPlan, Plan
 from gitops_connect.model.revisions import is_commit, short
-from gitops_connect.report import offsets, symbols, words
+from gitops_connect.report import offset_lines, symbols, words
 from gitops_connect.report.markdown_blocks import Markdown, bold, bullets, folded_diff, paragraph
-from gitops_connect.report.offsets import Line
+from gitops_connect.report.offset_lines import Line
 from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.summary import summary_line
 from gitops_connect.report.text import asides
@@ -19,7 +19,7 @@ from gitops_connect.report.text import asides
 _MEANINGS = {"+": "create", "-": "delete", "!": "any other change"}
 
 
-def render(plans: Sequence[Plan], moves: int | None = offsets.MOST_MOVES, errors: int = 0) -> str:
+def render(plans: Sequence[Plan], moves: int | None = offset_lines.MOST_MOVES, errors: int = 0) -> str:
     """All plans, with one summary. `moves`: so many partitions of each offset change are shown; None: all.
 
     `errors` is the number of errors in the documents.
@@ -36,9 +36,9 @@ def _plan(plan: Plan, moves: int | None) -> Iterator[Markdown]:
         body = [line for connector in plan.connectors for line in _connector(connector, moves)]
         yield folded_diff(words.plural(len(plan.steps), "step"), body)
     yield from bullets(list(asides(plan)))
-    if lines := list(offsets.stray_lines(plan, moves)):
+    if lines := list(offset_lines.stray_lines(plan, moves)):
         yield folded_diff(lines[0].text.rstrip(":"), [_line(line, "") for line in lines[1:]])
-    yield from map(paragraph, offsets.applied_sentence(plan.applied))
+    yield from map(paragraph, offset_lines.applied_sentence(plan.applied))
 
 
 def _heading(plan: Plan) -> Sentence:
@@ -68,10 +68,10 @@ def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
             yield f"{_coloured(words.change_symbol(change))}       {change.key}: {words.values(change)}"
         yield from (f"!       {effect}" for effect in words.effect_lines(step))
         if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
-            for line in offsets.planned_lines(operations[step.operation.name], moves):
+            for line in offset_lines.planned_lines(operations[step.operation.name], moves):
                 yield _line(line, "  ")
-    for operation in offsets.waiting_of(connector):
-        for line in offsets.waiting_lines(operation, moves):
+    for operation in offset_lines.waiting_of(connector):
+        for line in offset_lines.waiting_lines(operation, moves):
             yield _line(line, "  ")
     for note in connector.notes:
         yield f"    note: {note}"

@@ -10,14 +10,14 @@ from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import Plan, PlannedOperation
 from gitops_connect.model.units import Scale
 from gitops_connect.model.worker_heap import HeapEstimate
-from gitops_connect.report import offsets
+from gitops_connect.report import offset_lines
 
 
 def offset_changes(plan: Plan, folder: str) -> list[dict[str, Any]]:
     """The changes of connectors in the order of their execution, then those without a connector, then applied ones."""
     of_connectors = [one for connector in plan.connectors for one in connector.operations]
-    due = {one.name for one in offsets.to_apply(plan)}
-    everything = [*of_connectors, *offsets.strays_of(plan), *plan.applied]
+    due = {one.name for one in offset_lines.to_apply(plan)}
+    everything = [*of_connectors, *offset_lines.strays_of(plan), *plan.applied]
     return [_change(one, folder, due=one.name in due) for one in everything]
 
 
@@ -65,7 +65,7 @@ def _move(move: Move, scale: Scale) -> dict[str, Any]:
         "declared": value(move.declared),
         "direction": move.direction.value,
         "distance": move.distance,
-        "also_written": offsets.also_written(move, scale) or None,
+        "also_written": offset_lines.also_written(move, scale) or None,
     }
 
 

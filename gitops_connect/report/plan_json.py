@@ -19,7 +19,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.report import words
-from gitops_connect.report.health import unhealthy_value
+from gitops_connect.report.health_lines import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gitops_connect.model.plans import Plan
-from gitops_connect.report import offsets, words
-from gitops_connect.report.health import unhealthy_sentence
+from gitops_connect.report import offset_lines, words
+from gitops_connect.report.health_lines import unhealthy_sentence
 
 IN_SYNC = "No changes. Your connectors match the configuration."
 NOT_PLANNED = "No plan could be made."
@@ -23,8 +23,8 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
     counts["unhealthy"] = 0
     for plan in plans:
         counts["unhealthy"] += len(plan.unhealthy)
-        counts["offset_changes"] += len(offsets.to_apply(plan))
-        counts["offset_changes_blocked"] += len(offsets.waiting(plan))
+        counts["offset_changes"] += len(offset_lines.to_apply(plan))
+        counts["offset_changes_blocked"] += len(offset_lines.waiting(plan))
         for connector in plan.connectors:
             if connector.applicable and connector.steps:
                 counts["steps"] += len(connector.steps)

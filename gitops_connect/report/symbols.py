@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan
-from gitops_connect.report import offsets, words
+from gitops_connect.report import offset_lines, words
 
 MEANINGS = {
     "+": "create",
@@ -39,9 +39,11 @@ def _of_plan(plan: Plan, moves: int | None) -> Iterator[str]:
         yield from _of_steps(connector)
     for operation in plan.operations:
         if operation.difference is not None:
-            yield from (offsets.SYMBOLS[one.direction] for one in offsets.shown_moves(operation.difference, moves))
-    if offsets.waiting(plan):
-        yield offsets.BLOCKED
+            yield from (
+                offset_lines.SYMBOLS[one.direction] for one in offset_lines.shown_moves(operation.difference, moves)
+            )
+    if offset_lines.waiting(plan):
+        yield offset_lines.BLOCKED
 
 
 def _of_steps(connector: ConnectorPlan) -> Iterator[str]:

@@ -10,9 +10,9 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.model.revisions import origin
-from gitops_connect.report import offsets, symbols, words
-from gitops_connect.report.health import unhealthy_lines
-from gitops_connect.report.offsets import Line
+from gitops_connect.report import offset_lines, symbols, words
+from gitops_connect.report.health_lines import unhealthy_lines
+from gitops_connect.report.offset_lines import Line
 from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.summary import summary_line
@@ -50,7 +50,7 @@ class TextReport:
     applied before are listed, and not only counted.
     """
 
-    def __init__(self, *, coloured: bool, moves: int | None = offsets.MOST_MOVES, applied: bool = False) -> None:
+    def __init__(self, *, coloured: bool, moves: int | None = offset_lines.MOST_MOVES, applied: bool = False) -> None:
         self._coloured = coloured
         self._moves = moves
         self._applied = applied
@@ -113,26 +113,26 @@ class TextReport:
         for connector in plan.connectors:
             yield from self._connector(connector, plan.diagnostics)
         yield from self._asides(plan)
-        applied = offsets.applied_lines(plan.applied) if self._applied else ()
-        for block in (offsets.stray_lines(plan, self._moves, plan.diagnostics), applied):
+        applied = offset_lines.applied_lines(plan.applied) if self._applied else ()
+        for block in (offset_lines.stray_lines(plan, self._moves, plan.diagnostics), applied):
             if lines := list(self._lines(block, "  ")):
                 yield from ("", *lines)
         if not self._applied:
-            yield from (f"\n  {one.render('`{}`'.format)}" for one in offsets.applied_sentence(plan.applied))
+            yield from (f"\n  {one.render('`{}`'.format)}" for one in offset_lines.applied_sentence(plan.applied))
 
     def _connector(self, connector: ConnectorPlan, printed: Diagnostics) -> Iterator[str]:
         mark = words.symbol(connector)
-        extent = words.plural(len(connector.steps), "step") if connector.steps else offsets.extent(connector)
+        extent = words.plural(len(connector.steps), "step") if connector.steps else offset_lines.extent(connector)
         drift = "  drift: changed on the cluster since the last apply" if connector.drifted else ""
         yield f"  {self._mark(mark)} {escaped(connector.name):<{_WIDTH}}  {extent}{drift}"
         operations = {operation.name: operation for operation in connector.operations}
         for number, step in enumerate(connector.steps, start=1):
             yield from self._step(number, step)
             if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
-                lines = offsets.planned_lines(operations[step.operation.name], self._moves)
+                lines = offset_lines.planned_lines(operations[step.operation.name], self._moves)
                 yield from self._lines(lines, "      ")
-        for operation in offsets.waiting_of(connector):
-            yield from self._lines(offsets.waiting_lines(operation, self._moves, printed), "      ")
+        for operation in offset_lines.waiting_of(connector):
+            yield from self._lines(offset_lines.waiting_lines(operation, self._moves, printed), "      ")
         for note in connector.notes:
             yield f"      note: {escaped(note)}"
 

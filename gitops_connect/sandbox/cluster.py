@@ -21,12 +21,12 @@ from types import TracebackType
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import configs, processes
-from gitops_connect.sandbox.answers import broker_answers, worker_answers
 from gitops_connect.sandbox.ivy import Progress
 from gitops_connect.sandbox.jars import fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import BROKER, STOP_TIMEOUT, Launch, Tools, log_file, marker
 from gitops_connect.sandbox.leash import Leash, tie
+from gitops_connect.sandbox.readiness import broker_answers, worker_answers
 from gitops_connect.sandbox.releases import BROKER_RELEASE, DEFAULT_RELEASE, parse
 from gitops_connect.sandbox.state import (
     SandboxPart,

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import configs, processes
-from gitops_connect.sandbox.answers import broker_answers, worker_answers
 from gitops_connect.sandbox.ivy import Progress
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.readiness import broker_answers, worker_answers
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 from gitops_connect.sandbox.state import SandboxPart, State, write_state
 

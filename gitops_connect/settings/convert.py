@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gitops_connect.errors import UsageError
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.durations import Duration, parse_duration
 from gitops_connect.settings.sizes import Size, parse_size
 

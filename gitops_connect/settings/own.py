@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import SecretsSettings, Settings
 
 _PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "folder", "known_hosts"})

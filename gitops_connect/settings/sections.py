@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sizes import Size
 

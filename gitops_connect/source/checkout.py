@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import Revision
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
+from gitops_connect.source.directory_listing import Listing, PathKind, arrange
 from gitops_connect.source.environment import local_environment
-from gitops_connect.source.listing import Listing, PathKind, arrange
 from gitops_connect.source.program import GitFailed, Program
 from gitops_connect.source.target import Target
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from subprocess import Popen
 from typing import IO
 
-from gitops_connect.source.listing import Found, PathKind, bounded
+from gitops_connect.source.directory_listing import Found, PathKind, bounded
 from gitops_connect.source.program import GitFailed, Program
 
 _WINDOW = 512

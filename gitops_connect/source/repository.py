@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
 from gitops_connect.source.address import GitTransport, parse_address
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.source.clone import Clone
+from gitops_connect.source.directory_listing import printable
 from gitops_connect.source.environment import read_password, remote_environment
 from gitops_connect.source.git_errors import SourceError, explain, recognise
-from gitops_connect.source.listing import printable
 from gitops_connect.source.lock import locked
 from gitops_connect.source.program import GitFailed, GitTimedOut, git_version
 from gitops_connect.source.remote import NotById, Remote

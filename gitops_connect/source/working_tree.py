@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import Revision
 from gitops_connect.source.checkout import Checkout
-from gitops_connect.source.listing import LARGEST, Found, PathKind, arrange, bounded, printable
+from gitops_connect.source.directory_listing import LARGEST, Found, PathKind, arrange, bounded, printable
 
 _CHUNK = 1 << 20
 

@@ -17,7 +17,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
 from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import open_runtime, open_source
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 
 LINES = "one\ntwo\nthree\n"
 LOCAL = ClusterName("local")

@@ -16,7 +16,7 @@ from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.errors import OutcomeUnknown
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.observed import TaskStatus
+from gitops_connect.model.observed_state import TaskStatus
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step

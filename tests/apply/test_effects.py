@@ -8,7 +8,7 @@ from plans_of_steps import step
 
 from gitops_connect.apply.effects import Progress, judge, wanted
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.observed import TaskStatus, WorkerState
+from gitops_connect.model.observed_state import TaskStatus, WorkerState
 from gitops_connect.model.plans import Action, Change
 
 S = WorkerState

@@ -20,7 +20,7 @@ from gitops_connect.errors import (
     Rejected,
 )
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.observed import TaskStatus
+from gitops_connect.model.observed_state import TaskStatus
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
 

@@ -18,7 +18,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.runtime import SystemClock

@@ -15,7 +15,7 @@ from gitops_connect.errors import (
     RebalanceInProgress,
     Unauthorized,
 )
-from gitops_connect.model.observed import WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action
 

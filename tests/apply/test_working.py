@@ -22,7 +22,7 @@ from gitops_connect.apply.working import (
 )
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step

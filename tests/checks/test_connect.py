@@ -17,7 +17,7 @@ from gitops_connect.model.desired import DesiredConnector, SecretReference, Secr
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.validation import ConnectChecks, Plugin
 from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings

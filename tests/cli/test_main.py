@@ -18,7 +18,7 @@ from gitops_connect import secrets
 from gitops_connect.cli import main
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, StalePlan, UsageError
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 
 PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main")
 

@@ -11,7 +11,7 @@ import pytest
 from gitops_connect.connect.authentication import check_addresses, check_authentication, identify
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ClusterSettings
 
 

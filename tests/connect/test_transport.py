@@ -29,7 +29,7 @@ from gitops_connect.errors import (
     UsageError,
 )
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 
 NAME = ConnectorName("orders")
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitops_connect.connect import wire
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import (
+from gitops_connect.model.observed_state import (
     ConnectorType,
     ConnectVersion,
     ObservedConnector,

@@ -8,7 +8,7 @@ from contract.under_test import SOURCE, Contract, entry
 from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, Rejected
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.observed import observe
 
 ABSENT = ConnectorName("no-such-connector")

@@ -20,11 +20,11 @@ from gitops_connect.errors import ConnectUnavailable, OffsetsNotChanged
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox import configs
-from gitops_connect.sandbox.answers import broker_answers, worker_answers
 from gitops_connect.sandbox.jars import fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import JAVA_OPTIONS
 from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.readiness import broker_answers, worker_answers
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 from gitops_connect.sandbox.state import new_id
 from gitops_connect.settings.sections import ClusterSettings

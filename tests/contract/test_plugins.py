@@ -9,7 +9,7 @@ from contract.under_test import MIRROR, SINK, SOURCE, Contract
 from gitops_connect.checks.undefined_keys import FRAMEWORK
 from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.errors import NotFound, Rejected
-from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.observed_state import ConnectorType
 
 
 def test_plugins_are_listed_with_type_and_version(contract: Contract) -> None:

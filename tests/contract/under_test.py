@@ -15,7 +15,7 @@ import requests
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"

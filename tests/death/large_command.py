@@ -19,7 +19,7 @@ from typing import Any
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.offset_changes.large.change import LargeOffsetChange
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 

@@ -26,7 +26,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import open_runtime
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.working_tree import WorkingTree
 
 LOCAL = ClusterName("local")

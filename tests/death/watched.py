@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.runtime import Runtime
 
 Tell = Callable[[str], None]

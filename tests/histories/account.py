@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState

@@ -19,9 +19,9 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, declare, reconcile

@@ -13,7 +13,7 @@ from memory_cluster import Fault
 
 from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.names import OperationName
-from gitops_connect.model.observed import ConnectVersion, WorkerState
+from gitops_connect.model.observed_state import ConnectVersion, WorkerState
 from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from histories.account import positions

@@ -25,9 +25,9 @@ from gitops_connect.desired.yaml import parse
 from gitops_connect.errors import UsageError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.report.printable import one_line
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 from hostile.place import document
 
 _DOCUMENT = document() + (

@@ -22,7 +22,7 @@ from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, Archive, read_archive, write_archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.schema import METADATA
+from gitops_connect.ledger.tables import METADATA
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partition_text

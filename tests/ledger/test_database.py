@@ -17,7 +17,7 @@ from sqlalchemy import insert
 from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.schema import REVISIONS
+from gitops_connect.ledger.tables import REVISIONS
 
 URL = "sqlite:///state.db"
 NOBODY = 65534

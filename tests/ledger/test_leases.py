@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event, update
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.schema import LEASES
+from gitops_connect.ledger.tables import LEASES
 
 TTL = 60.0
 

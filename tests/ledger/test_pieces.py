@@ -23,9 +23,9 @@ from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled, 
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.pieces import PIECE, BlockCounts, OffsetsPart
-from gitops_connect.ledger.schema import LEASES
+from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.operations import OperationState
 

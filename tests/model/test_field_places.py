@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from manifests import FILE_SOURCE, MIRROR, ORDERS
 
 from gitops_connect.checks.small import check
-from gitops_connect.desired import manifests, operations, yaml
+from gitops_connect.desired import manifests, operation_documents, yaml
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Location
@@ -64,7 +64,7 @@ def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
 
 def test_an_error_of_an_inline_manifest_points_at_the_field() -> None:
     (document,) = yaml.parse(Blob("changes/back.yaml", "", DOCUMENT.encode())).documents
-    operation = operations.change(document, ManifestFiles([]))
+    operation = operation_documents.change(document, ManifestFiles([]))
     assert isinstance(operation, DesiredOperation)
     assert isinstance(operation.manifest, Manifest)
     assert places(operation.manifest, MIRROR) == [

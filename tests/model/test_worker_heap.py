@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.worker_heap import (
     GIB,
     KIB,

@@ -9,7 +9,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Change
 from gitops_connect.plan.diff import diff
-from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.ownership_records import remember
 
 MASK = "********"
 

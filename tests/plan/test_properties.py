@@ -11,10 +11,10 @@ from situations import as_observed, seen, situation, wanted
 
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.plan.ownership import drifted, remember
+from gitops_connect.plan.ownership_records import drifted, remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
 

@@ -18,8 +18,8 @@ from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.bars import bars
+from gitops_connect.report.manifest_check import CheckedManifest
 from gitops_connect.report.manifest_page import PageOrigin, render
-from gitops_connect.report.manifests import CheckedManifest
 
 ORIGIN = PageOrigin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
 CONNECTOR = ConnectorName("orders-source")

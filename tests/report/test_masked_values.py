@@ -12,10 +12,10 @@ from situations import NOW, REVISION, seen, situation, wanted
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan
-from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown, plan_json
-from gitops_connect.report.connectors import describe_connector
+from gitops_connect.report.connector_view import describe_connector
 from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.text import TextReport
 

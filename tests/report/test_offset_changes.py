@@ -23,11 +23,11 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOut
 from gitops_connect.model.plans import Action, OperationStatus, Plan, Step
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import Scale, Unit
-from gitops_connect.plan.offsets import find_difference
+from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.report import markdown, plan_json
-from gitops_connect.report.offsets import (
+from gitops_connect.report.offset_lines import (
     also_written,
     counts,
     difference_lines,

@@ -16,7 +16,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.names import Digest
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan
-from gitops_connect.plan.ownership import remember
+from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
 from gitops_connect.report import markdown, plan_json

@@ -13,7 +13,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation
-from gitops_connect.report import markdown, offsets, symbols
+from gitops_connect.report import markdown, offset_lines, symbols
 from gitops_connect.report.text import TextReport
 
 ORDERS = ConnectorName("orders")
@@ -35,7 +35,7 @@ def rewound(**more: Any) -> Plan:
 
 
 def test_every_symbol_has_a_meaning_and_is_in_the_legend_only_if_the_plan_has_it() -> None:
-    assert {action.symbol for action in Action} | set(offsets.SYMBOLS.values()) <= symbols.MEANINGS.keys()
+    assert {action.symbol for action in Action} | set(offset_lines.SYMBOLS.values()) <= symbols.MEANINGS.keys()
     assert len(set(symbols.MEANINGS.values())) == len(symbols.MEANINGS)
     created = plan(situation([wanted("orders", config={"topic": "t"})]))
     assert text(created).startswith("Symbols: + create\n\nconnect cluster: ")

@@ -6,7 +6,7 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.settings.load import load_settings
+from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.settings.sizes import parse_size
 
 

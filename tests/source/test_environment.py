@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import UsageError
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.address import parse_address
 from gitops_connect.source.environment import local_environment, remote_environment

@@ -7,7 +7,7 @@ import pytest
 from git_parts.upstream import run_git
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
-from gitops_connect.source import listing
+from gitops_connect.source import directory_listing
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.working_tree import WorkingTree
 
@@ -142,6 +142,6 @@ def test_a_huge_file_is_not_opened(folder: Path, name: str) -> None:
 
 
 def test_directories_count_towards_the_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MOST_FILES", 3)
+    monkeypatch.setattr(directory_listing, "MOST_FILES", 3)
     with pytest.raises(SourceRefused, match="more than 3 files and directories"):
         WorkingTree(folder).fetch()

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from large_engine import READER, on_spark
 
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.settings.credentials import Credential
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import SharedSession
 from spark_parts.manifests_held import planted

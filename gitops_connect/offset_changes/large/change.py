@@ -12,19 +12,19 @@ from shutil import rmtree
 from gitops_connect.apply.changes import Chunk
 from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.connect.saving import save_lines
-from gitops_connect.ledger.operations import Operations
+from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName, Digest
-from gitops_connect.model.observed import ConnectorType
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.worker_heap import largest_chunk
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 from gitops_connect.plan.large_operations import declared_partitions
-from gitops_connect.plan.offsets import described, moved_since, refusals, unchecked
+from gitops_connect.plan.offset_review import described, moved_since, refusals, unchecked
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
 

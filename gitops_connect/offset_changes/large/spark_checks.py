@@ -34,12 +34,12 @@ class SparkChecks:
             try:
                 from gitops_connect.checks.large import check, job_files, prepare  # noqa: PLC0415 - see above
                 from gitops_connect.checks.large.input_splits.splits import ManifestReader  # noqa: PLC0415 - see above
-                from gitops_connect.desired.manifests import pieces  # noqa: PLC0415 - see above
+                from gitops_connect.desired.manifests import line_reader  # noqa: PLC0415 - see above
             except ModuleNotFoundError as error:
                 raise UsageError(
                     f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'"
                 ) from error
-            reader = ManifestReader(pieces.read_lines, pieces.refuse, pieces.unpack)
+            reader = ManifestReader(line_reader.read_lines, line_reader.refuse, line_reader.unpack)
             directories = job_files.job_directories(ready, violations)
             job = replace(prepare.prepare(manifests, reader), folders=directories)
         with self.sessions.using(self.say) as session:

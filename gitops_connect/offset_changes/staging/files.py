@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gitops_connect.desired import manifests
-from gitops_connect.desired.manifests import pieces, streams
+from gitops_connect.desired.manifests import line_reader, streams
 from gitops_connect.desired.manifests.faults import Faults
 from gitops_connect.desired.manifests.formats import suffix_of
 from gitops_connect.desired.manifests.streams import Line
@@ -124,7 +124,7 @@ def read_small(files: Sequence[LargeFile]) -> Manifest | None:
 def _read_lines(file: LargeFile, places: Sequence[tuple[int, int]]) -> Manifest:
     """The manifest in a file of lines, with the place of each line in the original file."""
     text = Path(file.path).read_bytes().decode()
-    read = pieces.read_lines(text)
+    read = line_reader.read_lines(text)
     fields = LinePlaces(dict(zip(places, text.split("\n"), strict=False))) if is_json(file.name) else None
     entries = (ManifestEntry(value, Location(file.name, *places[line - 1]), fields) for value, line, _ in read.entries)
     faults = [ManifestFault(one.rule, one.found, Location(file.name, one.line, one.column)) for one in file.faults]

@@ -14,8 +14,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from gitops_connect.desired.manifests.formats import suffix_of
-from gitops_connect.model.entries import Entry
 from gitops_connect.model.large_manifests import LargeFile, LineFault
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.unreadable import Unreadable
 from gitops_connect.offset_changes.staging.files import secure, stage
 

@@ -5,12 +5,12 @@ Code-scanning views show these explanations next to a diagnostic, and docs/refer
 
 from __future__ import annotations
 
-from gitops_connect.report.rules.connectors import CONNECTORS
-from gitops_connect.report.rules.documents import DOCUMENTS
+from gitops_connect.report.rules.connector_explanations import CONNECTORS
+from gitops_connect.report.rules.document_explanations import DOCUMENTS
 from gitops_connect.report.rules.explanation import RuleExplanation
-from gitops_connect.report.rules.manifests import MANIFESTS
-from gitops_connect.report.rules.offsets import OFFSETS
-from gitops_connect.report.rules.schema import SCHEMA
+from gitops_connect.report.rules.manifest_explanations import MANIFESTS
+from gitops_connect.report.rules.offset_explanations import OFFSETS
+from gitops_connect.report.rules.schema_explanations import SCHEMA
 
 __all__ = ["RULE_EXPLANATIONS", "RuleExplanation"]
 

@@ -16,7 +16,7 @@ from gitops_connect.checks.large.check import carry_out
 from gitops_connect.checks.large.input_splits.splits import ManifestReader
 from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.prepare import prepare
-from gitops_connect.desired.manifests import pieces
+from gitops_connect.desired.manifests import line_reader
 from gitops_connect.model.large_manifests import LinesRead
 from gitops_connect.model.operations import OperationKind
 
@@ -41,7 +41,7 @@ def _refuse(text: str) -> LinesRead:
     raise AssertionError(f"looked at one by one: {text[:200]}")
 
 
-HURRIED = ManifestReader(_refuse, pieces.refuse, pieces.unpack)
+HURRIED = ManifestReader(_refuse, line_reader.refuse, line_reader.unpack)
 
 
 def _lines(name: str) -> Iterable[dict[str, Any]]:

@@ -15,8 +15,8 @@ from gitops_connect.checks import small
 from gitops_connect.desired import manifests
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.entries import Entry
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.offset_changes.staging.store import opened
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gitops_connect.desired.manifests import parse
 from gitops_connect.desired.manifests.faults import MAX_COUNTED
-from gitops_connect.desired.manifests.pieces import read_lines
+from gitops_connect.desired.manifests.line_reader import read_lines
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.offset_changes.staging.files import stage

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gitops_connect.desired import operations, rules
+from gitops_connect.desired import connector_rules, operation_documents
 from gitops_connect.desired.fields import ConnectorFields, secret_references
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Documents
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 
 States = Mapping[ClusterName, DesiredState]
@@ -95,7 +95,7 @@ class _Builder:
         draft.changes[name].append(document)
         if not sound:
             return
-        operation = operations.change(document, self._files)
+        operation = operation_documents.change(document, self._files)
         if isinstance(operation, Diagnostic):
             self.found.append(operation)
         else:
@@ -110,8 +110,8 @@ class _Builder:
 
     def _read(self, draft: _Draft, document: Document) -> None:
         fields = ConnectorFields.of(document)
-        problems = [*rules.check(fields)]
-        seed = operations.seed(document, self._files)
+        problems = [*connector_rules.check(fields)]
+        seed = operation_documents.seed(document, self._files)
         if isinstance(seed, Diagnostic):
             problems.append(seed)
         elif not Diagnostics.of(problems).errors:

@@ -10,7 +10,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
-from gitops_connect.report import offsets
+from gitops_connect.report import offset_lines
 from gitops_connect.report.json_text import in_pieces
 from gitops_connect.report.offsets_json import difference_value
 from gitops_connect.report.printable import one_line
@@ -65,11 +65,10 @@ def summary(checked: CheckedManifest, *, coloured: bool = False) -> str:
     """The summary, which is printed after the problems themselves. The caller decides on `coloured`."""
     lines = [subject_words(checked), *_problems(checked)]
     if checked.difference is not None:
-        lines.append(
-            f"operation {checked.kind.value}, compared with the current offsets: {offsets.counts(checked.difference)}"
-        )
-        largest = offsets.move_lines(_largest(checked.difference), checked.difference.scale)
-        moves_shown = (*largest, *offsets.resume_lines(checked.difference))
+        counts = offset_lines.counts(checked.difference)
+        lines.append(f"operation {checked.kind.value}, compared with the current offsets: {counts}")
+        largest = offset_lines.move_lines(_largest(checked.difference), checked.difference.scale)
+        moves_shown = (*largest, *offset_lines.resume_lines(checked.difference))
         lines += TextReport(coloured=coloured).offsets(moves_shown).splitlines()
     elif checked.why_not:
         lines.append(f"not compared with the current offsets: {one_line(checked.why_not)}")

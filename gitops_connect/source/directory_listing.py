@@ -13,7 +13,7 @@ from enum import Enum
 
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 
 MOST_FILES = 100_000
 """The limit includes directories, because a dozen tree objects can describe 10^10 directories without a single file."""

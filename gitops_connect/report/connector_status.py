@@ -11,11 +11,11 @@ from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.health import UnhealthyConnector, unhealthy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed import ObservedConnector, ObservedState, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
-from gitops_connect.report import offsets
-from gitops_connect.report.health import problem_words
+from gitops_connect.report import offset_lines
+from gitops_connect.report.health_lines import problem_words
 from gitops_connect.report.printable import one_line
 
 
@@ -201,18 +201,18 @@ def _summary(one: _Subject, problems: Sequence[Diagnostic]) -> str:
 def _planned(planned: ConnectorPlan) -> str:
     drift = "drift: " if planned.drifted else ""
     steps = ", ".join(step.action.value for step in planned.steps)
-    done = [offsets.label(one) for one in planned.operations if one.name in offsets.carried_out(planned)]
+    done = [offset_lines.label(one) for one in planned.operations if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
     return f"{drift}{steps}{changes}" if steps else "; ".join(planned.notes)
 
 
 def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:
-    strays = (stray for stray in offsets.strays_of(one.plan) if stray.connector == one.planned.name)
-    return (*offsets.waiting_of(one.planned), *strays)
+    strays = (stray for stray in offset_lines.strays_of(one.plan) if stray.connector == one.planned.name)
+    return (*offset_lines.waiting_of(one.planned), *strays)
 
 
 def _waiting(one: _Subject) -> Iterator[str]:
-    return (offsets.waits(change) for change in _waiting_changes(one))
+    return (offset_lines.waits(change) for change in _waiting_changes(one))
 
 
 def connector_health(observed: ObservedConnector | None) -> Health:
@@ -238,7 +238,11 @@ def task_count(observed: ObservedConnector | None) -> str:
 def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
     """A sentence for each blocked offset change whose connector has no row."""
     shown = {status.name for status in statuses if status.cluster == plan.cluster}
-    return [f"{plan.cluster}: {offsets.waits(one)}" for one in offsets.strays_of(plan) if one.connector not in shown]
+    return [
+        f"{plan.cluster}: {offset_lines.waits(one)}"
+        for one in offset_lines.strays_of(plan)
+        if one.connector not in shown
+    ]
 
 
 def revisions_line(cluster: ClusterName, desired: Revision, applied: Revision | None, directory: str) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, MetaData, inspect
 
 from gitops_connect.errors import LedgerUnusable
-from gitops_connect.ledger import schema
+from gitops_connect.ledger import tables
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete
@@ -120,7 +120,7 @@ def test_an_upgrade_that_is_killed_begins_again(tmp_path: Path) -> None:
     make_version_1(tmp_path)
     database = Database(URL, tmp_path)
     with pytest.raises(RuntimeError), database.write() as connection:
-        schema.upgrade(connection, (*schema.UPGRADES, fail_half_way))
+        tables.upgrade(connection, (*tables.UPGRADES, fail_half_way))
     assert "on_delete" not in columns(database, "ownership")
     assert Ledger.open(URL, tmp_path, None).ownership(ClusterName("local"))["orders"].on_delete is OnDelete.KEEP
 
@@ -128,10 +128,10 @@ def test_an_upgrade_that_is_killed_begins_again(tmp_path: Path) -> None:
 def test_an_older_ledger_is_upgraded_step_by_step(ledger: Ledger, tmp_path: Path) -> None:
     database = Database(URL, tmp_path)
     with database.write() as connection:
-        schema.upgrade(connection, (*schema.UPGRADES, add_a_column))
+        tables.upgrade(connection, (*tables.UPGRADES, add_a_column))
     assert "note" in columns(database, "revisions")
     with database.read() as connection:
-        assert schema.find_version(connection, (*schema.UPGRADES, add_a_column)) == 4
+        assert tables.find_version(connection, (*tables.UPGRADES, add_a_column)) == 4
     with pytest.raises(LedgerUnusable, match="schema version 4"):
         Ledger.open(URL, tmp_path, None)
 
@@ -139,7 +139,7 @@ def test_an_older_ledger_is_upgraded_step_by_step(ledger: Ledger, tmp_path: Path
 def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(ledger: Ledger, tmp_path: Path) -> None:
     database = Database(URL, tmp_path)
     with pytest.raises(RuntimeError), database.write() as connection:
-        schema.upgrade(connection, (*schema.UPGRADES, add_a_column, fail_half_way))
+        tables.upgrade(connection, (*tables.UPGRADES, add_a_column, fail_half_way))
     assert columns(database, "revisions").isdisjoint({"note", "half"})
     Ledger.open(URL, tmp_path, None)
 

@@ -9,7 +9,7 @@ from situations import CLUSTER, NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.health import FailedPart, UnhealthyConnector, runs_without_tasks, summary, why_no_tasks
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.plan.planner import plan
 

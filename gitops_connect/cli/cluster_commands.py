@@ -29,7 +29,7 @@ Failures = list[GitopsConnectError]
 
 def settings_of(context: typer.Context) -> Settings:
     """The settings that `--config` and the environment name."""
-    from gitops_connect.settings.load import load_settings
+    from gitops_connect.settings.settings_file import load_settings
 
     return load_settings(global_options.of(context).config, os.environ)
 
@@ -55,7 +55,7 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
 def require_documents(settings: Settings, path: Path | None) -> None:
     """For commands that take a directory: raise UsageError if neither that nor a repository is given."""
     from gitops_connect.runtime import NO_REPOSITORY
-    from gitops_connect.settings.load import require_some
+    from gitops_connect.settings.settings_file import require_some
 
     if path is None and not settings.repository.url:
         require_some(settings)

@@ -17,8 +17,8 @@ from sqlalchemy import Engine, event, update
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operations import Operations
-from gitops_connect.ledger.schema import LEASES
+from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import offset_text, offsets_digest, partition_text
 from gitops_connect.model.operations import OperationState

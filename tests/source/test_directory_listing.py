@@ -4,8 +4,8 @@ import pytest
 
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.source import listing
-from gitops_connect.source.listing import Found, PathKind, arrange, bounded
+from gitops_connect.source import directory_listing
+from gitops_connect.source.directory_listing import Found, PathKind, arrange, bounded
 
 
 def file(path: bytes, blob_id: str = "b") -> Found:
@@ -95,7 +95,7 @@ def test_a_submodule_is_a_warning_and_a_pipe_an_error() -> None:
 
 
 def test_too_many_files_are_refused_before_they_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MOST_FILES", 3)
+    monkeypatch.setattr(directory_listing, "MOST_FILES", 3)
     endless = (file(b"%d" % number) for number in iter(int, 1))
     with pytest.raises(SourceRefused, match=r"folder x: more than 3 files.*\[repository\] path"):
         list(bounded(endless, "folder x"))

@@ -9,8 +9,8 @@ import pytest
 from document_files import config, connector, declare, read, rules
 from jsonschema import Draft202012Validator
 
-from gitops_connect.checks import schema
-from gitops_connect.checks.schema import SchemaCache
+from gitops_connect.checks import document_schemas
+from gitops_connect.checks.document_schemas import SchemaCache
 from gitops_connect.checks.schema_files import read_schema, schema_folder
 from gitops_connect.desired.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
@@ -90,7 +90,7 @@ def test_every_field_is_in_its_documentation(name: str, page: str) -> None:
 
 def test_a_broken_document_holds_up_its_own_connector() -> None:
     documents = read({"a.yaml": connector("good") + "---\n" + connector("bad", "  state: of\n")})
-    (problem,) = schema.check(documents)
+    (problem,) = document_schemas.check(documents)
     assert problem.connector == "bad"
 
 
@@ -106,16 +106,16 @@ def test_no_value_is_repeated_unless_the_schema_lists_the_values() -> None:
 def test_what_is_known_is_not_checked_again() -> None:
     documents = read({"a.yaml": config("a: []"), "b.yaml": connector("b")})
     cache = SchemaCache()
-    first = schema.check(documents, cache)
+    first = document_schemas.check(documents, cache)
     assert rules(first) == ["schema/type"]
     verdicts = [cache.get(document) for document in documents.documents]
-    assert schema.check(documents, cache) == first
+    assert document_schemas.check(documents, cache) == first
     assert all(cache.get(document) is known for document, known in zip(documents.documents, verdicts, strict=True))
 
 
 def test_a_document_that_is_gone_is_forgotten() -> None:
     cache = SchemaCache()
     old = read({"a.yaml": connector("a")})
-    schema.check(old, cache)
-    schema.check(read({"a.yaml": connector("a")}), cache)
+    document_schemas.check(old, cache)
+    document_schemas.check(read({"a.yaml": connector("a")}), cache)
     assert cache.get(old.documents[0]) is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox.console import (
+from gitops_connect.sandbox.console_clients import (
     ConsumeOptions,
     check_result,
     check_topic,

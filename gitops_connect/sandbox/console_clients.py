@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox.answers import broker_answers
 from gitops_connect.sandbox.ivy import Progress
 from gitops_connect.sandbox.jars import fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import JAVA_OPTIONS
+from gitops_connect.sandbox.readiness import broker_answers
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 from gitops_connect.sandbox.state import State
 

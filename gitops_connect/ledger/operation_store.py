@@ -21,7 +21,7 @@ from gitops_connect.ledger import pieces
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.pieces import Damaged, OffsetsPart, PartKey, StoredBlock
-from gitops_connect.ledger.schema import OPERATIONS
+from gitops_connect.ledger.tables import OPERATIONS
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
 from gitops_connect.model.operations import Operation, OperationRecord, OperationState

@@ -7,10 +7,10 @@ from typing import Any
 
 from gitops_connect.model.health import unhealthy
 from gitops_connect.model.masking import masked_value
-from gitops_connect.model.observed import ObservedConnector
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.report.health import remedy
-from gitops_connect.report.status import connector_health, task_count
+from gitops_connect.report.connector_status import connector_health, task_count
+from gitops_connect.report.health_lines import remedy
 
 HEADERS = ("CLUSTER", "NAME", "TYPE", "STATE", "TASKS", "CLASS", "OWNED")
 

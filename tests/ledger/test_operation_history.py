@@ -10,8 +10,8 @@ import pytest
 from operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerUnusable, UsageError
-from gitops_connect.ledger.history import read_history
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operation_history import read_history
 from gitops_connect.model.history import Past
 from gitops_connect.model.names import ClusterName, OperationName, Revision
 

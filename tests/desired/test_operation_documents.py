@@ -7,7 +7,7 @@ from document_files import LOCAL, connector, declare, rules
 
 from gitops_connect.desired.manifest_files import ManifestFiles, NoManifest
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri, OnDelete
-from gitops_connect.model.entries import Entry
+from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind

@@ -13,7 +13,7 @@ from gitops_connect.model.offsets import Offsets, merged
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.model.plans import Action, OperationStatus, PlannedOperation, Step
 from gitops_connect.plan.large_operations import is_large, review_large
-from gitops_connect.plan.offsets import find_difference, review, review_unfinished
+from gitops_connect.plan.offset_review import find_difference, review, review_unfinished
 from gitops_connect.plan.operation_status import Assessment, assess, declared_operations, history_unknown, started_since
 from gitops_connect.plan.situation import Situation, Unfinished
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
-from gitops_connect.model.observed import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
-from gitops_connect.plan.operations import OperationsPlan
-from gitops_connect.plan.ownership import drifted
+from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.situation import Situation
 
 Steps = tuple[Step, ...]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gitops_connect.connect.answers import FEW, ONCE, PATIENT, Accepted, Answer, Refusal, Request, read
+from gitops_connect.connect.responses import FEW, ONCE, PATIENT, Accepted, Answer, Refusal, Request, read
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
