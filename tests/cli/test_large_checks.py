@@ -95,7 +95,7 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     assert "2 errors (1 manifest/conflict, 1 manifest/negative)" in ran.out
     assert "not compared with the current offsets: offline" in ran.out
     assert "on Spark (local[*])" in ran.out.splitlines()[-1]
-    assert not list((at.folder / "cache" / "spark").iterdir()), "nothing is left behind"
+    assert not list((at.folder / "cache" / "spark").glob("*")), "nothing is left behind"
 
 
 def test_what_stands_is_compared_without_being_held_and_reported(many_offsets: Workplace) -> None:

@@ -27,14 +27,14 @@ from spark_parts.manifests_held import planted
 TASK = "large manifests could not be checked because Spark failed"
 
 
-def refuse(gate: Path, content: bytes, is_first: bool) -> Any:
+def refuse(gate: Path, content: bytes) -> Any:
     """Where the gate is, executors say that they are at work, and wait for ever."""
     if gate.exists() and "pyspark.worker" in sys.modules:
         with gate.open("w") as stream:
             stream.write("at work\n")
         with gate.with_name("never").open() as stream:
             stream.read()
-    return READER.refuse(content, is_first)
+    return READER.refuse(content)
 
 
 def where_from(batches: Iterable[Any]) -> Iterator[Any]:
