@@ -72,6 +72,7 @@ def test_a_worker_killed_in_the_middle_of_an_apply_loses_nothing(sandbox: Sandbo
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
+@pytest.mark.thorough
 def test_the_only_worker_killed_and_started_again(sandbox: Sandbox, tmp_path: Path) -> None:
     at = Workplace(tmp_path, sandbox.worker_urls[:1])
     declare_many(at)
@@ -88,6 +89,7 @@ def test_the_only_worker_killed_and_started_again(sandbox: Sandbox, tmp_path: Pa
     at.clean()
 
 
+@pytest.mark.thorough
 def test_a_worker_that_joins_in_the_middle_rebalances_and_nothing_fails(sandbox: Sandbox, tmp_path: Path) -> None:
     at = Workplace(tmp_path, sandbox.worker_urls[:1])
     declare_many(at)

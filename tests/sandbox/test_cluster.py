@@ -113,6 +113,7 @@ def test_a_broker_that_was_killed_alone_comes_back_alone(own: Sandbox, again: Ca
     assert pids(own)[1] == worker
 
 
+@pytest.mark.thorough
 def test_a_broker_that_was_dying_when_it_was_looked_at_comes_back(own: Sandbox) -> None:
     broker = own.status()[0].pid
     assert broker is not None

@@ -246,7 +246,11 @@ def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("java", "its Java process has ended"), ("python", "its process has ended (-9)")]
+    ("name", "says"),
+    [
+        ("java", "its Java process has ended"),
+        pytest.param("python", "its process has ended (-9)", marks=pytest.mark.thorough),
+    ],
 )
 def test_a_process_that_is_killed_is_named_and_another_one_started(
     name: str, says: str, on_this_machine: Any, tmp_path: Path
