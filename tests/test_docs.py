@@ -148,6 +148,6 @@ def test_settings_in_the_docs_are_settings(tmp_path: Path) -> None:
 
 
 def test_no_page_has_a_path_of_one_machine() -> None:
-    """Examples are for everybody: a directory of somebody's own is `…`."""
+    """An example shows `…` instead of a directory of the author's machine."""
     found = re.compile(r"/(?:home|root|Users|work)/\w+")
     assert [f"{page}: {path}" for page in PAGES for path in found.findall(page.read_text())] == []

@@ -23,7 +23,7 @@ VIOLATIONS = "violations.parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class SparkDesk:
+class LargeChecks:
     """Checks of large manifests on Spark for one command. The directory for its files need not exist."""
 
     checks: SparkChecks
@@ -58,8 +58,8 @@ class SparkDesk:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[SparkDesk]:
-    """A `SparkDesk` that shows its progress. Nothing is started yet.
+def opened(settings: Settings) -> Iterator[LargeChecks]:
+    """A `LargeChecks` that shows its progress. Nothing is started yet.
 
     It imports only what is needed for that: the modules of the runtime are imported while Java starts.
     """
@@ -73,7 +73,7 @@ def opened(settings: Settings) -> Iterator[SparkDesk]:
         closing(SharedSession(settings.spark, os.environ, cache_folder())) as sessions,
         workspace(sessions.folder) as directory,
     ):
-        yield SparkDesk(SparkChecks(sessions, say), directory)
+        yield LargeChecks(SparkChecks(sessions, say), directory)
 
 
 @contextmanager

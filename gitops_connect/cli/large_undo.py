@@ -10,7 +10,7 @@ from gitops_connect.cli.console import echo
 from gitops_connect.errors import UndoImpossible
 
 if TYPE_CHECKING:
-    from gitops_connect.cli.large_checks import SparkDesk
+    from gitops_connect.cli.large_checks import LargeChecks
     from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.model.offsets import Offsets
@@ -32,7 +32,7 @@ def require_finished(record: OperationRecord) -> None:
 
 
 def acknowledged(
-    lines: Path, kind: OperationKind, subject: ManifestSubject, desk: SparkDesk, settings: Settings
+    lines: Path, kind: OperationKind, subject: ManifestSubject, spark: LargeChecks, settings: Settings
 ) -> tuple[Acknowledgement, ...]:
     """The acknowledgements that a document with these offsets needs for the current offsets.
 
@@ -53,10 +53,10 @@ def acknowledged(
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     files = (LargeFile("the document", str(lines)),)
     with files_of_checks():
-        live = offsets_file(subject.current if subject.current is not None else {}, desk.directory / "current.jsonl")
+        live = offsets_file(subject.current if subject.current is not None else {}, spark.directory / "current.jsonl")
         manifest = LargeManifest(Location("the document"), files, planned, kind, live)
         manifests = [replace(manifest, is_judged=False), manifest, replace(manifest, live=None)]
-        compared, known, unknown = desk.checks.check(manifests)
+        compared, known, unknown = spark.checks.check(manifests)
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
         echo(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     difference = compared.difference or Difference()

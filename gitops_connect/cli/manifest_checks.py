@@ -14,7 +14,7 @@ from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.cli.given_files import GivenFiles
-    from gitops_connect.cli.large_checks import SparkDesk
+    from gitops_connect.cli.large_checks import LargeChecks
     from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.differences import Difference, Direction, Refusal, Review
     from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestVerdict
@@ -54,13 +54,13 @@ def check(options: CheckOptions, settings: Settings) -> CheckedManifest:
     given = given_files.find(options.path, options.connector)
     is_for_spark = options.report is not None or given.are_certainly_large
     with (
-        large_checks.opened(settings) as desk,
-        desk.checks.started_early() if is_for_spark else nullcontext(),
+        large_checks.opened(settings) as spark,
+        spark.checks.started_early() if is_for_spark else nullcontext(),
     ):
-        subject = _subject(options, settings, desk.directory)
+        subject = _subject(options, settings, spark.directory)
         manifest = None if is_for_spark or subject.saved is not None else given.read()
         if manifest is None:
-            checked = _on_spark(options, given, subject, desk, settings)
+            checked = _on_spark(options, given, subject, spark, settings)
         else:
             checked = _in_process(options, manifest, subject, settings)
         checked = replace(checked, file=given.shown, files=tuple(path.as_posix() for path in given.paths))
@@ -124,7 +124,7 @@ def _in_process(
 
 
 def _on_spark(
-    options: CheckOptions, given: GivenFiles, subject: ManifestSubject, desk: SparkDesk, settings: Settings
+    options: CheckOptions, given: GivenFiles, subject: ManifestSubject, spark: LargeChecks, settings: Settings
 ) -> CheckedManifest:
     from gitops_connect.cli.large_checks import VIOLATIONS, files_of_checks
     from gitops_connect.model.diagnostics import Location
@@ -132,12 +132,12 @@ def _on_spark(
     from gitops_connect.offset_changes.staging.files import offsets_file
     from gitops_connect.plan.offset_review import described
 
-    files, current = desk.stage(given), subject.current
-    violations = desk.directory / "violations" if options.report is not None else None
+    files, current = spark.stage(given), subject.current
+    violations = spark.directory / "violations" if options.report is not None else None
     with files_of_checks():
-        live = None if current is None else offsets_file(current, desk.directory / "current.jsonl")
+        live = None if current is None else offsets_file(current, spark.directory / "current.jsonl")
         manifest = LargeManifest(Location(given.shown), files, subject.context, options.kind, live)
-        (verdict,) = desk.checks.check([manifest], violations=violations)
+        (verdict,) = spark.checks.check([manifest], violations=violations)
     if violations is not None and options.report is not None:
         _move(violations / VIOLATIONS, options.report / VIOLATIONS)
     refused = () if verdict.difference is None else refusals_of(subject, options.kind, verdict.difference, settings)
@@ -152,7 +152,7 @@ def _on_spark(
         difference=difference,
         distribution=verdict.distribution,
         acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
-        spark=desk.where,
+        spark=spark.where,
     )
 
 

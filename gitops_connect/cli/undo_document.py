@@ -15,7 +15,7 @@ from gitops_connect.cli.subject import repository_of, subject_of
 from gitops_connect.errors import UndoImpossible, UsageError
 
 if TYPE_CHECKING:
-    from gitops_connect.cli.large_checks import SparkDesk
+    from gitops_connect.cli.large_checks import LargeChecks
     from gitops_connect.cli.subject import ManifestSubject
     from gitops_connect.model.manifests import ManifestVerdict
     from gitops_connect.model.names import ClusterName, OperationName
@@ -52,9 +52,9 @@ def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target:
 
     cluster, record = find_change(runtime, clusters, change)
     require_effect(record)
-    with large_checks.opened(runtime.settings) as desk:
-        declared = repository_of(runtime.settings)
-        subject = subject_of({cluster: runtime.clients[cluster]}, [cluster], record.connector, declared, desk.directory)
+    with large_checks.opened(runtime.settings) as spark:
+        declared, clients = repository_of(runtime.settings), {cluster: runtime.clients[cluster]}
+        subject = subject_of(clients, [cluster], record.connector, declared, spark.directory)
         if subject.current is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
@@ -67,7 +67,7 @@ def undo(runtime: Runtime, clusters: Sequence[ClusterName], change: str, target:
         if record.entries is None and subject.saved is None:
             made, message = _write_small(runtime, record, subject, (name, target))
         else:
-            made, message = _write_large(runtime, record, subject, (name, target), desk)
+            made, message = _write_large(runtime, record, subject, (name, target), spark)
     if target.path is None:
         emit(change_document.render(made))
     echo(message)
@@ -96,7 +96,7 @@ def _write_large(
     record: OperationRecord,
     subject: ManifestSubject,
     named: tuple[OperationName, UndoTarget],
-    desk: SparkDesk,
+    spark: LargeChecks,
 ) -> tuple[ChangeDocument, str]:
     """Write the document, and its offsets as a manifest with one entry a line next to it."""
     from gitops_connect.cli import large_undo
@@ -108,12 +108,12 @@ def _write_large(
     large_undo.require_finished(record)
     if target.path is not None:
         refuse_old(target.path, force=target.force)
-    lines = desk.directory / "before.jsonl"
+    lines = spark.directory / "before.jsonl"
     count = save_lines(_blocks_before(runtime, _cluster_of(subject), record), lines).entries
     if count and target.path is None:
         raise _no_room(count)
     kind = OperationKind.REPLACE if count else OperationKind.RESET
-    acknowledge = large_undo.acknowledged(lines, kind, subject, desk, runtime.settings)
+    acknowledge = large_undo.acknowledged(lines, kind, subject, spark, runtime.settings)
     made = replace(_document(name, record, subject, kind), acknowledge=acknowledge)
     if target.path is not None:
         beside = large_undo.write_manifest(lines, target.path, force=target.force) if count else None

@@ -159,7 +159,7 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
 
 
 def _write_in_all_formats(content: list[str], folder: Path) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - only where a JVM is wanted
+    import pyarrow as pa  # noqa: PLC0415 - imported when it is used
     from pyarrow import parquet  # noqa: PLC0415 - imported when it is used
 
     (folder / "parts").mkdir(parents=True)

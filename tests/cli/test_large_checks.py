@@ -72,7 +72,7 @@ def apart(at: Workplace, *arguments: str) -> Ran:
 
 
 def violations(report: Path) -> list[dict[str, Any]]:
-    from pyarrow import parquet  # noqa: PLC0415 - only where a JVM is wanted
+    from pyarrow import parquet  # noqa: PLC0415 - imported when it is used
 
     listed: list[dict[str, Any]] = parquet.read_table(report / "violations.parquet").to_pylist()
     return listed
@@ -124,7 +124,7 @@ def test_what_stands_is_compared_without_being_held_and_reported(many_offsets: W
 
 
 def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - only where a JVM is wanted
+    import pyarrow as pa  # noqa: PLC0415 - imported when it is used
     from pyarrow import parquet  # noqa: PLC0415 - imported when it is used
 
     at, folder = declared, declared.folder / "many"

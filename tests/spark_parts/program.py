@@ -28,7 +28,7 @@ TASK = "large manifests could not be checked because Spark failed"
 
 
 def refuse(gate: Path, content: bytes) -> Any:
-    """Where the gate is, executors say that they are at work, and wait for ever."""
+    """If the gate exists, executors write to it that they have begun, and then never end."""
     if gate.exists() and "pyspark.worker" in sys.modules:
         with gate.open("w") as stream:
             stream.write("at work\n")

@@ -130,7 +130,7 @@ class LargeOffsetChange:
         return Review({}, difference, refused, unchecked=unchecked(self._shape))
 
     def _review_begun(self) -> Review:
-        """Review the change as `plan.offsets.review_unfinished` does, by counts.
+        """Review the change as `plan.offset_review.review_unfinished` does, by counts.
 
         Everything that changed since the begin must be part of the change. The part of the change that is done consists
         of the offsets that equal the declared ones now and did not equal them before.

@@ -19,8 +19,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The one session that all tests share."""
-    from gitops_connect.settings.sections import SparkSettings  # noqa: PLC0415 - only where a JVM is wanted
-    from gitops_connect.spark.session import start_session  # noqa: PLC0415 - only where a JVM is wanted
+    from gitops_connect.settings.sections import SparkSettings  # noqa: PLC0415 - only for tests that start Spark
+    from gitops_connect.spark.session import start_session  # noqa: PLC0415 - only for tests that start Spark
 
     session = start_session(SparkSettings("local[2]"), os.environ, lambda _: None, None)
     yield session

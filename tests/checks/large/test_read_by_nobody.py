@@ -50,14 +50,14 @@ def _lines(name: str) -> Iterable[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
-@pytest.mark.parametrize("standing", [None, 0, 2, 1], ids=["not known", "nothing", "half", "all"])
+@pytest.mark.parametrize("current", [None, 0, 2, 1], ids=["not known", "nothing", "half", "all"])
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
 def test_no_line_is_looked_at_alone(
-    name: str, acknowledged: Any, standing: int | None, kind: OperationKind, tmp_path: Path
+    name: str, acknowledged: Any, current: int | None, kind: OperationKind, tmp_path: Path
 ) -> None:
     config, make, rule = MADE[name]
-    numbers = range(0, MANY if standing else 0, standing or 1)
-    live = None if standing is None else offsets(*(make(number, number) for number in numbers))
+    numbers = range(0, MANY if current else 0, current or 1)
+    live = None if current is None else offsets(*(make(number, number) for number in numbers))
     case = Case(jsonl(_lines(name)), config, live, kind, acknowledged)
     manifest = filed(case, tmp_path / "m")
     job = replace(prepare([manifest], HURRIED, 3, UNIT), folders=job_directories(None, tmp_path / "offenders"))
@@ -68,7 +68,7 @@ def test_no_line_is_looked_at_alone(
     assert (found.moves, found.distances) == (expected.moves, expected.distances)
     told = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist() if expected.counts else []
     assert [row["rule"] for row in told] == [rule] * expected.counts.get(rule, 0)
-    if name not in ONE_PARTITION and standing == 2:
+    if name not in ONE_PARTITION and current == 2:
         assert expected.counts[rule] == MANY // 2, "what stands may be set again"
 
 
@@ -84,11 +84,11 @@ OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
 
 
 @pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("standing", [None, "others", "half", "all"])
+@pytest.mark.parametrize("current", [None, "others", "half", "all"])
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
 def test_lines_with_words_of_their_own(
-    name: str, standing: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
+    name: str, current: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
 ) -> None:
     """A million of them are counted as quickly as sound ones; the ones that are named have their words."""
     config, make, rule = OWN[name]
@@ -96,16 +96,22 @@ def test_lines_with_words_of_their_own(
     sound = {**lines[0], "offset": dict.fromkeys(lines[0]["offset"], 7)}
     for half in ("partition", "offset"):
         sound[half] = {key: 1 if key.endswith(("partition", "offset")) else text for key, text in sound[half].items()}
-    stand = {None: None, "others": [sound], "half": [sound, *lines[::2]], "all": [sound, *lines]}[standing]
-    case = Case(jsonl([*lines, lines[3]]), config, None if stand is None else offsets(*stand), kind, acknowledged)
-    reader = READER if standing in ("half", "all") else HURRIED
+    current_offsets = {None: None, "others": [sound], "half": [sound, *lines[::2]], "all": [sound, *lines]}[current]
+    case = Case(
+        jsonl([*lines, lines[3]]),
+        config,
+        None if current_offsets is None else offsets(*current_offsets),
+        kind,
+        acknowledged,
+    )
+    reader = READER if current in ("half", "all") else HURRIED
     manifest = filed(case, tmp_path / "m")
     (verdict,) = carry_out([manifest], prepare([manifest], reader, 3, UNIT), InProcess())
     expected, found = by_small(case), said_by_large(verdict)
     assert list(found.diagnostics) == list(expected.diagnostics)
     assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
     assert (found.moves, found.distances) == (expected.moves, expected.distances)
-    assert standing in ("half", "all") or expected.counts[rule] >= MANY
+    assert current in ("half", "all") or expected.counts[rule] >= MANY
     folders = job_directories(None, tmp_path / "offenders")
     job = replace(prepare([manifest], READER, 3, UNIT), folders=folders)
     carry_out([manifest], job, InProcess())
