@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gitops_connect.checks.large.keys.text_columns import bytes_of
+from gitops_connect.checks.large.line_formats.layouts import bytes_of
 from gitops_connect.model.large_manifests import LineFault
 
 FORMAT, TOO_LARGE = "manifest/format", "manifest/too-large"

@@ -21,7 +21,7 @@ from gitops_connect.checks.large.join.moves import LargestMove, Moves, largest_o
 from gitops_connect.checks.large.join.outer_join import Indexes, outer_join
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
 from gitops_connect.checks.large.parse.parser import number_in
-from gitops_connect.checks.large.parse.shuffle_block import FORM_MASK, MARK_SHIFT, OffsetForm, concatenated
+from gitops_connect.checks.large.parse.shuffle_block import FORM_MASK, MARK_SHIFT, OffsetForm
 from gitops_connect.checks.large.violations.counts import ViolationCounts
 from gitops_connect.checks.large.violations.file import TaskViolations, Violation, task_violations
 from gitops_connect.checks.large.violations.line_numbers import RowPosition, RowPositions
@@ -58,11 +58,11 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
     blocks: list[_Block] = []
     found: list[bytes] = []
     bucket = 0
-    for row in (row for batch in batches for row in batch.to_pylist()):
-        bucket, split = row["bucket"], row["split"]
-        table = pa.ipc.open_stream(row["rows"]).read_all()
-        blocks.append(_Block(job.splits[split].manifest, split, row["base"], table))
-        found += [row["found"]] if row["found"] else []
+    for row in (row for batch in batches for row in zip(*batch.columns, strict=True)):
+        bucket, split, base = (number.as_py() for number in row[:3])
+        table = pa.ipc.open_stream(row[3].as_buffer()).read_all()
+        blocks.append(_Block(job.splits[split].manifest, split, base, table))
+        found += [result for result in (row[4].as_py(),) if result]
     if blocks:
         blocks.sort(key=lambda block: block[:3])
         with task_violations(job.folders, f"join-{bucket:05d}") as violations:
@@ -82,11 +82,11 @@ class _Rows:
 
     def __init__(self, blocks: Sequence[_Block], numeric_field: str) -> None:
         """Concatenate the blocks. `numeric_field` is the only field of offsets that are numbers; see `Parser`."""
-        rows = concatenated([block.rows for block in blocks])
+        rows = pa.concat_tables([block.rows for block in blocks])
         self.h1, self.h2, line, form = (rows.column(name).to_numpy() for name in ("h1", "h2", "line", "form"))
-        sizes = [block.rows.num_rows for block in blocks]
-        self._splits = np.repeat([block.split for block in blocks], sizes)
-        self._lines = np.repeat([block.base for block in blocks], sizes) + line
+        self._line = line
+        self._ends = np.cumsum([block.rows.num_rows for block in blocks])
+        self._splits, self._bases = np.array([(block.split, block.base) for block in blocks]).T
         self.value = rows.column("value").to_numpy().copy()
         self.form, self.mark = form & np.uint8(FORM_MASK), form >> np.uint8(MARK_SHIFT)
         with_text = np.flatnonzero(self.form >= OffsetForm.TEXT)
@@ -96,11 +96,13 @@ class _Rows:
 
     def positions(self, rows: Indexes) -> RowPositions:
         """The splits and lines of the rows."""
-        return self._splits[rows], self._lines[rows]
+        block = np.searchsorted(self._ends, rows, side="right")
+        return self._splits[block], self._bases[block] + self._line[rows]
 
     def position(self, row: int, column: int = 1) -> RowPosition:
         """The split and line of a row."""
-        return RowPosition(int(self._splits[row]), int(self._lines[row]), column)
+        split, line = self.positions(np.array([row]))
+        return RowPosition(int(split[0]), int(line[0]), column)
 
     def offset(self, row: int) -> OffsetText | None:
         """The offset of a row; None for a tombstone."""

@@ -32,7 +32,7 @@ class JoinResult:
 
 def outer_join(h1: Numbers, h2: Numbers, current: int) -> JoinResult:
     """Join the rows. The first `current` rows are current offsets; the others are declared."""
-    rows = _grouped(h1, h2)
+    rows, alone = _grouped(h1, h2)
     starts = _starts(h1[rows], h2[rows])
     numbers = np.arange(len(rows))
     is_current = rows < current
@@ -41,22 +41,22 @@ def outer_join(h1: Numbers, h2: Numbers, current: int) -> JoinResult:
     start = np.maximum.accumulate(np.where(starts, numbers, 0))
     has_current = is_current[start]
     first = np.maximum.accumulate(np.where(is_first, numbers, 0))
-    is_declared = np.concatenate((~is_current[1:] & ~starts[1:], [False]))
+    is_declared = np.concatenate((~is_current[1:] & ~starts[1:], [False]))[: len(rows)]
     matched, repeated = np.flatnonzero(is_first & has_current), np.flatnonzero(~is_current & ~is_first)
     repeated = repeated[np.argsort(rows[repeated])]
     return JoinResult(
-        new=rows[is_first & ~has_current],
+        new=np.concatenate((alone[alone >= current], rows[is_first & ~has_current])),
         matched=rows[matched],
         current=rows[start[matched]],
-        undeclared=rows[is_current & starts & ~is_declared],
+        undeclared=np.concatenate((alone[alone < current], rows[is_current & starts & ~is_declared])),
         repeated=rows[repeated],
         first=rows[first[repeated]],
         current_of_repeated=np.where(has_current[repeated], rows[start[repeated]], -1),
     )
 
 
-def _grouped(h1: Numbers, h2: Numbers) -> Indexes:
-    """The rows grouped by partition, in each group in their order.
+def _grouped(h1: Numbers, h2: Numbers) -> tuple[Indexes, Indexes]:
+    """The rows that may share a partition, grouped by it and in their order; and the rows that do not.
 
     Sorting numbers is several times faster than sorting their indexes, so the index replaces the low bits.
     """
@@ -64,15 +64,14 @@ def _grouped(h1: Numbers, h2: Numbers) -> Indexes:
     mask = (np.uint64(1) << bits) - np.uint64(1)
     keys = (h1 & ~mask) | np.arange(len(h1), dtype=np.uint64)
     keys.sort()
-    rows = (keys & mask).astype(np.int64)
+    order = (keys & mask).astype(np.int64)
     keys >>= bits
-    group = np.cumsum(_starts(keys, keys))
-    mixed = group[np.flatnonzero(_starts(h1[rows], h2[rows]) & ~_starts(keys, keys))]
-    if len(mixed):  # different partitions with equal high bits may be interleaved
-        places = np.flatnonzero(np.isin(group, mixed))
-        own = rows[places]
-        rows[places] = own[np.lexsort((own, h2[own], h1[own]))]
-    return rows
+    follows = np.concatenate(([False], keys[1:] == keys[:-1]))[: len(keys)]
+    may_share = follows | np.concatenate((follows[1:], [False]))[: len(keys)]
+    rows = order[may_share]
+    if (_starts(h1[rows], h2[rows]) & follows[may_share]).any():  # only the high bits are equal: may be interleaved
+        rows = rows[np.lexsort((rows, h2[rows], h1[rows]))]
+    return rows, order[~may_share]
 
 
 def _starts(h1: Numbers, h2: Numbers) -> NDArray[np.bool_]:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gitops_connect.checks.large.keys.text_columns import Texts, of_list
-from gitops_connect.checks.large.keys.text_hashes import Numbers, Secret, mixed
+from gitops_connect.checks.large.keys.text_hashes import Numbers, Secret, Texts, hash_texts, mixed
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.offsets import PartitionText
 
@@ -48,7 +47,7 @@ def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list
             values.append(canonical(value).decode() if is_json else value)
     hashes = [np.full(len(partitions), start, np.uint64) for start in secret.starts]
     for (name, is_json), (rows, values) in found.items():
-        for which, part in enumerate(_parts(Values(name, of_list(values), is_json), secret)):
+        for which, part in enumerate(_parts(Values(name, Texts.of(values), is_json), secret)):
             hashes[which][rows] += part
     return hashes
 
@@ -59,7 +58,7 @@ def _parts(field: Values, secret: Secret) -> tuple[Numbers, Numbers]:
     Without the last factors, a field that is 0 or empty would equal a missing field.
     """
     factors = secret.of_field(field.name, "json" if field.is_json else "text")
-    first, second = (mixed(one, secret) for one in field.texts.hashed(secret))
+    first, second = (mixed(one, secret) for one in hash_texts(field.texts, secret))
     return (
         first * factors[0] + second * factors[2] + factors[4],
         first * factors[1] + second * factors[3] + factors[5],

@@ -1,9 +1,10 @@
-"""Converts texts in a buffer to numbers, all at once: 128 bits for each text."""
+"""Many texts in one buffer, converted to numbers all at once: 128 bits for each text."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,21 @@ class Secret:
         return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
 
+class Texts(NamedTuple):
+    """Texts in a buffer with `PAD` zeros around it; `starts` count from its beginning, including the zeros."""
+
+    buffer: NDArray[np.uint8]
+    starts: Positions
+    lengths: Positions
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """A buffer with these texts."""
+        encoded = [text.encode() for text in texts]
+        lengths = np.array([len(text) for text in encoded], np.int64)
+        return cls(padded(b"".join(encoded)), np.cumsum(lengths) - lengths + PAD, lengths)
+
+
 def padded(content: Any) -> NDArray[np.uint8]:
     """The bytes with zeros around them; texts begin at `PAD`."""
     return np.frombuffer(b"".join((b"\0" * PAD, content, b"\0" * PAD)), np.uint8)
@@ -59,12 +75,13 @@ def mixed(words: Numbers, secret: Secret) -> Numbers:
     return words
 
 
-def hash_texts(buffer: NDArray[np.uint8], starts: Positions, lengths: Positions, secret: Secret) -> list[Numbers]:
+def hash_texts(texts: Texts, secret: Secret) -> list[Numbers]:
     """Two numbers for each text, different for different texts, except with a probability of 2^-80 or less for a pair.
 
     Every eight bytes are mixed, so that each bit of them affects all lower ones, multiplied by a secret odd number, and
     summed up. The length is added in the same way.
     """
+    buffer, starts, lengths = texts
     words = words_of(buffer)
     hashes = [lengths.astype(np.uint64) * factor for factor in secret.lengths]
     if not len(starts):

@@ -57,7 +57,7 @@ def canonical_lines(content: bytes, line_format: LineFormat | None) -> Any:
     if len(found) == 1 and not len(left) and found[0].form.is_canonical and b"\r" not in content:
         return lines.array
     arrays = [
-        _array(one, (_PARTITION, *one.form.partition, _OFFSET, *(one.form.offset or (b"null",)), _END)) for one in found
+        one.texts((_PARTITION, *one.form.partition, _OFFSET, *(one.form.offset or (b"null",)), _END)) for one in found
     ]
     return _in_order(arrays, found, left)
 
@@ -65,14 +65,7 @@ def canonical_lines(content: bytes, line_format: LineFormat | None) -> Any:
 def canonical_partitions(content: bytes, line_format: LineFormat | None) -> Any:
     """The canonical partition of each line, as an Arrow array; null if the line matches no known form."""
     found, left = match_lines(LineBuffer(content), line_format)
-    return _in_order([_array(one, one.form.partition) for one in found], found, left)
-
-
-def _array(matched: MatchedLines, pieces: Any) -> Any:
-    parts = [piece.decode() if isinstance(piece, bytes) else matched.array(piece) for piece in pieces]
-    if all(isinstance(part, str) for part in parts):
-        return pa.array(["".join(parts)] * len(matched.rows), pa.string())
-    return pc.binary_join_element_wise(*parts, "")
+    return _in_order([one.texts(one.form.partition) for one in found], found, left)
 
 
 def _in_order(arrays: list[Any], found: list[MatchedLines], left: NDArray[np.intp]) -> Any:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys.partition_keys import Values
-from gitops_connect.checks.large.keys.text_columns import Texts, assembled, bytes_of, of_list
-from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, padded
+from gitops_connect.checks.large.keys.text_hashes import PAD, Positions, Texts, padded
 from gitops_connect.checks.rules import Finding
 from gitops_connect.checks.ties import RULES
 from gitops_connect.model.field_places import members
@@ -180,6 +180,13 @@ class Anchors:
         return Anchor(before, start - self._marks[before]), last
 
 
+def bytes_of(array: Any) -> bytes:
+    """The texts of an Arrow array without nulls, joined as they are in memory."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4)
+    return b"" if data is None else bytes(data[int(ends[0]) : int(ends[-1])])
+
+
 def _is_utf8(content: bytes) -> bool:
     try:
         content.decode()
@@ -246,16 +253,18 @@ class MatchedLines(NamedTuple):
         """The values of each field of the partitions."""
         for one in self.form.fields:
             if one.half == "partition":
-                texts = of_list([one.constant or ""]) if one.span is None else self.texts((one.span,))
+                texts = Texts.of([one.constant or ""])
+                if one.span is not None:
+                    start, end = self.places(one.span)
+                    texts = Texts(self.buffer, start + PAD, end - start)
                 yield Values(one.name, texts, is_json=not one.is_text)
 
-    def texts(self, pieces: Sequence[bytes | Span]) -> Texts:
-        """Those pieces of each line, joined."""
-        if len(pieces) == 1 and not isinstance(pieces[0], bytes):
-            start, end = self.places(pieces[0])
-            return Texts(self.buffer, start + PAD, end - start)
-        parts = [piece if isinstance(piece, bytes) else self.array(piece) for piece in pieces]
-        return assembled(parts, len(self.ends))
+    def texts(self, parts: Sequence[bytes | Span]) -> Any:
+        """Those parts of each line, joined, for Arrow."""
+        arrays = [part.decode() if isinstance(part, bytes) else self.array(part) for part in parts]
+        if all(isinstance(array, str) for array in arrays):
+            return pa.array(["".join(arrays)] * len(self.rows), pa.string())
+        return pc.binary_join_element_wise(*arrays, "")
 
     def array(self, span: Span) -> Any:
         """That part of each line, for Arrow."""

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from gitops_connect.checks.large.input_splits.splits import Block, pieces
 from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.job_files import PATCH, DeletionVector, write_atomically
-from gitops_connect.checks.large.keys.text_columns import bytes_of
 from gitops_connect.checks.large.keys.text_hashes import Positions
 from gitops_connect.checks.large.line_formats.fast_path import canonical_lines, canonical_partitions, lines_of
+from gitops_connect.checks.large.line_formats.layouts import bytes_of
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.large_manifests import LargePatch

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from gitops_connect.checks.entries import EntryJudge
@@ -19,7 +18,7 @@ from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat, MatchedLines
 from gitops_connect.checks.large.parse.current_sample import TypeExamples
-from gitops_connect.checks.large.parse.shuffle_block import MARK_SHIFT, OffsetForm, concatenated, shuffle_block
+from gitops_connect.checks.large.parse.shuffle_block import MARK_SHIFT, OffsetForm, shuffle_block
 from gitops_connect.checks.large.violations.counts import ViolationCounts
 from gitops_connect.checks.large.violations.file import Violation
 from gitops_connect.checks.large.violations.line_numbers import RowPosition
@@ -47,8 +46,8 @@ class Parser:
     defers_all: bool = False
     known: TypeExamples | None = None
 
-    def parse(self, piece: Block, unit: int) -> tuple[Any, ViolationCounts, int]:
-        """The rows, the findings, and the number of lines."""
+    def parse(self, piece: Block, unit: int) -> tuple[list[Any], ViolationCounts, int]:
+        """The rows in some tables, the findings, and the number of lines."""
         counts = self.counts.fresh()
         refused = self.reader.refuse(piece.text) if piece.is_first else None
         for fault in (refused, piece.fault):
@@ -57,7 +56,7 @@ class Parser:
                 counts.broken.append(Violation(RowPosition(unit, piece.base + fault.line - 1, fault.column), finding))
                 counts.add(counts.broken[-1])
         if refused is not None or not piece.text:
-            return _no_rows(), counts, piece.lines
+            return [], counts, piece.lines
         counts.size += len(piece.text)
         lines = LineBuffer(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
         certain, slow = match_lines(lines, self.line_format)
@@ -68,7 +67,7 @@ class Parser:
                 counts.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
         if len(slow):
             parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(unit, piece.base), counts))
-        return _in_order(parts), counts, len(lines)
+        return parts, counts, len(lines)
 
     def _rows(self, certain: MatchedLines) -> Any:
         count = len(certain.rows)
@@ -77,7 +76,7 @@ class Parser:
         if certain.form.number is not None:
             form, value = OffsetForm.NUMBER, certain.numbers(certain.form.number)
         elif certain.form.offset:
-            form, texts = OffsetForm.TEXT, certain.texts(certain.form.offset).listed()
+            form, texts = OffsetForm.TEXT, certain.texts(certain.form.offset).to_pylist()
         forms = np.full(count, form | self._mark(certain.form) << MARK_SHIFT)
         return shuffle_block(hash_fields(certain.partition(), count, self.secret), value, certain.rows, forms, texts)
 
@@ -151,16 +150,3 @@ def number_in(offset: OffsetText, counted: str) -> int | None:
     value: Mapping[str, Any] = json.loads(offset)
     number = value[counted]
     return number if len(value) == 1 and type(number) is int and 0 <= number <= LONG else None
-
-
-def _no_rows() -> Any:
-    hashes, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    return shuffle_block((hashes, hashes), numbers, numbers, numbers, ())
-
-
-def _in_order(parts: list[Any]) -> Any:
-    """The rows by line, so that earlier findings come first."""
-    if len(parts) < 2:
-        return parts[0] if parts else _no_rows()
-    rows = concatenated(parts)
-    return rows.take(pa.array(np.argsort(rows.column("line").to_numpy(), kind="stable")))

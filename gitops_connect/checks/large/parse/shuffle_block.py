@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 
 from gitops_connect.checks.large.keys.text_hashes import Numbers
 
+_SCHEMA: Final = pa.schema(
+    [
+        ("h1", pa.uint64()),
+        ("h2", pa.uint64()),
+        ("value", pa.int64()),
+        ("line", pa.uint32()),
+        ("form", pa.uint8()),
+        ("text", pa.string()),
+    ]
+)
+
 
 class OffsetForm(IntEnum):
     """The form in which a row stores its offset."""
@@ -43,31 +54,20 @@ def shuffle_block(
 
     `form` is an `OffsetForm`, with a mark in the higher bits. `texts` is empty if no row has a text.
     """
-    columns = {
-        "h1": hashes[0],
-        "h2": hashes[1],
-        "value": value,
-        "line": line.astype(np.uint32),
-        "form": form.astype(np.uint8),
-        "text": pa.array(texts, pa.string()) if texts else pa.nulls(len(value)),
-    }
-    return pa.table(columns)
+    text = pa.array(texts, pa.string()) if texts else pa.nulls(len(value), pa.string())
+    return pa.table([*hashes, value, line.astype(np.uint32), form.astype(np.uint8), text], _SCHEMA)
 
 
-def concatenated(blocks: Sequence[Any]) -> Any:
-    """The rows of all blocks, in order."""
-    return pa.concat_tables(blocks, promote_options="default")  # blocks without texts have a column of another type
-
-
-def in_buckets(block: Any, count: int) -> Iterator[bytes]:
-    """The rows of each bucket, in their order, as an Arrow IPC stream."""
-    h2 = block.column("h2").to_numpy()
+def in_buckets(blocks: Sequence[Any], count: int) -> Iterator[bytes]:
+    """The rows of each bucket, in the order of their lines, as an Arrow IPC stream."""
+    rows = pa.concat_tables([_SCHEMA.empty_table(), *blocks]).combine_chunks()
+    h2 = rows.column("h2").to_numpy()
     bucket = (((h2 >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.uint16)
-    ordered = block.take(pa.array(np.argsort(bucket, kind="stable")))
+    ordered = rows.take(pa.array(np.lexsort((rows.column("line").to_numpy(), bucket))))
     start = 0
     for size in np.bincount(bucket, minlength=count).tolist():
         stream = pa.BufferOutputStream()
-        with pa.ipc.new_stream(stream, ordered.schema) as writer:
+        with pa.ipc.new_stream(stream, _SCHEMA) as writer:
             writer.write_table(ordered.slice(start, size))
         yield stream.getvalue().to_pybytes()
         start += size
