@@ -38,9 +38,9 @@ def main(names: list[str]) -> None:
 def _run(benchmark: ModuleType) -> None:
     print(benchmark.TITLE)
     figures: list[Figure] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         try:
-            for figure in benchmark.measure(Path(folder)):
+            for figure in benchmark.measure(Path(directory)):
                 figures.append(figure)
         except NotMeasured as reason:
             print(f"  not all could be measured: {reason}")

@@ -89,23 +89,23 @@ Apply = Callable[[Sandbox, Path], Applied]
 """Applies the lines of a file to the worker of a sandbox, which has a directory of its own."""
 
 
-def measure(folder: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """Raises NotMeasured if no real Connect can be started here."""
-    lines = written(folder / "offsets.jsonl")
+    lines = written(directory / "offsets.jsonl")
     for setting in (DEFAULT, EXACTLY_ONCE):
-        yield from _compared(folder, lines, setting)
-    yield from _too_small(folder, lines)
+        yield from _compared(directory, lines, setting)
+    yield from _too_small(directory, lines)
 
 
-def _compared(folder: Path, lines: Path, setting: Setting) -> Iterator[Figure]:
+def _compared(directory: Path, lines: Path, setting: Setting) -> Iterator[Figure]:
     """Fixed sizes and runs of `apply`, in turns."""
     words, fixed, ours = setting.words, [], []
     for chunk, number in itertools.zip_longest(setting.chunks, range(setting.runs)):
         if chunk is not None:
-            fixed.append(once(folder, lines, in_chunks(chunk), setting))
+            fixed.append(once(directory, lines, in_chunks(chunk), setting))
             yield from _figures(f"{words}in requests of {chunk:,}", fixed[-1])
         if number is not None:
-            ours.append(once(folder, lines, apply_with(f"{setting.heap}MiB"), setting))
+            ours.append(once(directory, lines, apply_with(f"{setting.heap}MiB"), setting))
             yield from _figures(f"{words}apply, run {number + 1}", ours[-1])
     failed = sum(bool(one.failure) for one in ours)
     yield Figure(f"{words}runs of apply that failed, of {setting.runs}", failed, limit=0)
@@ -128,10 +128,12 @@ def written(path: Path, count: int = COUNT) -> Path:
 
 
 @contextmanager
-def worker(folder: Path, heap: int, *, exactly_once: bool) -> Iterator[Sandbox]:
+def worker(directory: Path, heap: int, *, exactly_once: bool) -> Iterator[Sandbox]:
     """A new broker with one worker. Raises NotMeasured if they cannot be started."""
     try:
-        sandbox = Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=heap, exactly_once=exactly_once, tied=True))
+        sandbox = Sandbox.up(
+            SandboxOptions(directory=directory, workers=1, heap=heap, exactly_once=exactly_once, tied=True)
+        )
     except SandboxFailed as error:
         raise NotMeasured(f"no sandbox: {error}") from error
     try:
@@ -140,9 +142,9 @@ def worker(folder: Path, heap: int, *, exactly_once: bool) -> Iterator[Sandbox]:
         sandbox.down(purge=True)
 
 
-def once(folder: Path, lines: Path, apply: Apply, setting: Setting) -> Applied:
+def once(directory: Path, lines: Path, apply: Apply, setting: Setting) -> Applied:
     """One attempt on a new worker, which must work afterwards."""
-    with worker(folder / "sandbox", setting.heap, exactly_once=setting.exactly_once) as sandbox:
+    with worker(directory / "sandbox", setting.heap, exactly_once=setting.exactly_once) as sandbox:
         applied = apply(sandbox, lines)
         return applied if applied.failure or not (harm := harmed(sandbox)) else Applied(failure=harm)
 
@@ -187,9 +189,9 @@ def apply_with(worker_heap: str) -> Apply:
     """`gitops-connect apply` on a new repository with this manifest and a new ledger."""
 
     def apply(sandbox: Sandbox, lines: Path) -> Applied:
-        folder = _repository(sandbox, lines, worker_heap)
+        directory = _repository(sandbox, lines, worker_heap)
         began = time.monotonic()
-        done = _command(folder, "apply", "--yes")
+        done = _command(directory, "apply", "--yes")
         elapsed = time.monotonic() - began
         if done.returncode:
             return Applied(failure=_last_line(done))
@@ -240,8 +242,8 @@ def _figures(what: str, applied: Applied) -> Iterator[Figure]:
         yield Figure(f"{what}: the whole process", applied.whole, "s")
 
 
-def _too_small(folder: Path, lines: Path) -> Iterator[Figure]:
-    with worker(folder / "sandbox", SMALL_HEAP, exactly_once=False) as sandbox:
+def _too_small(directory: Path, lines: Path) -> Iterator[Figure]:
+    with worker(directory / "sandbox", SMALL_HEAP, exactly_once=False) as sandbox:
         place = _repository(sandbox, lines, "1GiB")
         refused = _command(place, "apply", "--yes")
         said = refused.returncode != 0 and BLOCKED_BY in refused.stdout + refused.stderr
@@ -252,7 +254,7 @@ def _too_small(folder: Path, lines: Path) -> Iterator[Figure]:
             "1 GiB, without the limit: no clear failure", int(not _last_line(failed)), limit=0, note=_last_line(failed)
         )
         sandbox.kill_worker(1)
-        Sandbox.up(SandboxOptions(folder=sandbox.folder, heap=DEFAULT.heap))
+        Sandbox.up(SandboxOptions(directory=sandbox.directory, heap=DEFAULT.heap))
         began = time.monotonic()
         again = _command(place, "apply", "--yes")
         note = "" if again.returncode == 0 else f"failed: {_last_line(again)}"
@@ -260,29 +262,29 @@ def _too_small(folder: Path, lines: Path) -> Iterator[Figure]:
 
 
 def _repository(sandbox: Sandbox, lines: Path, worker_heap: str) -> Path:
-    folder = sandbox.folder.parent / f"applied-{time.monotonic_ns()}"
-    repository = folder / "repository"
+    directory = sandbox.directory.parent / f"applied-{time.monotonic_ns()}"
+    repository = directory / "repository"
     repository.mkdir(parents=True)
     (repository / "large.yaml").write_text(_DOCUMENT, encoding="utf-8")
     os.link(lines, repository / "offsets.jsonl")
     author = ("-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.org")
     for words in (("init", "--quiet", "--initial-branch=main"), ("add", "--all"), ("commit", "--quiet", "-m", "large")):
         subprocess.run(["git", *author, *words], cwd=repository, check=True)
-    _settings(folder, sandbox, worker_heap)
-    return folder
+    _settings(directory, sandbox, worker_heap)
+    return directory
 
 
-def _settings(folder: Path, sandbox: Sandbox, worker_heap: str) -> None:
-    (folder / "gitops-connect.toml").write_text(
-        f'[repository]\nurl = "{folder / "repository"}"\n'
+def _settings(directory: Path, sandbox: Sandbox, worker_heap: str) -> None:
+    (directory / "gitops-connect.toml").write_text(
+        f'[repository]\nurl = "{directory / "repository"}"\n'
         f'[clusters.local]\nurl = ["{sandbox.worker_urls[0]}"]\nworker_heap = "{worker_heap}"\n',
         encoding="utf-8",
     )
 
 
-def _command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [PROGRAM, "--config", str(folder / "gitops-connect.toml"), *words]
-    environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(folder.parent / "cache")}
+def _command(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [PROGRAM, "--config", str(directory / "gitops-connect.toml"), *words]
+    environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(directory.parent / "cache")}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 

@@ -36,7 +36,7 @@ _DELETES = 32
 class _Contest:
     """One real worker and whoever creates connectors on it."""
 
-    folder: Path
+    directory: Path
     url: str
     session: requests.Session = field(default_factory=requests.Session)
 
@@ -56,7 +56,7 @@ class _Contest:
 
     def ours(self, prefix: str) -> float:
         """A cycle, from looking at the repository to the last record."""
-        workplace = Workplace(self.folder / prefix, COUNT, Layout.FILE_EACH)
+        workplace = Workplace(self.directory / prefix, COUNT, Layout.FILE_EACH)
         workplace.create(self.url, prefix)
         with opened(workplace) as product:
             began = time.monotonic()
@@ -77,15 +77,15 @@ class _Contest:
         self.session.post(f"{self.url}/connectors", json=body, timeout=100).raise_for_status()
 
 
-def measure(folder: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """Raises NotMeasured where no real Connect can be started here."""
-    options = SandboxOptions(folder=folder / "sandbox", workers=1, tied=True)
+    options = SandboxOptions(directory=directory / "sandbox", workers=1, tied=True)
     try:
         sandbox = Sandbox.up(options)
     except SandboxFailed as error:
         raise NotMeasured(f"no sandbox: {error}") from error
     with sandbox:
-        contest = _Contest(folder, sandbox.worker_urls[0])
+        contest = _Contest(directory, sandbox.worker_urls[0])
         contest.raw("warm-up", COUNT // 4)
         contest.clear()
         times = _rounds(contest)

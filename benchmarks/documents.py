@@ -53,21 +53,21 @@ def document(number: int, prefix: str = "orders", **changed: str) -> str:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A folder with a repository of `count` connectors and the settings for one cluster."""
+    """A directory with a repository of `count` connectors and the settings for one cluster."""
 
-    folder: Path
+    directory: Path
     count: int
     layout: Layout
 
     @property
     def repository(self) -> Path:
         """The git repository, with a work tree."""
-        return self.folder / "repository"
+        return self.directory / "repository"
 
     @property
     def settings(self) -> Path:
         """The settings file."""
-        return self.folder / "gitops-connect.toml"
+        return self.directory / "gitops-connect.toml"
 
     def create(self, url: str, prefix: str = "orders") -> None:
         """Write everything, and commit it."""

@@ -19,7 +19,7 @@ import duckdb  # noqa: E402 - its import is part of what is measured
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
-from gitops_connect.checks.entries import EntryJudge  # noqa: E402
+from gitops_connect.checks.entries import EntryChecker  # noqa: E402
 from gitops_connect.desired.manifests.line_reader import read_lines  # noqa: E402
 from gitops_connect.model.manifests import ManifestContext  # noqa: E402
 from gitops_connect.model.names import ConnectorName  # noqa: E402
@@ -68,28 +68,28 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, path: str) -> None:
     connection.execute(KEYS.replace("NAME", name).replace("PATTERN", PATTERN))
 
 
-def judged(slow: list[tuple[int, str]]) -> tuple[Counter[str], list[tuple[str, int, int]]]:
+def checked(slow: list[tuple[int, str]]) -> tuple[Counter[str], list[tuple[str, int, int]]]:
     """Lines of another form, by the rule function: what is wrong, and the keys of those that are well."""
-    judge = EntryJudge(ManifestContext(ConnectorName("orders"), CONFIG), OperationKind.ALTER)
+    checker = EntryChecker(ManifestContext(ConnectorName("orders"), CONFIG), OperationKind.ALTER)
     counts: Counter[str] = Counter()
     keys = []
     read = read_lines("".join(text for _, text in slow))
     counts.update(fault.rule for fault in read.faults)
     for value, number, _ in read.entries:
-        found = judge.judge(value)
+        found = checker.check(value)
         counts.update(finding.rule for finding in found.findings)
         if found.partition is not None and found.offset is not None:
             keys.append((found.partition, json.loads(found.offset).get("offset"), slow[number - 1][0]))
     return counts, keys
 
 
-def main(manifest: str, live: str, threads: str) -> None:
+def main(manifest: str, current: str, threads: str) -> None:
     """Print what was found and how long it took, as JSON."""
     connection = duckdb.connect(config={"threads": int(threads)})
     load(connection, "m", manifest)
-    load(connection, "l", live)
+    load(connection, "l", current)
     slow = connection.sql("select line, slow from m where slow is not null order by line").fetchall()
-    counts, keys = judged(slow)
+    counts, keys = checked(slow)
     connection.execute("delete from m where slow is not null") if slow else None
     if keys:
         more = pa.table({"k": [k for k, _, _ in keys], "v": [v for _, v, _ in keys], "line": [n for _, _, n in keys]})

@@ -22,12 +22,12 @@ sys.exit(len({set(HEAVY)!r} & sys.modules.keys()))
 """
 
 
-def measure(folder: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """Elapsed time is what a user waits; processor time depends less on what else the machine does."""
-    spent = [run([PROGRAM, "--help"], folder / "output") for _ in range(RUNS)]
+    spent = [run([PROGRAM, "--help"], directory / "output") for _ in range(RUNS)]
     yield median(Figure("elapsed", 0, "s", 0.3), [one.elapsed for one in spent])
     yield median(Figure("processor time", 0, "s"), [one.processor for one in spent])
     imported = subprocess.run([sys.executable, "-c", _IMPORTED], stdout=subprocess.DEVNULL, check=False).returncode
     yield Figure(f"of {', '.join(HEAVY)} imported", imported, limit=0)
-    nothing = [run([sys.executable, "-c", "import typer"], folder / "output") for _ in range(RUNS)]
+    nothing = [run([sys.executable, "-c", "import typer"], directory / "output") for _ in range(RUNS)]
     yield median(Figure("a program that only imports typer, elapsed", 0, "s"), [one.elapsed for one in nothing])

@@ -62,14 +62,14 @@ SCHEMA = {
 }
 
 
-def measure(folder: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """Both sizes, then what makes it slower."""
-    live = _written(folder / "live.jsonl", STANDING, "live")
-    rate = _schema_rate(folder)
+    current = _written(directory / "live.jsonl", STANDING, "live")
+    rate = _schema_rate(directory)
     warm, memory = {}, {}
     for count in (FEW, MANY):
-        manifest = _written(folder / f"{count}.jsonl", count, "clean")
-        duck, spark = _side_by_side(folder, manifest, live, RUNS[count])
+        manifest = _written(directory / f"{count}.jsonl", count, "clean")
+        duck, spark = _side_by_side(directory, manifest, current, RUNS[count])
         words = f"{count:,} entries"
         yield median(Figure(f"DuckDB, {words}", 0, "s"), [one["seconds"] for one in duck])
         yield median(Figure(f"Spark, its start included, {words}", 0, "s"), [one["cold"] for one in spark])
@@ -83,30 +83,30 @@ def measure(folder: Path) -> Iterator[Figure]:
         yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", limits[2]), share)
         warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
     yield Figure("memory of the process itself, 10,000,000 against 1,000,000", memory[MANY] / memory[FEW], "times", 1.1)
-    yield from _commands(folder)
-    yield from _ready(folder, live)
-    yield from _elsewhere(folder, live)
+    yield from _commands(directory)
+    yield from _ready(directory, current)
+    yield from _elsewhere(directory, current)
     for form, words in _FORMS.items():
-        manifest = _written(folder / f"{form}.jsonl", MANY, form)
-        slower = _run("spark_engine", str(manifest), str(live), str(folder / "cache"))["warm"] / warm[MANY]
+        manifest = _written(directory / f"{form}.jsonl", MANY, form)
+        slower = _run("spark_engine", str(manifest), str(current), str(directory / "cache"))["warm"] / warm[MANY]
         yield Figure(f"{words}, against the clean file, {MANY:,}", slower, "times", SLOWER, "1 run against the best")
         manifest.unlink()
-    columns = _columns(folder / f"{MANY}.parquet", folder / f"{MANY}.jsonl")
-    share = _run("spark_engine", str(columns), str(live), str(folder / "cache"))["warm"] / warm[MANY]
+    columns = _columns(directory / f"{MANY}.parquet", directory / f"{MANY}.jsonl")
+    share = _run("spark_engine", str(columns), str(current), str(directory / "cache"))["warm"] / warm[MANY]
     yield Figure(f"from Parquet, against JSON Lines, {MANY:,}", share, "times", PARQUET, "1 run against the best")
 
 
-def _commands(folder: Path) -> Iterator[Figure]:
+def _commands(directory: Path) -> Iterator[Figure]:
     """`gitops-connect offsets check`, from the start of its process to its end."""
-    (folder / "repo").mkdir()
-    (folder / "repo" / "mirror.yaml").write_text(_DOCUMENT)
-    (folder / "gitops-connect.toml").write_text('[clusters.local]\nurl = ["http://127.0.0.1:1"]\n')
-    few = _written(folder / "small.jsonl", SMALL, "live")
+    (directory / "repo").mkdir()
+    (directory / "repo" / "mirror.yaml").write_text(_DOCUMENT)
+    (directory / "gitops-connect.toml").write_text('[clusters.local]\nurl = ["http://127.0.0.1:1"]\n')
+    few = _written(directory / "small.jsonl", SMALL, "live")
     for path, limit, words in (
-        (folder / f"{FEW}.jsonl", COMMAND, f"the command, cold, {FEW:,} entries"),
+        (directory / f"{FEW}.jsonl", COMMAND, f"the command, cold, {FEW:,} entries"),
         (few, None, f"the command, {SMALL:,} entries"),
     ):
-        seconds = [_command(folder, path) for _ in range(RUNS[FEW])]
+        seconds = [_command(directory, path) for _ in range(RUNS[FEW])]
         yield median(Figure(words, 0, "s", limit), seconds)
     seconds = [_decided(few) for _ in range(RUNS[FEW])]
     yield median(Figure(f"of that, deciding on {SMALL:,} entries in this process", 0, "s", AT_ONCE), seconds)
@@ -133,13 +133,13 @@ spec:
 """
 
 
-def _command(folder: Path, path: Path) -> float:
+def _command(directory: Path, path: Path) -> float:
     arguments = ("offsets", "check", str(path), "--connector", "orders", "--offline")
     environment = {
         **os.environ,
-        "GITOPS_CONNECT_CACHE": str(folder / "cache"),
-        "GITOPS_CONNECT_CONFIG": str(folder / "gitops-connect.toml"),
-        "GITOPS_CONNECT_REPOSITORY__URL": str(folder / "repo"),
+        "GITOPS_CONNECT_CACHE": str(directory / "cache"),
+        "GITOPS_CONNECT_CONFIG": str(directory / "gitops-connect.toml"),
+        "GITOPS_CONNECT_REPOSITORY__URL": str(directory / "repo"),
     }
     begun = time.perf_counter()
     done = subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False)
@@ -149,11 +149,11 @@ def _command(folder: Path, path: Path) -> float:
     return seconds
 
 
-def _ready(folder: Path, live: Path) -> Iterator[Figure]:
+def _ready(directory: Path, current: Path) -> Iterator[Figure]:
     """Of a manifest without faults: only of such a one anything is sent."""
-    manifest = _written(folder / "sound.jsonl", MANY, "sound")
-    duck = _run("duckdb_engine", str(manifest), str(live), "2")["seconds"]
-    spark = _run("spark_engine", str(manifest), str(live), str(folder / "cache"), "local[*]", "ready")
+    manifest = _written(directory / "sound.jsonl", MANY, "sound")
+    duck = _run("duckdb_engine", str(manifest), str(current), "2")["seconds"]
+    spark = _run("spark_engine", str(manifest), str(current), str(directory / "cache"), "local[*]", "ready")
     if spark["sent"] != MANY:
         raise NotMeasured(f"{spark['sent']:,} entries would be sent")
     words = f"the verdict and what is to be sent, session up, against DuckDB's verdict, {MANY:,}"
@@ -161,19 +161,19 @@ def _ready(folder: Path, live: Path) -> Iterator[Figure]:
     manifest.unlink()
 
 
-def _elsewhere(folder: Path, live: Path) -> Iterator[Figure]:
+def _elsewhere(directory: Path, current: Path) -> Iterator[Figure]:
     """The same work where the tests have their masters, beside local, each on a session that is up."""
     sys.path.insert(0, str(TESTS))
     from spark_parts.services import connect_server, running, standalone  # noqa: PLC0415 - of the tests
 
-    manifest, cache = folder / f"{FEW}.jsonl", str(folder / "cache")
-    here = _run("spark_engine", str(manifest), str(live), cache)
+    manifest, cache = directory / f"{FEW}.jsonl", str(directory / "cache")
+    here = _run("spark_engine", str(manifest), str(current), cache)
     for words, place in (
-        ("a standalone master with two workers", standalone(folder / "standalone", Path(sys.executable))),
-        ("Spark Connect", connect_server(folder / "connect", Path(sys.executable))),
+        ("a standalone master with two workers", standalone(directory / "standalone", Path(sys.executable))),
+        ("Spark Connect", connect_server(directory / "connect", Path(sys.executable))),
     ):
         with running(place):
-            there = _run("spark_engine", str(manifest), str(live), cache, place.master)
+            there = _run("spark_engine", str(manifest), str(current), cache, place.master)
         yield Figure(f"on {words}, against local, {FEW:,}", there["warm"] / here["warm"], "times", ELSEWHERE, "1 run")
 
 
@@ -190,12 +190,12 @@ def _columns(path: Path, lines: Path) -> Path:
     return path
 
 
-def _side_by_side(folder: Path, manifest: Path, live: Path, runs: int) -> tuple[list[Any], list[Any]]:
+def _side_by_side(directory: Path, manifest: Path, current: Path, runs: int) -> tuple[list[Any], list[Any]]:
     """They take turns, so that what else the machine does is the same for both."""
     duck, spark = [], []
     for _ in range(runs):
-        duck.append(_run("duckdb_engine", str(manifest), str(live), "2"))
-        spark.append(_run("spark_engine", str(manifest), str(live), str(folder / "cache")))
+        duck.append(_run("duckdb_engine", str(manifest), str(current), "2"))
+        spark.append(_run("spark_engine", str(manifest), str(current), str(directory / "cache")))
     if duck[0]["rules"] != {rule: n for rule, n in spark[0]["rules"].items() if rule not in _REPEATS}:
         raise NotMeasured("the two do not find the same")
     return duck, spark
@@ -218,9 +218,9 @@ def _run(module: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _schema_rate(folder: Path) -> float:
+def _schema_rate(directory: Path) -> float:
     """Seconds an entry."""
-    lines = _written(folder / "sample.jsonl", SAMPLE, "live").read_text().splitlines()
+    lines = _written(directory / "sample.jsonl", SAMPLE, "live").read_text().splitlines()
     validator = Draft202012Validator(SCHEMA)
     begun = time.process_time()
     for line in lines:

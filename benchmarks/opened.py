@@ -37,8 +37,8 @@ class Opened:
 
 @contextmanager
 def opened(workplace: Workplace) -> Iterator[Opened]:
-    """With a clone in the workplace's own folder."""
+    """With a clone in the workplace's own directory."""
     settings = load_settings(workplace.settings, {})
-    source = Repository(settings.repository, workplace.folder / "clone")
+    source = Repository(settings.repository, workplace.directory / "clone")
     with closing(open_runtime(settings)) as runtime, closing(source):
         yield Opened(runtime, source)

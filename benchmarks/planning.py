@@ -25,12 +25,12 @@ COLD, WARM, LINEAR = 2.0, 0.3, 11.0
 LAYOUTS = {Layout.FILE_EACH: "a file each", Layout.HUNDRED_A_FILE: "100 a file"}
 
 
-def measure(folder: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """Both layouts and both sizes with everything in place; then the dearest case, in which nothing is."""
     for layout, words in LAYOUTS.items():
         times: dict[int, list[float]] = {}
         for count in (FEW, MANY):
-            workplace = Workplace(folder / f"planning-{layout.value}-{count}", count, layout)
+            workplace = Workplace(directory / f"planning-{layout.value}-{count}", count, layout)
             with serving(count) as served:
                 workplace.create(served.url)
                 times[count] = [_cold(workplace, number) for number in range(RUNS[count])]
@@ -41,11 +41,11 @@ def measure(folder: Path) -> Iterator[Figure]:
         ratio = statistics.median(times[MANY]) / statistics.median(times[FEW])
         yield Figure(f"cold, {MANY:,} against {FEW:,}, {words}", ratio, "times", LINEAR)
     with serving(0) as nothing:
-        yield from _from_nothing(folder, nothing)
+        yield from _from_nothing(directory, nothing)
 
 
-def _from_nothing(folder: Path, served: Served) -> Iterator[Figure]:
-    workplace = Workplace(folder / "planning-new", FEW, Layout.FILE_EACH)
+def _from_nothing(directory: Path, served: Served) -> Iterator[Figure]:
+    workplace = Workplace(directory / "planning-new", FEW, Layout.FILE_EACH)
     workplace.create(served.url)
     before = served.requests()
     times = [_cold(workplace, number) for number in range(RUNS[FEW])]
@@ -64,8 +64,8 @@ def _cold(workplace: Workplace, number: int) -> float:
 def _command(workplace: Workplace, *words: str, clone: str) -> float:
     """A command in a process of its own, which has to clone first."""
     command = [PROGRAM, "--config", str(workplace.settings), *words]
-    cache = str(workplace.folder / clone)
-    return run(command, workplace.folder / "output", GITOPS_CONNECT_CACHE=cache).processor
+    cache = str(workplace.directory / clone)
+    return run(command, workplace.directory / "output", GITOPS_CONNECT_CACHE=cache).processor
 
 
 def _warm(workplace: Workplace) -> Iterator[float]:

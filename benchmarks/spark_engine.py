@@ -1,4 +1,4 @@
-"""What the large engine takes: a program of its own, told the manifest, what stands, a cache folder, and a master.
+"""What the large engine takes: a program of its own, told the manifest, what stands, a cache directory, and a master.
 
 It asks as a cycle does, twice: once from its own start, once on the session that is then up. With `ready` it asks a
 third time, for what is to be sent as well.
@@ -29,10 +29,10 @@ from gitops_connect.spark.session import SharedSession  # noqa: E402 - importing
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 
 
-def main(manifest: str, live: str, cache: str, master: str = "local[*]", ready: str = "") -> None:
+def main(manifest: str, saved: str, cache: str, master: str = "local[*]", ready: str = "") -> None:
     """Print what was found and how long it took, as JSON."""
     context = ManifestContext(ConnectorName("orders"), CONFIG)
-    current = LargeFile("the current offsets", live)
+    current = LargeFile("the current offsets", saved)
     files = (LargeFile(manifest, manifest),)
     request = LargeManifest(Location(manifest), files, context, OperationKind.ALTER, current)
     seconds = []
@@ -40,7 +40,7 @@ def main(manifest: str, live: str, cache: str, master: str = "local[*]", ready: 
         spark = SparkChecks(sessions, lambda _: None)
         for asked in ("cold", "warm", *([ready] if ready else [])):
             begun = START if asked == "cold" else time.perf_counter()
-            with workspace(sessions.folder) as directory:
+            with workspace(sessions.directory) as directory:
                 (verdict,) = spark.check([request], ready=directory / "ready" if asked == "ready" else None)
                 seconds.append(time.perf_counter() - begun)
     moves = verdict.difference.counts if verdict.difference is not None else {}

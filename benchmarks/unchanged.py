@@ -44,10 +44,10 @@ class _Counted:
         self.source.close()
 
 
-def measure(folder: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """Requests and files must not grow with the number of connectors; the processor time may."""
     for count in COUNTS:
-        workplace = Workplace(folder / f"unchanged-{count}", count, Layout.FILE_EACH)
+        workplace = Workplace(directory / f"unchanged-{count}", count, Layout.FILE_EACH)
         with serving(count) as served:
             workplace.create(served.url)
             yield from _measure(workplace, served.requests)

@@ -85,28 +85,28 @@ def has_exactly_once(client: ConnectClient, connector: DesiredConnector) -> bool
 class ObservedOffsets:
     """The current offsets: `large` are those in files, and `unread` are the reasons why some could not be read."""
 
-    live: Mapping[ConnectorName, Offsets]
+    current: Mapping[ConnectorName, Offsets]
     large: Mapping[ConnectorName, SavedOffsets]
     unread: Mapping[ConnectorName, str]
 
 
-def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], folder: Path) -> ObservedOffsets:
+def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], directory: Path) -> ObservedOffsets:
     """Read the offsets of these connectors, one request each. If they exceed `MAX_HELD`, they go into the directory.
 
     Raises OSError.
     """
-    live, large, unread = {}, {}, {}
+    current, large, unread = {}, {}, {}
     for number, name in enumerate(names):
         try:
-            found = client.save_offsets(name, folder / f"current-{number}.jsonl", MAX_HELD)
+            found = client.save_offsets(name, directory / f"current-{number}.jsonl", MAX_HELD)
         except GitopsConnectError as error:
             unread[name] = f"the current offsets of its connector could not be read: {error}"
             continue
         if isinstance(found, SavedOffsets):
             large[name] = found
         else:
-            live[name] = found
-    return ObservedOffsets(live, large, unread)
+            current[name] = found
+    return ObservedOffsets(current, large, unread)
 
 
 @dataclass(frozen=True, slots=True)

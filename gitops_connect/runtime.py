@@ -19,7 +19,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 from gitops_connect.plan.situation import Policy
-from gitops_connect.settings.cache import cache_folder
+from gitops_connect.settings.cache import cache_directory
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.address import absolute_url
@@ -106,13 +106,13 @@ def open_runtime(settings: Settings) -> Runtime:
 
 def open_spark(settings: Settings) -> SharedSession:
     """The session in which large manifests are checked; it is started at its first use."""
-    return SharedSession(settings.spark, os.environ, cache_folder())
+    return SharedSession(settings.spark, os.environ, cache_directory())
 
 
 def open_ledger(settings: Settings) -> Ledger:
     """The ledger that `[state]` names. Raises LedgerUnusable, LedgerBusy or UsageError."""
     key = settings.state.key.read().encode() if settings.state.key else None
-    return Ledger.open(settings.state.url, settings.folder, key)
+    return Ledger.open(settings.state.url, settings.directory, key)
 
 
 def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
@@ -120,7 +120,7 @@ def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[
 
     Raises UsageError, LedgerUnusable or LedgerBusy.
     """
-    return read_history(settings.state.url, settings.folder, clusters)
+    return read_history(settings.state.url, settings.directory, clusters)
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:
@@ -129,10 +129,10 @@ def open_source(settings: Settings, path: Path | None) -> Source:
         return WorkingTree(path)
     if not settings.repository.url:
         raise UsageError(NO_REPOSITORY)
-    repository = replace(settings.repository, url=absolute_url(settings.repository.url, settings.folder))
-    return Repository(repository, clone_folder(repository.url))
+    repository = replace(settings.repository, url=absolute_url(settings.repository.url, settings.directory))
+    return Repository(repository, clone_directory(repository.url))
 
 
-def clone_folder(url: str) -> Path:
+def clone_directory(url: str) -> Path:
     """The directory of the clone: in the user's cache, by URL."""
-    return cache_folder() / "clones" / hashlib.sha256(url.encode()).hexdigest()[:16]
+    return cache_directory() / "clones" / hashlib.sha256(url.encode()).hexdigest()[:16]

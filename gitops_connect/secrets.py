@@ -136,10 +136,10 @@ def _from_file(path: Path, settings: Settings) -> str:
         raise SecretMissing(f"{path} is not an absolute path")
     try:
         real = path.resolve()
-        if not any(real.is_relative_to(folder.resolve()) for folder in settings.secrets.files):
+        if not any(real.is_relative_to(directory.resolve()) for directory in settings.secrets.files):
             raise SecretMissing(_not_allowed(path, real))
         _require_file(path, real)
-        if any(real.is_relative_to(folder) for folder in _OF_THE_SYSTEM) or _is_own(real, settings):
+        if any(real.is_relative_to(directory) for directory in _OF_THE_SYSTEM) or _is_own(real, settings):
             raise SecretMissing(
                 f"the file {path} belongs to gitops-connect or to the system, and is never sent to a connector"
             )

@@ -1,4 +1,4 @@
-"""What every test stands on: no home folder, no network but loopback; and, for those marked `e2e`, one real cluster."""
+"""What every test needs: no home directory, no network but loopback; and, for those marked `e2e`, one real cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plugins.builder import COMPILER, build_plugins
 from shared_services import order, scope
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
-from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_folder, fetch_jars, kafka
+from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_directory, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 
@@ -38,8 +38,8 @@ ONLY_WITHOUT = re.compile(r"not \w+(?: and not \w+)*")
 """A `-m` that only deselects, such as that of `make check`."""
 MARKS_OF_A_FILE = re.compile(r"^pytestmark = (.*)", re.MULTILINE)
 
-JAR_CACHE = cache_folder(os.environ)
-"""The user's own, looked up before the home folder is hidden: jars are fetched once for all test runs."""
+JAR_CACHE = cache_directory(os.environ)
+"""The user's own, looked up before the home directory is hidden: jars are fetched once for all test runs."""
 FOREIGN = ("GITOPS_CONNECT_", "GIT_", "XDG_")
 FOR_TESTS = ("GITOPS_CONNECT_CONTRACT_URL",)
 COLOUR = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
@@ -53,8 +53,8 @@ def _no_machine_around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         for name in [*os.environ]:
             if (name.startswith(FOREIGN) or name in COLOUR) and name not in FOR_TESTS:
                 patch.delenv(name)
-        for name, folder in (("HOME", ""), ("XDG_CONFIG_HOME", ".config"), ("XDG_CACHE_HOME", ".cache")):
-            patch.setenv(name, str(home / folder))
+        for name, directory in (("HOME", ""), ("XDG_CONFIG_HOME", ".config"), ("XDG_CACHE_HOME", ".cache")):
+            patch.setenv(name, str(home / directory))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         patch.setenv("GIT_TERMINAL_PROMPT", "0")
         for role in ("AUTHOR", "COMMITTER"):
@@ -152,8 +152,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     plugins = [build_plugins(tmp_path_factory.mktemp("plugins"), os.environ)]
     if _has_live_tests(request.session):
         plugins.append(build_live_plugins(tmp_path_factory.mktemp("live") / "plugins", os.environ))
-    folder = tmp_path_factory.mktemp("shared") / "sandbox"
-    options = SandboxOptions(folder=folder, workers=1, heap=1024, plugin_path=tuple(plugins), tied=True)
+    directory = tmp_path_factory.mktemp("shared") / "sandbox"
+    options = SandboxOptions(directory=directory, workers=1, heap=1024, plugin_path=tuple(plugins), tied=True)
     with _said(request.config) as say, Sandbox.up(options, say) as started:
         say(f"up at {started.worker_urls[0]}", None, None)
         yield started
@@ -166,7 +166,7 @@ def _one_worker_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
         shared = request.getfixturevalue("sandbox")
         parts = shared.status()
         if len(parts) != 2 or not all(part.answers for part in parts):
-            Sandbox.up(SandboxOptions(folder=shared.folder, workers=1))
+            Sandbox.up(SandboxOptions(directory=shared.directory, workers=1))
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def _delete_connector(urls: tuple[str, ...], name: str) -> None:
 
 
 @pytest.fixture
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with nothing in it: no settings file, no sandbox."""
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -62,12 +62,12 @@ class Log:
 
 
 class InThread(Log, logging.Handler):
-    """A daemon in a thread of this process, over a user's folder; `change` may put other parts into its world."""
+    """A daemon in a thread of this process, over a user's directory; `change` may put other parts into its world."""
 
     def __init__(self, at: Workplace, change: Callable[[Runtime], Runtime] | None = None, **environment: str) -> None:
         logging.Handler.__init__(self)
         Log.__init__(self)
-        settings = load_settings(at.folder / "gitops-connect.toml", {**QUICK, **environment})
+        settings = load_settings(at.directory / "gitops-connect.toml", {**QUICK, **environment})
         self.runtime = replace(open_runtime(settings), environment=environment)
         self._source = open_source(settings, None)
         self._running = change(self.runtime) if change else self.runtime
@@ -105,7 +105,7 @@ class AsProcess(Log):
 
     def __init__(self, at: Workplace, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         super().__init__()
-        command = [*PROGRAM, "--config", str(at.folder / "gitops-connect.toml"), "run", *arguments]
+        command = [*PROGRAM, "--config", str(at.directory / "gitops-connect.toml"), "run", *arguments]
         variables = {**os.environ, **QUICK, **(environment or {})}
         self.process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._reader = threading.Thread(target=self._read)

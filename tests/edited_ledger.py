@@ -17,19 +17,19 @@ NAME = OperationName("skip")
 _TIME = "2026-11-21T12:00:00.000000Z"
 
 
-def fill(folder: Path) -> None:
-    """Create `state.db` in `folder`, with its key."""
-    ledger = Ledger.open("sqlite:///state.db", folder, None)
+def fill(directory: Path) -> None:
+    """Create `state.db` in `directory`, with its key."""
+    ledger = Ledger.open("sqlite:///state.db", directory, None)
     ledger.record(Ownership(LOCAL, ConnectorName("orders"), Origin.CREATED, Revision("r1"), NOON, None, {}))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.record_attempt(LOCAL, Revision("r1"), NOON)
     ledger.close()
-    with closing(connect(folder / "state.db")) as database, database:
+    with closing(connect(directory / "state.db")) as database, database:
         database.execute("INSERT INTO leases VALUES ('other', 't', 'h', 'p', 1, 1.0, ?, ?)", (_TIME, _TIME))
         database.execute("INSERT INTO operation_pieces VALUES ('local', 'skip', 'before', 0, 1, x'00')")
 
 
-def edit(folder: Path, table: str, column: str, value: Any) -> None:
+def edit(directory: Path, table: str, column: str, value: Any) -> None:
     """Set a column of the only row."""
-    with closing(connect(folder / "state.db")) as database, database:
+    with closing(connect(directory / "state.db")) as database, database:
         assert database.execute(f"UPDATE {table} SET {column} = ?", (value,)).rowcount == 1  # noqa: S608 - names of tests

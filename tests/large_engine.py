@@ -16,7 +16,7 @@ from manifests import ORDERS
 
 from gitops_connect.checks import small
 from gitops_connect.checks.large.check import SparkEngine, carry_out
-from gitops_connect.checks.large.input_splits.splits import UNIT, ManifestReader
+from gitops_connect.checks.large.input_splits.splits import SPLIT_SIZE, ManifestReader
 from gitops_connect.checks.large.job import ROWS, Job
 from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.join.compare import compare_buckets
@@ -49,7 +49,7 @@ class Case:
 
     content: bytes
     config: Mapping[str, str] | None = None
-    live: Offsets | None = None
+    current: Offsets | None = None
     kind: OperationKind = OperationKind.ALTER
     acknowledged: frozenset[Acknowledgement] = frozenset()
     name: str = "offsets/orders.jsonl"
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def context(self) -> ManifestContext:
-        return ManifestContext(ORDERS, self.config, self.live, None, self.acknowledged)
+        return ManifestContext(ORDERS, self.config, self.current, None, self.acknowledged)
 
     @property
     def stored(self) -> bytes:
@@ -104,41 +104,41 @@ def by_small(case: Case) -> Said:
     manifest = reading.parse(Blob(case.name, "", case.stored))
     found = small.check(manifest, case.context, case.kind)
     difference = None
-    if found.offsets is not None and case.live is not None:
+    if found.offsets is not None and case.current is not None:
         operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), found.offsets)
-        patch = effect_of(operation, case.live)
-        difference = find_difference(case.live, patch, shape_of(case.config or {}))
+        patch = effect_of(operation, case.current)
+        difference = find_difference(case.current, patch, shape_of(case.config or {}))
     return _said(found.diagnostics.items, found.counts, (found.errors, found.unread), difference)
 
 
-def filed(case: Case, folder: Path) -> LargeManifest:
+def filed(case: Case, directory: Path) -> LargeManifest:
     """The same, with its contents in files."""
-    folder.mkdir(parents=True)
-    path = folder / Path(case.name).name
+    directory.mkdir(parents=True)
+    path = directory / Path(case.name).name
     path.write_bytes(case.stored)
-    live = None
-    if case.live is not None:
-        (folder / "live.jsonl").write_bytes(
+    current = None
+    if case.current is not None:
+        (directory / "live.jsonl").write_bytes(
             b"".join(
                 (json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-                for one in to_json(case.live)
+                for one in to_json(case.current)
             )
         )
-        live = LargeFile("live.jsonl", str(folder / "live.jsonl"))
+        current = LargeFile("live.jsonl", str(directory / "live.jsonl"))
     files = (LargeFile(case.name, str(path)),)
-    return LargeManifest(Location(case.name), files, replace(case.context, live=None), case.kind, live)
+    return LargeManifest(Location(case.name), files, replace(case.context, current=None), case.kind, current)
 
 
 def in_process(
     manifests: Sequence[LargeManifest],
     buckets: int = 3,
-    unit: int = UNIT,
+    split_size: int = SPLIT_SIZE,
     *,
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
     """The jobs as executors do them, without Spark between their halves."""
-    job = replace(prepare(manifests, READER, buckets, unit), folders=job_directories(ready, violations))
+    job = replace(prepare(manifests, READER, buckets, split_size), directories=job_directories(ready, violations))
     return carry_out(manifests, job, InProcess())
 
 
@@ -151,7 +151,7 @@ def on_spark(
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
     """The jobs on a Spark session."""
-    job = replace(prepare(manifests, reader), folders=job_directories(ready, violations))
+    job = replace(prepare(manifests, reader), directories=job_directories(ready, violations))
     return carry_out(manifests, job, SparkEngine(session))
 
 
@@ -185,13 +185,13 @@ class InProcess:
 def patch_by_small(case: Case) -> list[str] | None:
     """What is sent of it, in the order of the manifest, and then of what stands; None: an error holds it up."""
     offsets = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
-    if offsets is None or case.live is None:
+    if offsets is None or case.current is None:
         return None
     operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), offsets)
-    patch = effect_of(operation, case.live)
+    patch = effect_of(operation, case.current)
     if case.kind is OperationKind.REPLACE:
-        patch = patch_between(case.live, merged(case.live, patch))
-    order = [*(one for one in offsets if one in patch), *(one for one in sorted(case.live) if one not in offsets)]
+        patch = patch_between(case.current, merged(case.current, patch))
+    order = [*(one for one in offsets if one in patch), *(one for one in sorted(case.current) if one not in offsets)]
     sent = dict.fromkeys(one for one in order if one in patch)
     assert sent.keys() == patch.keys()
     return [f'{{"partition":{one},"offset":{patch[one] or "null"}}}\n' for one in sent]

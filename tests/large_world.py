@@ -54,7 +54,7 @@ class LargeWorld(Contract):
     def take(self, name: ConnectorName, many: int) -> None:
         """The connector is there."""
         self.many, self.at_once = many, many // self.chunks
-        self.ledger = Ledger.open("sqlite:///state.db", self.folder, None)
+        self.ledger = Ledger.open("sqlite:///state.db", self.directory, None)
         self.operation = Operation(
             OperationName("c"), name, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True
         )
@@ -105,11 +105,13 @@ class _Change:
         self.chunk_size = ChunkSize()
 
     def review(self) -> Review:
-        self._live = self._look()
+        self._current = self._look()
         return Review({}, Difference())
 
     def begin(self) -> None:
-        self._ledger.begin_large(APPLY, self._operation, [self._live], lines(2, self.entries), self._world.clock.now())
+        self._ledger.begin_large(
+            APPLY, self._operation, [self._current], lines(2, self.entries), self._world.clock.now()
+        )
 
     @cached_property
     def _declared(self) -> list[bytes]:
@@ -134,6 +136,6 @@ class _Change:
         self._ledger.settle(APPLY, self._operation.name, Digest("after"), warning, self._world.clock.now())
 
     def _look(self) -> bytes:
-        found = self._world.client.save_offsets(self._operation.connector, self._world.folder / "live", 0)
+        found = self._world.client.save_offsets(self._operation.connector, self._world.directory / "live", 0)
         assert isinstance(found, SavedOffsets)
         return Path(found.path).read_bytes()

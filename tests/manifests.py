@@ -55,13 +55,13 @@ def manifest(entries: Iterable[Any]) -> Manifest:
 def verdict(
     entries: Iterable[Any],
     config: Mapping[str, str] | None = None,
-    live: Offsets | None = None,
+    current: Offsets | None = None,
     *,
     kind: OperationKind = OperationKind.ALTER,
     schema: OffsetSchema | None = None,
     acknowledged: frozenset[Acknowledgement] = frozenset(),
 ) -> ManifestVerdict:
-    return check(manifest(entries), ManifestContext(ORDERS, config, live, schema, acknowledged), kind)
+    return check(manifest(entries), ManifestContext(ORDERS, config, current, schema, acknowledged), kind)
 
 
 def rules(found: ManifestVerdict) -> list[tuple[int, str]]:

@@ -94,10 +94,10 @@ class MemoryJournal:
         self._tell("note", operation)
         self.noted[operation.name] = message
 
-    def review(self, operation: Operation, live: Offsets) -> Review:
+    def review(self, operation: Operation, current: Offsets) -> Review:
         if operation.name in self.unfinished:
-            return review_unfinished(operation, self.unfinished[operation.name], live, self.shape)
-        return review(operation, live, self.shape, dict.fromkeys(Unit, self.max_skip))
+            return review_unfinished(operation, self.unfinished[operation.name], current, self.shape)
+        return review(operation, current, self.shape, dict.fromkeys(Unit, self.max_skip))
 
     def has_too_many_offsets(self, operation: Operation) -> bool:
         return False
@@ -121,7 +121,7 @@ class MemoryChange:
         self._journal = journal
         self._operation = operation
         self._review: Review | None = None
-        self._live: Offsets = {}
+        self._current: Offsets = {}
 
     @property
     def is_begun(self) -> bool:
@@ -129,8 +129,8 @@ class MemoryChange:
 
     def review(self) -> Review:
         self._journal._tell("review", self._operation)
-        self._live = self._read()
-        self._review = self._journal.review(self._operation, self._live)
+        self._current = self._read()
+        self._review = self._journal.review(self._operation, self._current)
         return self._review
 
     @property
@@ -150,9 +150,9 @@ class MemoryChange:
 
     def begin(self) -> None:
         assert self._review, "review comes first"
-        self._journal.begin(self._operation, self._live)
+        self._journal.begin(self._operation, self._current)
         if not self.is_begun:
-            self._journal.large_ones[self._operation.name] = Begun(self._live, self._review.patch)
+            self._journal.large_ones[self._operation.name] = Begun(self._current, self._review.patch)
 
     def chunk(self, start: int, size: int) -> Chunk:
         """A chunk of the first size has as many entries as there may be."""

@@ -92,20 +92,20 @@ class Planted:
         found += [(self.location.file, 1, *kind) for kind, some in listed.items() if len(some) > SHOWN]
         return sorted(found, key=str)
 
-    def filed(self, folder: Path) -> LargeManifest:
+    def filed(self, directory: Path) -> LargeManifest:
         """For the large engine."""
-        folder.mkdir(parents=True)
+        directory.mkdir(parents=True)
         files = []
         for name, content in self.files:
-            path = folder / Path(name).name
+            path = directory / Path(name).name
             path.write_bytes(content)
             files.append(LargeFile(name, str(path)))
-        live = None
-        if self.context.live is not None:
-            live = LargeFile("live.jsonl", str(folder / "live.jsonl"))
-            lines = (f'{{"partition":{one},"offset":{other}}}\n' for one, other in self.context.live.items())
-            (folder / "live.jsonl").write_text("".join(lines))
-        return LargeManifest(self.location, tuple(files), replace(self.context, live=None), self.kind, live)
+        current = None
+        if self.context.current is not None:
+            current = LargeFile("live.jsonl", str(directory / "live.jsonl"))
+            lines = (f'{{"partition":{one},"offset":{other}}}\n' for one, other in self.context.current.items())
+            (directory / "live.jsonl").write_text("".join(lines))
+        return LargeManifest(self.location, tuple(files), replace(self.context, current=None), self.kind, current)
 
     def by_small(self) -> Said:
         """What the small engine says of it."""
@@ -114,19 +114,19 @@ class Planted:
         faults = tuple(fault for one in parsed for fault in one.faults)
         found = small.check(Manifest(self.location, entries, faults), self.context, self.kind)
         said = Said(found.diagnostics.items, found.counts, found.errors, found.unread)
-        live = self.context.live
-        if found.offsets is None or live is None:
+        current = self.context.current
+        if found.offsets is None or current is None:
             return said
         operation = Operation(OperationName("-"), ORDERS, self.kind, Digest(""), Revision(""), found.offsets)
         shape = shape_of(self.context.config or {}, self.context.schema)
-        difference = find_difference(live, effect_of(operation, live), shape)
+        difference = find_difference(current, effect_of(operation, current), shape)
         moves = {direction: count for direction, count in difference.counts.items() if count}
         return replace(said, moves=moves, distances=dict(difference.distances), largest=difference.moves)
 
 
-def told_in(folder: Path) -> Counter[tuple[str, int, str, Severity, str]]:
-    """The places of all offenders, and what is said of them, as the large engine has left it in that folder."""
-    rows = parquet.read_table(folder / "violations.parquet").to_pylist()
+def told_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
+    """The places of all offenders, and what is said of them, as the large engine has left it in that directory."""
+    rows = parquet.read_table(directory / "violations.parquet").to_pylist()
     return Counter(
         (row["file"], row["line"], row["rule"].removeprefix("manifest/"), Severity(row["severity"]), row["message"])
         for row in rows

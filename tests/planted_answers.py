@@ -19,13 +19,13 @@ _OF_FORM = frozenset({"shape", "type", "range", "negative", "unknown-field"})
 _NULLS_SAY_NOTHING = (OperationKind.REPLACE, OperationKind.SEED)
 
 
-def answers_to(plan: Plan, line: Line, live: Offsets | None) -> tuple[list[tuple[str, Severity]], bool]:
+def answers_to(plan: Plan, line: Line, current: Offsets | None) -> tuple[list[tuple[str, Severity]], bool]:
     """What has to be said of a line, and whether that needs to be acknowledged."""
     repeats = [(name, Severity.ERROR) for name in line.said]
     is_well = not line.plants and not line.is_null
     if is_well or not isinstance(line.value, dict):
         return repeats, False
-    found = [*_said(plan, line, live)]
+    found = [*_said(plan, line, current)]
     refused = any(
         plant.touches[0] == "partition" and not say.eased and say.rule not in WARNINGS for plant, say in found
     )
@@ -42,9 +42,9 @@ def answers_to(plan: Plan, line: Line, live: Offsets | None) -> tuple[list[tuple
     return [*listed, *repeats], bool(eased)
 
 
-def _said(plan: Plan, line: Line, live: Offsets | None) -> Iterator[tuple[Plant, Says]]:
+def _said(plan: Plan, line: Line, current: Offsets | None) -> Iterator[tuple[Plant, Says]]:
     family = plan.family
-    said = [(plant, say) for plant, say in line.says if live or not say.live]
+    said = [(plant, say) for plant, say in line.says if current or not say.current]
     beside = [(plant, say) for plant, say in said if plant.touches[0] not in ("partition", "offset")]
     unkept = [(plant, say) for plant, say in said if say.unkept]
     halves = [(plant, say) for plant, say in said if plant.touches[0] in ("partition", "offset")]
@@ -53,9 +53,9 @@ def _said(plan: Plan, line: Line, live: Offsets | None) -> Iterator[tuple[Plant,
         yield from unkept
         return
     key = key_of(family, line)
-    own = None if live is None else live.get(key)
+    own = None if current is None else current.get(key)
     if line.is_null:
-        yield from _said_of_null(plan, halves, is_known=live is not None, stands=own is not None)
+        yield from _said_of_null(plan, halves, is_known=current is not None, stands=own is not None)
         return
     refused = any(
         plant.touches[0] == "partition" and not say.eased and say.rule not in WARNINGS for plant, say in halves
@@ -63,7 +63,7 @@ def _said(plan: Plan, line: Line, live: Offsets | None) -> Iterator[tuple[Plant,
     same = own == offset_text(line.value["offset"]) and family.keeps_all
     for plant, say in halves:
         harmless = own is not None and not refused and (say.eased or (same and say.rule not in WARNINGS))
-        if not harmless and not (say.rule == "unknown-field" and _stands(plant, live)):
+        if not harmless and not (say.rule == "unknown-field" and _stands(plant, current)):
             yield plant, say
 
 
@@ -80,24 +80,24 @@ def _said_of_null(
         yield null, Says("nothing-to-remove")
 
 
-def _stands(plant: Plant, live: Offsets | None) -> bool:
+def _stands(plant: Plant, current: Offsets | None) -> bool:
     """True where an unknown field of an offset is among those that stand."""
-    return plant.touches[0] == "offset" and any(plant.touches[1] in json.loads(one) for one in (live or {}).values())
+    return plant.touches[0] == "offset" and any(plant.touches[1] in json.loads(one) for one in (current or {}).values())
 
 
-def changed_by(plan: Plan, lines: Sequence[Line], live: Offsets) -> dict[str, Counter[Direction]]:
+def changed_by(plan: Plan, lines: Sequence[Line], current: Offsets) -> dict[str, Counter[Direction]]:
     """What a manifest without errors changes."""
     moves: Counter[Direction] = Counter()
     distances: Counter[Direction] = Counter()
     declared = {key_of(plan.family, line): line for line in lines}
     for key, line in declared.items():
-        own = live.get(key)
+        own = current.get(key)
         direction, distance = _moved(plan.family, own, line)
         if direction is not None:
             moves[direction] += 1
             distances[direction] += distance
     if plan.kind is OperationKind.REPLACE:
-        moves[Direction.REMOVED] += len(live.keys() - declared.keys())
+        moves[Direction.REMOVED] += len(current.keys() - declared.keys())
     return {"moves": +moves, "distances": +distances}
 
 

@@ -20,13 +20,14 @@ class Says(NamedTuple):
     """A rule that has to be named, without its prefix.
 
     `eased`: Connect takes that partition, so that it may be acknowledged. `unkept`: the entry has no canonical form,
-    and nothing else is said of its halves. `live`: said only where it is known what stands. `tie`: the config fixes it.
+    and nothing else is said of its halves. `current`: said only where the current offsets are known. `tie`: the
+    config fixes it.
     """
 
     rule: str
     eased: bool = False
     unkept: bool = False
-    live: bool = False
+    current: bool = False
     tie: bool = False
 
 

@@ -19,8 +19,8 @@ from planted_families import (
 
 LSN = "0000002b:00000c70:0003"
 WRONG = Says("type")
-LIVE_TYPE = Says("current-type", live=True)
-UNREAD_LIVE_TYPE = Says("current-type", live=True, eased=True)
+LIVE_TYPE = Says("current-type", current=True)
+UNREAD_LIVE_TYPE = Says("current-type", current=True, eased=True)
 
 
 def elsewhere(path: str, rule: str, prefix: str = "e") -> Plant:

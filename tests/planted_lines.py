@@ -51,19 +51,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a manifest is to be made. `live`: None (not known), or the share of well partitions that stand."""
+    """How a manifest is to be made. `current`: None (not known), or the share of well partitions that stand."""
 
     family: Family
     kind: OperationKind = OperationKind.ALTER
     acknowledged: frozenset[Acknowledgement] = frozenset()
-    live: float | None = None
+    current: float | None = None
     names: tuple[str, ...] = ("offsets/a.jsonl",)
     styles: tuple[str, ...] = ("", "", "blanks", "turned", "escaped", "indented", "carriage return")
 
 
 def is_fine(plant: Plant) -> bool:
     """No error, where what is not read is acknowledged and what stands is of the same types."""
-    return all((say.eased and not say.live) or say.rule in WARNINGS for say in plant.says)
+    return all((say.eased and not say.current) or say.rule in WARNINGS for say in plant.says)
 
 
 def kept_key(family: Family, line: Line) -> str | None:

@@ -30,7 +30,7 @@ def make(plan: Plan, chosen: Sequence[Sequence[str]], rnd: random.Random) -> Pla
         lines.append(_line(plan, number, names, (lines, taken, rnd)))
         if lines[-1].key is not None:
             taken.add(lines[-1].key)
-    live = _standing(plan, lines, rnd)
+    current = _standing(plan, lines, rnd)
     ends = [*sorted(rnd.sample(range(1, len(lines)), min(len(plan.names), len(lines)) - 1)), len(lines)]
     files, expected, unread, start = [], [], 0, 0
     for at, end in enumerate(ends):
@@ -38,7 +38,7 @@ def make(plan: Plan, chosen: Sequence[Sequence[str]], rnd: random.Random) -> Pla
         for line in lines[start:end]:
             texts += [b""] * (rnd.random() < 0.05)
             texts.append(written(line, rnd.choice(plan.styles)))
-            said, needs = answers_to(plan, line, live)
+            said, needs = answers_to(plan, line, current)
             unread += needs
             expected += [Expected(at, len(texts), rule, severity) for rule, severity in said]
         content = b"\n".join(texts) + b"\n" * rnd.randrange(2)
@@ -46,9 +46,9 @@ def make(plan: Plan, chosen: Sequence[Sequence[str]], rnd: random.Random) -> Pla
         files.append((name, _packed(name, content)))
         start = end
     family = plan.family
-    context = ManifestContext(ORDERS, family.config, live, family.schema, plan.acknowledged)
+    context = ManifestContext(ORDERS, family.config, current, family.schema, plan.acknowledged)
     made = Planted(tuple(files), context, plan.kind, tuple(expected), unread)
-    return made if live is None or made.errors else replace(made, **changed_by(plan, lines, live))
+    return made if current is None or made.errors else replace(made, **changed_by(plan, lines, current))
 
 
 def _packed(name: str, content: bytes) -> bytes:
@@ -107,10 +107,10 @@ def _repeat(family: Family, number: int, name: str, so_far: tuple[list[Line], ra
 def _standing(plan: Plan, lines: Sequence[Line], rnd: random.Random) -> Offsets | None:
     """Some of the partitions that are declared, and a few others."""
     family = plan.family
-    share = 1.0 if family.all_stand else plan.live
+    share = 1.0 if family.all_stand else plan.current
     if share is None:
         return None
-    live = {}
+    current = {}
     for line in lines:
         wanted = family.all_stand or rnd.random() < share
         spoiled = [
@@ -119,12 +119,12 @@ def _standing(plan: Plan, lines: Sequence[Line], rnd: random.Random) -> Offsets 
         if line.key is None or line.said or not wanted:
             continue
         if family.keeps_all and not family.all_stand and line.may_stand_so and not line.is_null:
-            live[key_of(family, line)] = offset_text(line.value["offset"])
+            current[key_of(family, line)] = offset_text(line.value["offset"])
         elif not spoiled or line.is_eased:
             number = line.number if family.all_stand else line.number + rnd.choice([-2, 0, 2])
-            live[key_of(family, line)] = offset_text(family.well(abs(number))["offset"])
+            current[key_of(family, line)] = offset_text(family.well(abs(number))["offset"])
     if share:
         for number in range(_UNDECLARED, _UNDECLARED + 4):
             other = family.well(number)
-            live.setdefault(partition_text(other["partition"]), offset_text(other["offset"]))
-    return live
+            current.setdefault(partition_text(other["partition"]), offset_text(other["offset"]))
+    return current

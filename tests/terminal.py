@@ -30,7 +30,7 @@ class Terminal:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._screen, child = pty.openpty()
-        command = [*PROGRAM, "--config", str(at.folder / "gitops-connect.toml"), *arguments]
+        command = [*PROGRAM, "--config", str(at.directory / "gitops-connect.toml"), *arguments]
         self.process = subprocess.Popen(
             command,
             stdin=child,

@@ -46,7 +46,7 @@ def test_no_connector_is_absent_while_its_worker_starts(sandbox: Sandbox, connec
         client.alter_offsets(name, _offsets())
         try:
             sandbox.kill_worker(1)
-            starting = threading.Thread(target=Sandbox.up, args=(SandboxOptions(folder=sandbox.folder),))
+            starting = threading.Thread(target=Sandbox.up, args=(SandboxOptions(directory=sandbox.directory),))
             starting.start()
             is_up, seen = False, 0
             while not is_up:

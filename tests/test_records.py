@@ -208,7 +208,7 @@ class TestOperations:
             [wanted("orders")],
             [as_observed(wanted("orders"))],
             changes=[change("c", "orders")],
-            offsets=OffsetSituation(NOW, live={ORDERS: stands(a=1)}, is_new=True),
+            offsets=OffsetSituation(NOW, current={ORDERS: stands(a=1)}, is_new=True),
         )
         seen_at_the_attempt: list[dict[str, str]] = []
         ledger.on_mark = lambda: seen_at_the_attempt.append(self.known(ledger))

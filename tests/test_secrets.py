@@ -86,8 +86,8 @@ def test_the_links_of_a_mounted_kubernetes_secret_are_followed(tmp_path: Path) -
     (mount / "..data").symlink_to("..2026_11_21")
     (mount / "password").symlink_to("..data/password")
     (tmp_path / "linked").symlink_to(mount)
-    for folder in (mount, tmp_path / "linked"):
-        assert reading(file(folder / "password"), SecretsSettings(files=(folder,))) == (VALUE, "")
+    for directory in (mount, tmp_path / "linked"):
+        assert reading(file(directory / "password"), SecretsSettings(files=(directory,))) == (VALUE, "")
 
 
 def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     ("name", "told"),
     [
         ("missing", "cannot read the file"),
-        ("folder", "is not a file"),
+        ("directory", "is not a file"),
         ("pipe", "is not a file"),
         ("latin", "is not UTF-8"),
         ("large", "is larger than 1 MiB"),
@@ -115,7 +115,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_readable_text_is_named(tmp_path: Path, name: str, told: str) -> None:
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "directory").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "latin").write_bytes(b"pass\xe9")
     (tmp_path / "large").write_bytes(b"x" * (1024 * 1024 + 1))
@@ -125,7 +125,7 @@ def test_what_is_no_readable_text_is_named(tmp_path: Path, name: str, told: str)
     assert told in problem
 
 
-def test_a_relative_path_and_an_unlisted_folder_are_refused(tmp_path: Path) -> None:
+def test_a_relative_path_and_an_unlisted_directory_are_refused(tmp_path: Path) -> None:
     (tmp_path / "password").write_text(VALUE)
     assert "is not an absolute path" in reading(file("password"), SecretsSettings(files=(tmp_path,)))[1]
     assert (
@@ -213,7 +213,7 @@ def sent(standin: StandIn) -> list[str]:
 @pytest.mark.slow
 def test_a_secret_reaches_its_connector_and_nothing_else(masking: tuple[Workplace, StandIn]) -> None:
     at, standin = masking
-    plan = at.folder / "plan.json"
+    plan = at.directory / "plan.json"
     ran = [
         at.run("validate"),
         at.run("plan", "--out", str(plan)),
@@ -227,7 +227,7 @@ def test_a_secret_reaches_its_connector_and_nothing_else(masking: tuple[Workplac
     assert [one.code for one in ran] == [0] * len(ran), ran
     assert sent(standin) == [VALUE]
     assert VALUE not in json.dumps([[one.out, one.err] for one in ran])
-    for path in at.folder.iterdir():
+    for path in at.directory.iterdir():
         if path.is_file():
             assert VALUE.encode() not in path.read_bytes(), path
 
@@ -285,7 +285,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[W
 @pytest.mark.slow
 def test_a_trace_that_quotes_a_secret_is_shown_without_it_everywhere(failing: tuple[Workplace, StandIn]) -> None:
     at, _ = failing
-    plan, name = at.folder / "plan.json", at.name("orders")
+    plan, name = at.directory / "plan.json", at.name("orders")
     ran = [
         *(at.run("describe", "connector", name, "-o", form) for form in ("table", "json", "yaml")),
         at.run("plan", "--out", str(plan)),
@@ -310,7 +310,7 @@ def test_a_trace_that_quotes_a_value_of_type_password_is_shown_without_it(failin
     at.commit("other.yaml", document)
     assert at.run("apply", "--yes").code == 0
     at.session.close()
-    (at.folder / "state.db").unlink()
+    (at.directory / "state.db").unlink()
     standin.cluster.fail_task(at.name("other"), 0, quoting(VALUE))
     ran = [at.run(*words) for name in ("plan", "status") for words in ((name,), (name, "-o", "json"))]
     shown = json.dumps([[one.out, one.err] for one in ran])

@@ -36,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Wor
 
 def everything(at: Workplace, name: str) -> str:
     """What every command that looks says, with the plan that it saves."""
-    saved = at.folder / "plan.json"
+    saved = at.directory / "plan.json"
     ran = [
         *(at.run("describe", "connector", at.name(name), "-o", form) for form in ("table", "json", "yaml")),
         at.run("plan", "--out", str(saved)),
@@ -134,12 +134,12 @@ def test_a_validation_that_quotes_the_secret_itself(place: tuple[Workplace, Stan
     ran = [
         *(at.run("plan", "-o", form) for form in ("text", "json", "markdown")),
         *(at.run("validate", "-o", form) for form in ("text", "json", "sarif")),
-        at.run("plan", "--out", str(at.folder / "plan.json")),
+        at.run("plan", "--out", str(at.directory / "plan.json")),
         at.run("status", "-o", "json"),
         at.run("apply", "--yes"),
         at.run("run", "--once"),
     ]
-    shown = json.dumps([[one.out, one.err] for one in ran]) + (at.folder / "plan.json").read_text()
+    shown = json.dumps([[one.out, one.err] for one in ran]) + (at.directory / "plan.json").read_text()
     assert "Invalid value *** for configuration" in shown
     assert VALUE not in shown
 

@@ -92,7 +92,7 @@ class Counted:
 
     def watch_the_ledger(self) -> None:
         """From now on, count what is written to it. The lease is not: it is taken in every cycle, and given back."""
-        with closing(sqlite3.connect(self.at.folder / "state.db")) as database:
+        with closing(sqlite3.connect(self.at.directory / "state.db")) as database:
             database.execute("CREATE TABLE written (what TEXT)")
             for table in ("ownership", "revisions", "ledger_properties"):
                 for event in ("INSERT", "UPDATE", "DELETE"):
@@ -100,7 +100,7 @@ class Counted:
 
     def written(self) -> list[str]:
         """What was written to the ledger since then."""
-        with closing(sqlite3.connect(self.at.folder / "state.db")) as database:
+        with closing(sqlite3.connect(self.at.directory / "state.db")) as database:
             return [what for (what,) in database.execute("SELECT what FROM written")]
 
 
@@ -125,7 +125,7 @@ def counted(request: pytest.FixtureRequest, tmp_path: Path, git_log: Path) -> It
             at.write(f"{start}.yaml", *(at.source(f"orders{number}") for number in numbers))
         put_in_place(standin, at, request.param)
         at.commit("last.yaml", at.source("last"))
-        settings = load_settings(at.folder / "gitops-connect.toml", {})
+        settings = load_settings(at.directory / "gitops-connect.toml", {})
         with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
             yield Counted(at, standin, runtime, CountingSource(source), git_log)
         at.session.close()
@@ -133,7 +133,7 @@ def counted(request: pytest.FixtureRequest, tmp_path: Path, git_log: Path) -> It
 
 def put_in_place(standin: StandIn, at: Workplace, count: int) -> None:
     """Have all but the last connector there already."""
-    file = str(at.folder / "in.txt")
+    file = str(at.directory / "in.txt")
     for number in range(count):
         config = {"connector.class": SOURCE, "tasks.max": "1", "file": file, "topic": "lines"}
         standin.cluster.create(at.name(f"orders{number}"), config, None)

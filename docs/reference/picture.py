@@ -126,7 +126,7 @@ def _situation() -> Situation:
         offsets=OffsetSituation(
             now=NOW,
             manifests={change.name: declared},
-            live={change.connector: current},
+            current={change.connector: current},
             shapes={one.name: shape for one in desired.connectors if (shape := shape_of(one.config)) is not None},
         ),
     )

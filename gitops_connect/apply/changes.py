@@ -88,7 +88,7 @@ class OffsetChanges(Protocol):
     def is_begun(self, operation: Operation) -> bool:
         """Whether an earlier reconciliation began the operation, so that some of it may have been sent."""
 
-    def review(self, operation: Operation, live: Offsets) -> Review:
+    def review(self, operation: Operation, current: Offsets) -> Review:
         """What the operation would do to these offsets, and whether it may."""
 
     def has_too_many_offsets(self, operation: Operation) -> bool:

@@ -71,7 +71,7 @@ def wanted(step: Step) -> str:
     return words
 
 
-def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> EffectCheck:
+def check_effect(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> EffectCheck:
     """The verdict of a poll on a step other than a delete.
 
     `seen` is None if the connector does not exist or has no status yet. `doubtful`: the request was sent, and its
@@ -81,15 +81,15 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
     match step.action:
         case Action.CREATE:
-            verdict = differs(step, seen, doubtful=False) or _judge_initial(step.initial_state, seen)
+            verdict = differs(step, seen, doubtful=False) or _check_initial(step.initial_state, seen)
         case Action.CONFIGURE:
-            verdict = differs(step, seen, doubtful=doubtful) or _judge_restart(seen)
+            verdict = differs(step, seen, doubtful=doubtful) or _check_restart(seen)
         case Action.STOP:
-            verdict = _judge_stopped(seen)
+            verdict = _check_stopped(seen)
         case Action.PAUSE:
-            verdict = _judge_paused(seen)
+            verdict = _check_paused(seen)
         case Action.RESUME:
-            verdict = _judge_running(seen)
+            verdict = _check_running(seen)
         case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # no status shows these
             verdict = EffectCheck(Progress.PENDING, describe(seen))
         case _:
@@ -97,30 +97,30 @@ def judge(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False)
     return verdict
 
 
-def judge_delete(*, gone: bool) -> EffectCheck:
+def check_delete(*, gone: bool) -> EffectCheck:
     """A delete is done when no worker lists the name any more. A connector without a status still exists."""
     return EffectCheck(Progress.DONE, "") if gone else EffectCheck(Progress.PENDING, "that the connector still exists")
 
 
-def _judge_initial(state: TargetState | None, seen: ObservedConnector) -> EffectCheck:
+def _check_initial(state: TargetState | None, seen: ObservedConnector) -> EffectCheck:
     match state:
         case TargetState.STOPPED:
-            return _judge_stopped(seen)
+            return _check_stopped(seen)
         case TargetState.PAUSED:
-            return _judge_paused(seen)
+            return _check_paused(seen)
         case TargetState.RUNNING | None:
-            return _judge_running(seen)
+            return _check_running(seen)
         case TargetState.ABSENT:
             raise ValueError("a connector cannot be created as absent")
         case _:
             assert_never(state)
 
 
-def _judge_stopped(seen: ObservedConnector) -> EffectCheck:
+def _check_stopped(seen: ObservedConnector) -> EffectCheck:
     return _reached(seen, is_so=seen.state is WorkerState.STOPPED and not seen.tasks)
 
 
-def _judge_paused(seen: ObservedConnector) -> EffectCheck:
+def _check_paused(seen: ObservedConnector) -> EffectCheck:
     if seen.state is WorkerState.FAILED:
         # The worker accepts the pause of a failed connector, and then fails to pause it without reporting it.
         return EffectCheck(Progress.FAILED, f"the connector cannot be paused: {_failure(seen)}", STALE_SECONDS)
@@ -128,7 +128,7 @@ def _judge_paused(seen: ObservedConnector) -> EffectCheck:
     return _reached(seen, is_so=seen.state is WorkerState.PAUSED and tasks_rest)
 
 
-def _judge_running(seen: ObservedConnector) -> EffectCheck:
+def _check_running(seen: ObservedConnector) -> EffectCheck:
     if seen.state is WorkerState.FAILED:
         return EffectCheck(Progress.FAILED, _failure(seen))
     return _reached(seen, is_so=seen.state is WorkerState.RUNNING)
@@ -138,7 +138,7 @@ def _reached(seen: ObservedConnector, *, is_so: bool) -> EffectCheck:
     return EffectCheck(Progress.DONE if is_so else Progress.PENDING, describe(seen))
 
 
-def _judge_restart(seen: ObservedConnector) -> EffectCheck:
+def _check_restart(seen: ObservedConnector) -> EffectCheck:
     match seen.state:
         case WorkerState.STOPPED | WorkerState.PAUSED:
             return EffectCheck(Progress.DONE, describe(seen))

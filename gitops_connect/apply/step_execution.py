@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gitops_connect.apply.effects import EffectCheck, Progress, judge, judge_delete, wanted
+from gitops_connect.apply.effects import EffectCheck, Progress, check_delete, check_effect, wanted
 from gitops_connect.apply.polling import ClusterSnapshot
-from gitops_connect.apply.working import Watched, judge_working, wanted_working
+from gitops_connect.apply.working import Watched, check_working, wanted_working
 from gitops_connect.errors import AlreadyExists, GitopsConnectError, NotSettled, OutcomeUnknown, Waiting
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
@@ -101,7 +101,7 @@ class StepExecution:
         """A poll of the cluster has ended."""
         if snapshot.number <= self._outdated_until:
             return AwaitEffect()
-        verdict = self._judge(snapshot)
+        verdict = self._check(snapshot)
         if verdict:
             self._found, self._took_effect = verdict.found, verdict.took_effect
             self._snapshots += 1
@@ -131,20 +131,20 @@ class StepExecution:
             )
         return SendAgain(now + pause)
 
-    def _judge(self, snapshot: ClusterSnapshot) -> EffectCheck | None:
+    def _check(self, snapshot: ClusterSnapshot) -> EffectCheck | None:
         """None if the poll says nothing about this connector."""
         name = self.step.connector
         if snapshot.error or name in snapshot.unknown:
             self._found = f"no readable status ({snapshot.error})" if snapshot.error else "no readable status"
             return None
         if self.step.action is Action.DELETE and name not in snapshot.connectors:
-            return judge_delete(gone=name in snapshot.gone)
+            return check_delete(gone=name in snapshot.gone)
         seen = snapshot.connectors.get(name)
         doubtful = bool(self._unanswered)
         if self._watched is None:
-            return judge(self.step, seen, doubtful=doubtful)
+            return check_effect(self.step, seen, doubtful=doubtful)
         self._watched = self._watched.after(seen) if seen is not None else self._watched
-        return judge_working(self.step, seen, self._watched, doubtful=doubtful)
+        return check_working(self.step, seen, self._watched, doubtful=doubtful)
 
     def _lasts(self, verdict: EffectCheck, now: float) -> bool:
         """True if the verdict is final and has not changed for long enough. A different number of tasks is a change."""

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from gitops_connect.apply.effects import RESTART_SECONDS, STALE_SECONDS, EffectCheck, Progress, describe, differs, judge
+from gitops_connect.apply.effects import (
+    RESTART_SECONDS,
+    STALE_SECONDS,
+    EffectCheck,
+    Progress,
+    check_effect,
+    describe,
+    differs,
+)
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.health import FailedPart, failures, runs_without_tasks, why_no_tasks
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
@@ -65,12 +73,12 @@ def wanted_working(step: Step, watched: Watched) -> str:
     return f"RUNNING with all its tasks{sent} for {watched.min_running:g} s"
 
 
-def judge_working(
+def check_working(
     step: Step, seen: ObservedConnector | None, watched: Watched, *, doubtful: bool = False
 ) -> EffectCheck:
-    """The verdict of a poll on a step that leaves the connector running; `seen` and `doubtful` are those of `judge`."""
+    """The verdict of a poll on a step that leaves the connector running. `seen` and `doubtful`: see `check_effect`."""
     if seen is None or (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
-        return judge(step, seen, doubtful=doubtful)
+        return check_effect(step, seen, doubtful=doubtful)
     is_config = step.action is Action.CONFIGURE
     if step.action in _SENDS_CONFIG and (other := differs(step, seen, doubtful=doubtful and is_config)):
         return other
@@ -80,11 +88,11 @@ def judge_working(
         lasting = STALE_SECONDS if is_config else 0.0
         return EffectCheck(Progress.FAILED, _words(new_failures), lasting, took_effect=True)
     if failed:
-        return _judge_failed_before(step, failed)
-    return _judge_running(step, seen, watched)
+        return _check_failed_before(step, failed)
+    return _check_running(step, seen, watched)
 
 
-def _judge_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
+def _check_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
     if step.action is Action.RESUME:
         # `WorkerTask.transitionTo` and `WorkerConnector.doStart` do not restart a failed part.
         found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
@@ -92,7 +100,7 @@ def _judge_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
     return EffectCheck(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
 
 
-def _judge_running(step: Step, seen: ObservedConnector, watched: Watched) -> EffectCheck:
+def _check_running(step: Step, seen: ObservedConnector, watched: Watched) -> EffectCheck:
     if seen.state is not WorkerState.RUNNING or any(task.state is not WorkerState.RUNNING for task in seen.tasks):
         return EffectCheck(Progress.PENDING, describe(seen))
     if runs_without_tasks(seen):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitops_connect.checks.contradictions import applicable, between, within
+from gitops_connect.checks.current_types import CurrentTypes
 from gitops_connect.checks.field_types import describe, show
-from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.part_shapes import PartShape
 from gitops_connect.checks.rules import Finding, severity_of
 from gitops_connect.checks.ties import ties_of
@@ -32,7 +32,7 @@ _NULLS = {
 }
 
 
-class Judged(NamedTuple):
+class CheckedEntry(NamedTuple):
     """The findings of one entry.
 
     `partition` is None if the entry has no canonical form; `offset` is also None for a tombstone.
@@ -43,7 +43,7 @@ class Judged(NamedTuple):
     offset: OffsetText | None = None
 
 
-class EntryJudge:
+class EntryChecker:
     """Checks the entries of one manifest; everything that does not depend on the entry is computed once."""
 
     def __init__(self, context: ManifestContext, kind: OperationKind) -> None:
@@ -54,9 +54,9 @@ class EntryJudge:
         self._contradictions = applicable(known, context.config) if known is not None else ()
         self._offset_types = known.offset.types if known is not None else {}
         self._pg_lsns = [name for name, kind in self._offset_types.items() if kind is FieldType.PG_LSN]
-        self._live = context.live or {}
-        self._live_is_known = context.live is not None
-        self._types = LiveTypes(self._live)
+        self._current = context.current or {}
+        self._current_is_known = context.current is not None
+        self._types = CurrentTypes(self._current)
         self._ties = ties_of(known, context.config)
         self._schema = _schema_check(context)
         if known is None:
@@ -66,27 +66,27 @@ class EntryJudge:
             self._partition = PartShape("partition", self._types, name, known.partitions, lenient, known.demand)
             self._offset = PartShape("offset", self._types, name, (known.offset,), lenient)
 
-    def judge(self, value: Any) -> Judged:
+    def check(self, value: Any) -> CheckedEntry:
         """All findings of the entry, and both its halves in canonical form if they have one."""
-        if self._fits(value) and (judged := self._by_config(value)) is not None:
-            return judged
+        if self._fits(value) and (checked := self._by_config(value)) is not None:
+            return checked
         if not isinstance(value, Mapping):
-            return Judged((Finding("manifest/entry", "", {"found": describe(value)}),))
+            return CheckedEntry((Finding("manifest/entry", "", {"found": describe(value)}),))
         value = self._with_numbers(value)
         faults = [*self._faults(value)]
         if faults:
-            return Judged((*_unknown_keys(value), *faults))
+            return CheckedEntry((*_unknown_keys(value), *faults))
         partition, offset = value["partition"], value["offset"]
         name = partition_text(self._partition.kept(partition))
         text = None if offset is None else offset_text(self._offset.kept(offset))
         findings = [*self._findings(name, partition, offset)]
         if any(map(_is_refused, findings)):
             findings = [finding._replace(unread=False) for finding in findings]
-        elif text is not None and name in self._live:
-            findings = [*self._of_what_stands(findings, same=self._live[name] == text)]
-            if self._live[name] != text:
-                findings += between(self._contradictions, self._offset_types, self._live[name], offset)
-        return Judged((*_unknown_keys(value), *findings), name, text)
+        elif text is not None and name in self._current:
+            findings = [*self._of_what_stands(findings, same=self._current[name] == text)]
+            if self._current[name] != text:
+                findings += between(self._contradictions, self._offset_types, self._current[name], offset)
+        return CheckedEntry((*_unknown_keys(value), *findings), name, text)
 
     def _with_numbers(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The entry with LSNs in PostgreSQL's notation replaced by the numbers that Connect stores."""
@@ -116,7 +116,7 @@ class EntryJudge:
             and self._offset.fits(value["offset"])
         )
 
-    def _by_config(self, value: Mapping[str, Any]) -> Judged | None:
+    def _by_config(self, value: Mapping[str, Any]) -> CheckedEntry | None:
         """The verdict on an entry that fits. A current partition may be set again, whether or not it is read.
 
         None if a string contains half of a surrogate pair: the complete check finds the field.
@@ -126,9 +126,9 @@ class EntryJudge:
             name, text = partition_text(partition), offset_text(value["offset"])
         except ValueError:
             return None
-        if self._ties.hold(partition) or name in self._live:
-            return Judged((), name, text)
-        return Judged(tuple(self._ties.findings(partition)), name, text)
+        if self._ties.hold(partition) or name in self._current:
+            return CheckedEntry((), name, text)
+        return CheckedEntry(tuple(self._ties.findings(partition)), name, text)
 
     def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
         """The faults because of which the entry has no canonical form."""
@@ -152,9 +152,9 @@ class EntryJudge:
         yield from self._offset.findings(offset)
         if self._shape is not None:
             yield from within(self._shape, offset)
-        if self._live:
+        if self._current:
             yield from self._types.findings("partition", self._partition.loose(partition), None)
-            yield from self._types.findings("offset", self._offset.loose(offset), self._live.get(name))
+            yield from self._types.findings("offset", self._offset.loose(offset), self._current.get(name))
         if self._schema is not None:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
@@ -178,7 +178,7 @@ class EntryJudge:
             yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})
         elif self._partition.lenient:
             yield from self._partition.findings(partition)
-        if self._kind not in _NULLS and self._live_is_known and name not in self._live:
+        if self._kind not in _NULLS and self._current_is_known and name not in self._current:
             yield Finding("manifest/nothing-to-remove", "partition", {})
 
 

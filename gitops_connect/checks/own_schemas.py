@@ -40,8 +40,8 @@ class OwnSchemas:
 
 def is_offset_schema(path: str) -> bool:
     """True for a file with an offset schema; `path` is relative to the repository root."""
-    folder, _, name = path.rpartition("/")
-    return folder == FOLDER and name.endswith(_SUFFIX) and name != _SUFFIX
+    directory, _, name = path.rpartition("/")
+    return directory == FOLDER and name.endswith(_SUFFIX) and name != _SUFFIX
 
 
 def load(files: Iterable[tuple[str, bytes]]) -> OwnSchemas:

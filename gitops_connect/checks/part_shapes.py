@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from gitops_connect.checks.current_types import CurrentTypes
 from gitops_connect.checks.field_types import ACCEPTS, LOOSE, Accepts, describe, is_plain, mismatch, place_of, show
-from gitops_connect.checks.live_types import LiveTypes
 from gitops_connect.checks.rules import Finding, LazyWords
 from gitops_connect.model.shape_fields import Choice, Demand, FieldType, ShapeFields
 from gitops_connect.model.suggestions import closest
@@ -28,7 +28,7 @@ class PartShape:
     """
 
     where: str
-    live: LiveTypes
+    current: CurrentTypes
     shape: str = "the connector"
     alternatives: tuple[ShapeFields, ...] = ()
     lenient: bool = False
@@ -174,7 +174,7 @@ class PartShape:
     def _is_unknown(self, fields: ShapeFields, name: str) -> bool:
         if name.startswith(fields.prefixes):
             return False
-        return self.where == "partition" or not self.live.has(self.where, name)
+        return self.where == "partition" or not self.current.has(self.where, name)
 
     def _closest(self, part: Mapping[str, Any]) -> ShapeFields:
         """The alternative that differs from the part in the fewest fields."""

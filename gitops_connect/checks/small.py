@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.entries import EntryChecker
 from gitops_connect.checks.field_types import shorten
 from gitops_connect.checks.rules import Finding, diagnose, severity_of
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -29,12 +29,12 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
         problems.add(Finding(fault.rule, "", {"found": fault.found}), fault.location)
     if not manifest.entries and not manifest.faults:
         problems.add(Finding("manifest/empty", "", {"found": "it has no entries"}), manifest.location)
-    judge = EntryJudge(context, kind)
+    checker = EntryChecker(context, kind)
     offsets: dict[PartitionText, OffsetText | None] = {}
     places: dict[PartitionText, Location] = {}
     unread = 0
     for entry in manifest.entries:
-        findings, partition, offset = judge.judge(entry.value)
+        findings, partition, offset = checker.check(entry.value)
         if findings:
             problems.add_all(findings, entry)
             unread += any(finding.unread for finding in findings)

@@ -72,12 +72,12 @@ def _reported(
     If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it does not define: then
     only those with a suggestion, and those that are certainly not read.
     """
-    found = [one for key in undefined if (one := _judge(connector, verdict, key)) is not None]
+    found = [one for key in undefined if (one := _check_key(connector, verdict, key)) is not None]
     certain = [one for one in found if one.meant is not None or one.certain]
     return found if len(found) - len(certain) <= len(connector.config.keys() & own) else certain
 
 
-def _judge(connector: DesiredConnector, verdict: ConfigVerdict, key: str) -> _Unknown | None:
+def _check_key(connector: DesiredConnector, verdict: ConfigVerdict, key: str) -> _Unknown | None:
     section = next((one for one in SECTIONS if key.startswith(one.prefix.partition("{}")[0])), None)
     if section is not None:
         return _in_section(connector, verdict, key, section)

@@ -54,8 +54,8 @@ def apply(
         path = Path(saved.path) if saved.path else None
     with cluster_commands.opened(context) as runtime:
         declared, made, failures = cluster_commands.proposals(runtime, path, _clusters(runtime, saved, cluster))
-        folder = cluster_commands.shown_folder(runtime.settings, path)
-        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
+        directory = cluster_commands.shown_directory(runtime.settings, path)
+        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(directory)
         show_problems(diagnostics)
         plans = [one.plan for one in made]
         if saved:

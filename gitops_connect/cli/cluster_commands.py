@@ -62,7 +62,7 @@ def require_documents(settings: Settings, path: Path | None) -> None:
         raise UsageError(f"{NO_REPOSITORY}, or give the command a directory with documents")
 
 
-def shown_folder(settings: Settings, path: Path | None) -> str:
+def shown_directory(settings: Settings, path: Path | None) -> str:
     """The prefix of every path in an output, so that editors and code scanning find the file.
 
     It is the path of the given directory from the current one, or the directory inside the repository.

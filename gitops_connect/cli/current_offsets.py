@@ -51,15 +51,15 @@ def fetched(
     """The current offsets. If they are too many for memory, they are in a temporary file during the block.
 
     The file is in the given directory, or in the system's temporary directory. Raises UsageError if the directory is
-    not writable, and the errors of `subject.locate` and `subject.live_offsets`.
+    not writable, and the errors of `subject.locate` and `subject.read_current`.
     """
     from gitops_connect.cli.progress import progress
-    from gitops_connect.cli.subject import clients_of, live_offsets, locate
+    from gitops_connect.cli.subject import clients_of, locate, read_current
 
-    with _room(beside) as folder:
+    with _room(beside) as directory:
         with progress("Offsets") as say, clients_of(settings, clusters) as clients:
             say(f"reading the offsets of {connector}")
-            found = live_offsets(clients[locate(clients, connector)], connector, folder)
+            found = read_current(clients[locate(clients, connector)], connector, directory)
         yield found
 
 
@@ -71,8 +71,8 @@ def _room(beside: Path | None) -> Iterator[Path]:
         raise UsageError(
             f"cannot write to the directory {beside or tempfile.gettempdir()}: {error.strerror}"
         ) from error
-    with room as folder:
-        yield Path(folder)
+    with room as directory:
+        yield Path(directory)
 
 
 def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:

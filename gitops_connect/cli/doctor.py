@@ -134,16 +134,16 @@ def _ledger(settings: Settings) -> str:
 def _secrets(settings: Settings) -> Iterator[CheckResult]:
     """Note secrets that are allowed too widely: who can write to the repository can send any of them to a connector."""
     wide = [f"env = {pattern!r}" for pattern in settings.secrets.env if not pattern.strip("*?")]
-    wide += [f"files = {str(folder)!r}" for folder in settings.secrets.files if _is_wide(folder, settings)]
+    wide += [f"files = {str(directory)!r}" for directory in settings.secrets.files if _is_wide(directory, settings)]
     if wide:
         advice = "anyone who can write to the repository can send any of these to a connector; allow less"
         yield CheckResult(CheckStatus.NOTE, "secrets", f"[secrets] {', '.join(wide)}: {advice}")
 
 
-def _is_wide(folder: Path, settings: Settings) -> bool:
+def _is_wide(directory: Path, settings: Settings) -> bool:
     """Whether it is a directory above the settings file, or above the user's home directory."""
-    real = folder.resolve()
-    return settings.folder.resolve().is_relative_to(real) or Path.home().is_relative_to(real)
+    real = directory.resolve()
+    return settings.directory.resolve().is_relative_to(real) or Path.home().is_relative_to(real)
 
 
 def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:

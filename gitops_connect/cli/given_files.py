@@ -53,7 +53,7 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
 
     Raises UsageError if there are no manifest files, or if they cannot be read.
     """
-    from gitops_connect.model.globs import folder_of, is_glob
+    from gitops_connect.model.globs import directory_of, is_glob
 
     text = path.as_posix()
     try:
@@ -62,9 +62,9 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
         if path.is_dir():
             return _given(text, list(_found(path, "", connector)))
         if is_glob(text):
-            folder = folder_of(text)
-            below = Path(folder or ("/" if text.startswith("/") else "."))
-            return _given(text, list(_found(below, text.removeprefix(folder).lstrip("/"), connector)))
+            directory = directory_of(text)
+            below = Path(directory or ("/" if text.startswith("/") else "."))
+            return _given(text, list(_found(below, text.removeprefix(directory).lstrip("/"), connector)))
     except OSError as error:
         raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
     if _URI.match(text):
@@ -72,33 +72,35 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
     raise UsageError(f"cannot read the manifest {path}: no such file or directory")
 
 
-def _found(folder: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
+def _found(directory: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
     """The files that a document in this directory would find, if the directory were the repository's root."""
     from gitops_connect.desired.manifest_files import ManifestFiles, NoManifest
     from gitops_connect.model.listed_files import Entry
 
-    entries = [Entry(path.relative_to(folder).as_posix(), "", None) for path in _files_below(folder)]
+    entries = [Entry(path.relative_to(directory).as_posix(), "", None) for path in _files_below(directory)]
     matching = ManifestFiles(entries).find(pattern, "", connector)
     if isinstance(matching, NoManifest):
-        raise UsageError(_nothing(folder, pattern, connector))
-    yield from (folder / entry.path for entry in matching)
+        raise UsageError(_nothing(directory, pattern, connector))
+    yield from (directory / entry.path for entry in matching)
 
 
-def _nothing(folder: Path, pattern: str, connector: ConnectorName) -> str:
+def _nothing(directory: Path, pattern: str, connector: ConnectorName) -> str:
     from gitops_connect.desired.manifests.formats import SUFFIXES
 
-    if not pattern and next(folder.glob("*.json"), None) is not None:
+    if not pattern and next(directory.glob("*.json"), None) is not None:
         return (
-            f"the directory {folder} has no {connector.replace('->', '--')}.json, and its other .json files may belong"
-            f" to other connectors; to use all of them, give the glob {(folder / '*.json').as_posix()!r}"
+            f"the directory {directory} has no {connector.replace('->', '--')}.json, and its other .json files may"
+            f" belong to other connectors; to use all of them, give the glob {(directory / '*.json').as_posix()!r}"
         )
-    found = f"matches {(folder / pattern).as_posix()!r}" if pattern else f"is in the directory {folder.as_posix()!r}"
+    found = (
+        f"matches {(directory / pattern).as_posix()!r}" if pattern else f"is in the directory {directory.as_posix()!r}"
+    )
     known = f"use one of the suffixes {', '.join(SUFFIXES)}; files whose names begin with _ or . are ignored"
     return f"no offset manifest {found}; {known}"
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(folder):
+def _files_below(directory: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(directory):
         yield from (Path(place) / name for name in names)
 
 

@@ -65,13 +65,13 @@ def opened(settings: Settings) -> Iterator[LargeChecks]:
     """
     from gitops_connect.offset_changes.large.spark_checks import SparkChecks
     from gitops_connect.offset_changes.workspace import workspace
-    from gitops_connect.settings.cache import cache_folder
+    from gitops_connect.settings.cache import cache_directory
     from gitops_connect.spark.session import SharedSession
 
     with (
         progress("Checking") as say,
-        closing(SharedSession(settings.spark, os.environ, cache_folder())) as sessions,
-        workspace(sessions.folder) as directory,
+        closing(SharedSession(settings.spark, os.environ, cache_directory())) as sessions,
+        workspace(sessions.directory) as directory,
     ):
         yield LargeChecks(SparkChecks(sessions, say), directory)
 

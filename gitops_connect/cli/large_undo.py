@@ -47,15 +47,17 @@ def acknowledged(
     from gitops_connect.offset_changes.staging.files import offsets_file
 
     if kind is OperationKind.RESET:
-        current = _count(subject.current)
-        removed = Difference({Direction.REMOVED: current} if current else {})
+        count = _count(subject.current)
+        removed = Difference({Direction.REMOVED: count} if count else {})
         return needed(refusals_of(subject, kind, removed, settings), unread=False)
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
     files = (LargeFile("the document", str(lines)),)
     with files_of_checks():
-        live = offsets_file(subject.current if subject.current is not None else {}, spark.directory / "current.jsonl")
-        manifest = LargeManifest(Location("the document"), files, planned, kind, live)
-        manifests = [replace(manifest, is_judged=False), manifest, replace(manifest, live=None)]
+        current = offsets_file(
+            subject.current if subject.current is not None else {}, spark.directory / "current.jsonl"
+        )
+        manifest = LargeManifest(Location("the document"), files, planned, kind, current)
+        manifests = [replace(manifest, is_checked=False), manifest, replace(manifest, current=None)]
         compared, known, unknown = spark.checks.check(manifests)
     if wrong := next((one.diagnostics.errors for one in (known, unknown) if one.errors), ()):
         echo(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")

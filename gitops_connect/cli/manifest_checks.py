@@ -67,17 +67,17 @@ def check(options: CheckOptions, settings: Settings) -> CheckedManifest:
     return replace(checked, seconds=time.monotonic() - began)
 
 
-def write_page(checked: CheckedManifest, folder: Path, program: str) -> None:
+def write_page(checked: CheckedManifest, directory: Path, program: str) -> None:
     """Write `index.html` next to the list of violations. Raises UsageError if the file cannot be written."""
     from gitops_connect.cli.output_files import write_new
     from gitops_connect.report import manifest_page
     from gitops_connect.runtime import SystemClock
 
     page = manifest_page.render(checked, manifest_page.PageOrigin(program, SystemClock().now()))
-    write_new(folder / "index.html", page, force=True)
+    write_new(directory / "index.html", page, force=True)
 
 
-def _subject(options: CheckOptions, settings: Settings, folder: Path) -> ManifestSubject:
+def _subject(options: CheckOptions, settings: Settings, directory: Path) -> ManifestSubject:
     from gitops_connect.cli.subject import clients_of, repository_of, subject_of
 
     declared = repository_of(settings)
@@ -87,7 +87,7 @@ def _subject(options: CheckOptions, settings: Settings, folder: Path) -> Manifes
     else:
         clusters = chosen_clusters(settings, options.cluster)
     with clients_of(settings, () if options.is_offline else clusters) as clients:
-        found = subject_of(clients, clusters, options.connector, declared, folder)
+        found = subject_of(clients, clusters, options.connector, declared, directory)
     return found.acknowledging(options.acknowledged)
 
 
@@ -107,7 +107,7 @@ def _in_process(
 
     verdict = small.check(manifest, subject.context, options.kind)
     reviewed = None
-    if verdict.offsets is not None and subject.context.live is not None:
+    if verdict.offsets is not None and subject.context.current is not None:
         reviewed = review_of(subject, options.kind, verdict.offsets, settings)
     difference = reviewed.difference if reviewed is not None else None
     return replace(
@@ -132,11 +132,11 @@ def _on_spark(
     from gitops_connect.offset_changes.staging.files import offsets_file
     from gitops_connect.plan.offset_review import described
 
-    files, current = spark.stage(given), subject.current
+    files, offsets = spark.stage(given), subject.current
     violations = spark.directory / "violations" if options.report is not None else None
     with files_of_checks():
-        live = None if current is None else offsets_file(current, spark.directory / "current.jsonl")
-        manifest = LargeManifest(Location(given.shown), files, subject.context, options.kind, live)
+        current = None if offsets is None else offsets_file(offsets, spark.directory / "current.jsonl")
+        manifest = LargeManifest(Location(given.shown), files, subject.context, options.kind, current)
         (verdict,) = spark.checks.check([manifest], violations=violations)
     if violations is not None and options.report is not None:
         _move(violations / VIOLATIONS, options.report / VIOLATIONS)
@@ -183,8 +183,8 @@ def review_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatc
     """The effect of an operation with these offsets on the current offsets (on no offsets, if they are unknown)."""
     from gitops_connect.plan.offset_review import review
 
-    live = subject.context.live or {}
-    return review(_operation(subject, kind, offsets), live, shape_for(subject), _max_skip(subject, settings))
+    current = subject.context.current or {}
+    return review(_operation(subject, kind, offsets), current, shape_for(subject), _max_skip(subject, settings))
 
 
 def shape_for(subject: ManifestSubject) -> Shape | None:

@@ -162,11 +162,11 @@ def check(
     """
     from gitops_connect import __version__
     from gitops_connect.cli import manifest_checks
-    from gitops_connect.cli.output_files import new_folder
+    from gitops_connect.cli.output_files import new_directory
     from gitops_connect.model.names import ConnectorName
 
     if report is not None:
-        new_folder(report, force=force)
+        new_directory(report, force=force)
     options = manifest_checks.CheckOptions(
         file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster, offline, report
     )

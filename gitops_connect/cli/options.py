@@ -49,7 +49,7 @@ Cluster = Annotated[
     typer.Option("--cluster", metavar="NAME", help="The cluster, if several clusters have the connector."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
-Folder = Annotated[
+Directory = Annotated[
     Path | None,
     typer.Argument(metavar="PATH", help="Read this directory instead of the configured repository."),
 ]

@@ -45,7 +45,7 @@ def refuse_old(path: Path, *, force: bool) -> None:
         raise UsageError(f"{path} exists already; choose another file, or overwrite it with --force")
 
 
-def new_folder(path: Path, *, force: bool) -> None:
+def new_directory(path: Path, *, force: bool) -> None:
     """Create the directory if it does not exist. Raises UsageError if it is not empty, unless `force`."""
     try:
         path.mkdir(parents=True, exist_ok=True)

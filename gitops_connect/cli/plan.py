@@ -11,7 +11,7 @@ import typer
 from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import AllOffsets, Clusters, Folder, PlanOutput
+from gitops_connect.cli.options import AllOffsets, Clusters, Directory, PlanOutput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def plan(
     context: typer.Context,
-    path: Folder = None,
+    path: Directory = None,
     cluster: Clusters = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Save the plan to a file for `apply`.")
@@ -42,10 +42,10 @@ def plan(
 
     with cluster_commands.opened(context) as runtime:
         declared, made, failures = cluster_commands.proposals(runtime, path, cluster_commands.chosen(runtime, cluster))
-        folder = cluster_commands.shown_folder(runtime.settings, path)
-        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(folder)
+        directory = cluster_commands.shown_directory(runtime.settings, path)
+        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(directory)
         plans = [one.plan for one in made]
-        origin = PlanOrigin(runtime.clock.now(), declared.revision, str(path) if path else None, folder)
+        origin = PlanOrigin(runtime.clock.now(), declared.revision, str(path) if path else None, directory)
     show_problems(diagnostics)
     verbose = global_options.of(context).verbose
     emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets), applied=verbose))

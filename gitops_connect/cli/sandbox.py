@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="sandbox", help="Run a local one-node Kafka with Connect workers.", no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Option("--dir", metavar="DIR", help="The directory for data, logs and state.")]
+Directory = Annotated[Path, typer.Option("--dir", metavar="DIR", help="The directory for data, logs and state.")]
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,7 +49,7 @@ def up(
             metavar="VERSION", help="Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]"
         ),
     ] = None,
-    folder: Folder = Path(".sandbox"),
+    directory: Directory = Path(".sandbox"),
     heap: Annotated[
         int | None,
         typer.Option(min=256, metavar="MIB", help="Heap of each worker in MiB. [default: as before, or 2048]"),
@@ -72,21 +72,21 @@ def up(
 
     with progress("sandbox up") as update:
         options = SandboxOptions(
-            folder=folder,
+            directory=directory,
             workers=workers,
             release=kafka_version,
             heap=heap,
-            plugin_path=_plugin_path(plugin, folder, update) if plugin else None,
+            plugin_path=_plugin_path(plugin, directory, update) if plugin else None,
             exactly_once=exactly_once,
             usual_ports=True,
         )
         sandbox = Sandbox.up(options, update)
-    typer.echo(_next_steps(sandbox, folder), err=True)
+    typer.echo(_next_steps(sandbox, directory), err=True)
 
 
 @app.command()
 def status(
-    folder: Folder = Path(".sandbox"),
+    directory: Directory = Path(".sandbox"),
     output: Annotated[Output, typer.Option("--output", "-o", help="Output format.")] = Output.TABLE,
 ) -> None:
     """Show the state of each process.
@@ -95,7 +95,7 @@ def status(
     """
     from gitops_connect.sandbox.cluster import Sandbox
 
-    parts = Sandbox.load(folder).status()
+    parts = Sandbox.load(directory).status()
     typer.echo(_table(parts) if output is Output.TABLE else _json(parts))
     if not all(part.answers for part in parts):
         raise typer.Exit(1)
@@ -107,7 +107,7 @@ app.command()(sandbox_records.consume)
 
 @app.command()
 def down(
-    folder: Folder = Path(".sandbox"),
+    directory: Directory = Path(".sandbox"),
     *,
     purge: Annotated[
         bool, typer.Option("--purge", help="Also remove the directory, with all topics and offsets.")
@@ -121,14 +121,14 @@ def down(
     from gitops_connect.sandbox.cluster import Sandbox
     from gitops_connect.sandbox.state import read_state
 
-    if read_state(folder) is None:
-        typer.echo(f"There is no sandbox in {folder}.", err=True)
+    if read_state(directory) is None:
+        typer.echo(f"There is no sandbox in {directory}.", err=True)
         return
     with progress("sandbox down") as update:
-        Sandbox.load(folder).down(update, purge=purge)
+        Sandbox.load(directory).down(update, purge=purge)
 
 
-def _plugin_path(plugins: list[str], folder: Path, update: Update) -> tuple[Path, ...]:
+def _plugin_path(plugins: list[str], directory: Path, update: Update) -> tuple[Path, ...]:
     from gitops_connect.sandbox.jars import JarSet, fetch_jars
     from gitops_connect.sandbox.java import find_java
     from gitops_connect.sandbox.plugins import plugin_path
@@ -136,12 +136,12 @@ def _plugin_path(plugins: list[str], folder: Path, update: Update) -> tuple[Path
     def fetch(jars: JarSet) -> Path:
         return fetch_jars(jars, find_java(os.environ), os.environ, update)
 
-    return plugin_path(plugins, folder, fetch)
+    return plugin_path(plugins, directory, fetch)
 
 
-def _next_steps(sandbox: Sandbox, folder: Path) -> str:
+def _next_steps(sandbox: Sandbox, directory: Path) -> str:
     urls = sandbox.worker_urls
-    option = "" if folder == Path(".sandbox") else f" --dir {folder}"
+    option = "" if directory == Path(".sandbox") else f" --dir {directory}"
     return "\n".join(
         (
             f"Kafka is running at {sandbox.bootstrap}, Connect at {', '.join(urls)}.",

@@ -29,7 +29,7 @@ def produce(
         str | None,
         typer.Option(metavar="TEXT", help="Each line is a key, this separator and a value. [default: no keys]"),
     ] = None,
-    folder: Directory = Path(".sandbox"),
+    directory: Directory = Path(".sandbox"),
 ) -> None:
     """Send each line of stdin as a record to a topic of the sandbox.
 
@@ -40,7 +40,7 @@ def produce(
     if key_separator == "":
         raise UsageError("--key-separator is empty; expected at least one character")
     sent = 0
-    with _tool("producer", topic, folder, lambda state: produce_arguments(state, topic, key_separator)) as stdin:
+    with _tool("producer", topic, directory, lambda state: produce_arguments(state, topic, key_separator)) as stdin:
         if sys.stdin.isatty():
             echo("One record per line; end with Ctrl-D.")
         for line in sys.stdin.buffer:
@@ -73,7 +73,7 @@ def consume(
         bool, typer.Option("--offsets", help="Print the partition and the offset before each record.")
     ] = False,
     keys: Annotated[bool, typer.Option("--keys", help="Print the key and a tab before each value.")] = False,
-    folder: Directory = Path(".sandbox"),
+    directory: Directory = Path(".sandbox"),
 ) -> None:
     """Print the values of the records of a topic until Ctrl-C.
 
@@ -84,16 +84,16 @@ def consume(
     options = ConsumeOptions(from_beginning, max_messages, timeout_ms, offsets, keys)
 
     def arguments(state: State) -> tuple[str, ...]:
-        check_topic(folder, topic)
+        check_topic(directory, topic)
         return consume_arguments(state, topic, options)
 
-    with _tool("consumer", topic, folder, arguments):
+    with _tool("consumer", topic, directory, arguments):
         if sys.stderr.isatty() and max_messages is None and timeout_ms is None:
             echo("End with Ctrl-C.")
 
 
 @contextmanager
-def _tool(tool: str, topic: str, folder: Path, arguments: Callable[[State], tuple[str, ...]]) -> Iterator[IO[bytes]]:
+def _tool(tool: str, topic: str, directory: Path, arguments: Callable[[State], tuple[str, ...]]) -> Iterator[IO[bytes]]:
     """Run one of Kafka's tools until it ends; yield its stdin, which is closed after the block.
 
     Its stderr is kept for the error of this program: the tools also print hints there.
@@ -103,10 +103,10 @@ def _tool(tool: str, topic: str, folder: Path, arguments: Callable[[State], tupl
     from gitops_connect.sandbox.console_clients import check_result, java_command
     from gitops_connect.sandbox.launch import java_environment
 
-    sandbox = Sandbox.load(folder)
+    sandbox = Sandbox.load(directory)
     state = sandbox.state()
     with progress(f"sandbox {tool}") as update:
-        java = java_command(sandbox.folder, state, os.environ, update)
+        java = java_command(sandbox.directory, state, os.environ, update)
     with (
         tempfile.TemporaryFile() as stderr,
         subprocess.Popen(  # noqa: S603 - our own Java and arguments

@@ -10,7 +10,7 @@ from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
-from gitops_connect.cli.options import Clusters, Folder, ListOutput, TableOutput
+from gitops_connect.cli.options import Clusters, Directory, ListOutput, TableOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def status(
     context: typer.Context,
-    path: Folder = None,
+    path: Directory = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
     exit_code: Annotated[
@@ -45,13 +45,13 @@ def status(
 
     with cluster_commands.opened(context) as runtime:
         declared, made, failures = cluster_commands.proposals(runtime, path, cluster_commands.chosen(runtime, cluster))
-        folder = cluster_commands.shown_folder(runtime.settings, path)
-        documents = declared.diagnostics.under(folder)
+        directory = cluster_commands.shown_directory(runtime.settings, path)
+        documents = declared.diagnostics.under(directory)
         unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
         statuses = [
             status
             for proposal, found in zip(made, unhealthy_ones, strict=True)
-            for status in _statuses(proposal, found, documents, folder)
+            for status in _statuses(proposal, found, documents, directory)
         ]
         lines = [_revisions(runtime, proposal, path) for proposal in made]
     unmatched = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
@@ -67,12 +67,15 @@ def status(
 
 
 def _statuses(
-    proposal: Proposal, unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector], documents: Diagnostics, folder: str
+    proposal: Proposal,
+    unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
+    documents: Diagnostics,
+    directory: str,
 ) -> list[ConnectorStatus]:
     from gitops_connect.report.connector_status import connector_statuses, problems_by_connector
 
     desired, observed = proposal.situation.desired, proposal.situation.observed
-    problems = problems_by_connector(desired, documents, proposal.diagnostics.under(folder))
+    problems = problems_by_connector(desired, documents, proposal.diagnostics.under(directory))
     return connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
 
 

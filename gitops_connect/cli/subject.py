@@ -45,7 +45,7 @@ class ManifestSubject:
     @property
     def current(self) -> Offsets | SavedOffsets | None:
         """The current offsets; None if they are unknown."""
-        return self.saved if self.saved is not None else self.context.live
+        return self.saved if self.saved is not None else self.context.current
 
     def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> ManifestSubject:
         """This subject, for a document with these acknowledgements."""
@@ -96,7 +96,7 @@ def locate(clients: Clients, name: ConnectorName) -> ClusterName:
     return _only(found, found.there, name, list(clients))
 
 
-def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Offsets | SavedOffsets:
+def read_current(client: ConnectClient, name: ConnectorName, directory: Path) -> Offsets | SavedOffsets:
     """The current offsets. If they are too many for memory, they are in a file in the directory, which need not exist.
 
     Raises ConnectRefused if the workers are too old to return offsets, the errors of the requests, and UsageError if
@@ -110,7 +110,7 @@ def live_offsets(client: ConnectClient, name: ConnectorName, folder: Path) -> Of
         raise ConnectRefused(
             f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (requires 3.5)"
         )
-    return client.save_offsets(name, folder / "current.jsonl", MAX_HELD)
+    return client.save_offsets(name, directory / "current.jsonl", MAX_HELD)
 
 
 def repository_of(settings: Settings) -> Declared | None:
@@ -125,7 +125,7 @@ def repository_of(settings: Settings) -> Declared | None:
 
 
 def subject_of(
-    clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None, folder: Path
+    clients: Clients, clusters: Sequence[ClusterName], name: ConnectorName, declared: Declared | None, directory: Path
 ) -> ManifestSubject:
     """Everything about one connector. Its declared config has priority over its config on the cluster.
 
@@ -142,19 +142,19 @@ def subject_of(
         return ManifestSubject(None, ManifestContext(name), "")
     found.names |= {one.name for cluster in clusters for one in _connectors(declared, cluster)}
     cluster = _only(found, possible, name, clusters)
-    current, unread = _current(clients, cluster, found, (name, folder))
-    live, saved = (None, current) if isinstance(current, SavedOffsets) else (current, None)
+    found_offsets, unread = _current(clients, cluster, found, (name, directory))
+    current, saved = (None, found_offsets) if isinstance(found_offsets, SavedOffsets) else (found_offsets, None)
     schemas = _schemas(declared)
     if cluster in wanted:
         from gitops_connect.offset_changes.manifests import context_of
 
         absent = bool(clients) and cluster not in found.there and not found.failures
-        context = replace(context_of(wanted[cluster], schemas), live=live)
+        context = replace(context_of(wanted[cluster], schemas), current=current)
         return ManifestSubject(cluster, context, "as declared in the repository", unread, absent, saved)
     from gitops_connect.model.shapes import schema_of
 
     config = _observed_config(clients[cluster], name)
-    context = ManifestContext(name, config, live, schema_of(config, schemas))
+    context = ManifestContext(name, config, current, schema_of(config, schemas))
     return ManifestSubject(cluster, context, "with its current config on the cluster", unread, saved=saved)
 
 
@@ -180,14 +180,14 @@ def _current(
     clients: Clients, cluster: ClusterName, found: FoundConnector, of: tuple[ConnectorName, Path]
 ) -> tuple[Offsets | SavedOffsets | None, str]:
     """The current offsets, or None and the reason why they are unknown."""
-    name, folder = of
+    name, directory = of
     if not clients:
         return None, "offline"
     if cluster not in found.there:
         why = next((str(error) for error in found.failures), f"connector {name!r} does not exist on cluster {cluster}")
         return None, why
     try:
-        return live_offsets(clients[cluster], name, folder), ""
+        return read_current(clients[cluster], name, directory), ""
     except GitopsConnectError as error:
         return None, str(error)
 

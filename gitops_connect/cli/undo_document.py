@@ -81,8 +81,8 @@ def _write_small(
 
     cluster, (name, target) = _cluster_of(subject), named
     before = stood_before(runtime, cluster, record)
-    live = live_after(runtime, cluster, record, subject.context.live or {})
-    subject = replace(subject, context=replace(subject.context, live=live))
+    current = current_after(runtime, cluster, record, subject.context.current or {})
+    subject = replace(subject, context=replace(subject.context, current=current))
     made = document_for(name, record, before, subject, runtime.settings)
     if target.path is not None:
         write(made, target.path, force=target.force)
@@ -191,18 +191,18 @@ def stood_before(runtime: Runtime, cluster: ClusterName, record: OperationRecord
     return snapshot
 
 
-def live_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, live: Offsets) -> Offsets:
+def current_after(runtime: Runtime, cluster: ClusterName, record: OperationRecord, current: Offsets) -> Offsets:
     """The offsets at the time when the document is applied: a change in progress is finished first."""
     from gitops_connect.model.offsets import merged
     from gitops_connect.model.operations import OperationState
     from gitops_connect.plan.offset_review import effect_of
 
     if record.state is not OperationState.OPEN:
-        return live
+        return current
     echo(f"note: offset change {record.name} is in progress; the next apply finishes it first")
     operations = runtime.ledger.operations
     before = operations.snapshot(cluster, record.name) or {}
-    return merged(live, effect_of(operations.saved(cluster, record.name), before))
+    return merged(current, effect_of(operations.saved(cluster, record.name), before))
 
 
 def later_changes(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
@@ -279,7 +279,7 @@ def _verdicts(kind: OperationKind, before: Offsets, subject: ManifestSubject) ->
     place = Location("the document")
     manifest = Manifest(place, tuple(ManifestEntry(entry, place) for entry in to_json(before)))
     planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
-    verdicts = [small.check(manifest, context, kind) for context in (planned, replace(planned, live=None))]
+    verdicts = [small.check(manifest, context, kind) for context in (planned, replace(planned, current=None))]
     if wrong := next((one.diagnostics.errors for one in verdicts if one.errors), ()):
         echo(f"note: the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
     return verdicts

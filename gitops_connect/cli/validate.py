@@ -11,7 +11,7 @@ import typer
 from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Folder, ProblemOutput
+from gitops_connect.cli.options import Directory, ProblemOutput
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def validate(
     context: typer.Context,
-    path: Folder = None,
+    path: Directory = None,
     output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
     offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
 ) -> int:
@@ -51,21 +51,21 @@ def validate(
         update("validating configs on the clusters")
         if not offline:
             diagnostics += _ask_clusters(settings, declared, update)
-    folder = cluster_commands.shown_folder(settings, path)
+    directory = cluster_commands.shown_directory(settings, path)
     if global_options.of(context).verbose:
-        _list_ignored(declared, caches, folder)
-    shown = diagnostics.under(folder), skipped
+        _list_ignored(declared, caches, directory)
+    shown = diagnostics.under(directory), skipped
     emit(_render(shown, declared.documents, output))
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
-def _list_ignored(declared: Declared, caches: Caches, folder: str) -> None:
+def _list_ignored(declared: Declared, caches: Caches, directory: str) -> None:
     """Print the YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
     from gitops_connect.desired.recognition import API_VERSION
     from gitops_connect.model.diagnostics import Location
 
     for entry in sorted(declared.checkout.entries, key=lambda one: one.path):
-        key, shown = (entry.path, entry.blob_id), Location(entry.path).under(folder).file
+        key, shown = (entry.path, entry.blob_id), Location(entry.path).under(directory).file
         if not entry.path.startswith("clusters/") or not entry.path.endswith((".yaml", ".yml")):
             continue
         if key in caches.files and caches.files.get(key) is None:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest
-from gitops_connect.model.globs import Glob, folder_of, is_glob, is_hidden
+from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.suggestions import closest, did_you_mean
@@ -53,8 +53,8 @@ class ManifestFiles:
         if not self._exists(resolved) and (other := self._other_reading(path, document)) is not None:
             summary = f"there is no file {resolved!r} in the repository"
             return NoManifest("offsets/no-file", summary, f"write {other!r} for the existing file; {_RELATIVE_TO}")
-        if path.endswith("/") or not resolved or self._is_folder(resolved):
-            return self._in_folder(resolved, connector)
+        if path.endswith("/") or not resolved or self._is_directory(resolved):
+            return self._in_directory(resolved, connector)
         return self._lost(resolved)
 
     def _other_reading(self, path: str, document: str) -> str | None:
@@ -64,10 +64,10 @@ class ManifestFiles:
         return other if resolved and self._exists(resolved) else None
 
     def _exists(self, path: str) -> bool:
-        return path in self._by_path or self._is_folder(path)
+        return path in self._by_path or self._is_directory(path)
 
-    def _in_folder(self, folder: str, connector: ConnectorName) -> tuple[Entry, ...] | NoManifest:
-        start = f"{folder}/" if folder else ""
+    def _in_directory(self, directory: str, connector: ConnectorName) -> tuple[Entry, ...] | NoManifest:
+        start = f"{directory}/" if directory else ""
         names = [f"{start}{name}.json" for name in (connector.replace("->", "--"), connector)]
         named = next((self._by_path[one] for one in names if one in self._by_path), None)
         if named is not None:
@@ -78,21 +78,21 @@ class ManifestFiles:
         return tuple(self._by_path[path] for path in inside if is_manifest(path)) or self._lost(names[0])
 
     def _met(self, glob: str) -> tuple[Entry, ...] | NoManifest:
-        folder, pattern = folder_of(glob), Glob(glob)
-        matching = [path for path in self._under(f"{folder}/" if folder else "") if pattern.matches(path)]
+        directory, pattern = directory_of(glob), Glob(glob)
+        matching = [path for path in self._under(f"{directory}/" if directory else "") if pattern.matches(path)]
         found = tuple(self._by_path[path] for path in matching if is_manifest(path))
-        return found or self._no_match(glob, folder, matching)
+        return found or self._no_match(glob, directory, matching)
 
-    def _no_match(self, glob: str, folder: str, matching: Sequence[str]) -> NoManifest:
-        where = f"in {folder!r}" if folder else "in the repository root"
+    def _no_match(self, glob: str, directory: str, matching: Sequence[str]) -> NoManifest:
+        where = f"in {directory!r}" if directory else "in the repository root"
         if matching:
             summary = f"{glob!r} matches no offset manifest, only other files such as {matching[0]!r}"
             return NoManifest("offsets/no-file", summary, f"use one of the suffixes {', '.join(SUFFIXES)}")
-        inside = [path.rpartition("/")[2] for path in islice(self._inside(folder), _SHOWN)]
+        inside = [path.rpartition("/")[2] for path in islice(self._inside(directory), _SHOWN)]
         if inside:
             near = f"{where} are {', '.join(map(repr, inside))}"
-        elif folder and not self._is_folder(folder):
-            near = f"there is no directory {folder!r}{did_you_mean(folder, self._folders)}"
+        elif directory and not self._is_directory(directory):
+            near = f"there is no directory {directory!r}{did_you_mean(directory, self._directories)}"
         else:
             near = f"{where} are only directories; ** matches any number of them"
         hint = f"{_RELATIVE_TO}; *, ? and [...] match within one name; names that begin with _ or . are skipped"
@@ -106,23 +106,23 @@ class ManifestFiles:
 
     def _nearest(self, path: str) -> str | None:
         """The file of that name in another directory, or a file of the same directory with a similar name."""
-        folder, _, name = path.rpartition("/")
+        directory, _, name = path.rpartition("/")
         if name in self._by_name:
             return self._by_name[name][0]
-        beside = {other.rpartition("/")[2]: other for other in self._inside(folder)}
+        beside = {other.rpartition("/")[2]: other for other in self._inside(directory)}
         candidate = closest(name, beside)
         return beside[candidate] if candidate is not None else None
 
-    def _inside(self, folder: str) -> Iterator[str]:
+    def _inside(self, directory: str) -> Iterator[str]:
         """The first files that are directly in the directory."""
-        start = f"{folder}/" if folder else ""
+        start = f"{directory}/" if directory else ""
         return islice((path for path in self._under(start) if "/" not in path[len(start) :]), _NEIGHBOURS)
 
     def _under(self, start: str) -> Sequence[str]:
         """The paths that begin with `start`."""
         return self._paths[bisect_left(self._paths, start) : bisect_left(self._paths, start + "\U0010ffff")]
 
-    def _is_folder(self, path: str) -> bool:
+    def _is_directory(self, path: str) -> bool:
         index = bisect_left(self._paths, f"{path}/")
         return index < len(self._paths) and self._paths[index].startswith(f"{path}/")
 
@@ -135,7 +135,7 @@ class ManifestFiles:
         return sorted(self._by_path)
 
     @cached_property
-    def _folders(self) -> set[str]:
+    def _directories(self) -> set[str]:
         """The first directories: each comparison takes time."""
         return set(islice(dict.fromkeys(path.rpartition("/")[0] for path in self._paths if "/" in path), _NEIGHBOURS))
 

@@ -21,12 +21,12 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
 
     `clusters` are those of the settings, None without settings.
     """
-    folder = _folder_of(document)
+    directory = _directory_of(document)
     named = document.cluster
-    if named and folder and named != folder:
-        summary = f"metadata.cluster is {named!r}, but the file is in {FOLDER}/{folder}/"
+    if named and directory and named != directory:
+        summary = f"metadata.cluster is {named!r}, but the file is in {FOLDER}/{directory}/"
         return _error(document, "connector/cluster-conflict", summary, "move the file, or remove metadata.cluster")
-    name = named or folder or _only(clusters)
+    name = named or directory or _only(clusters)
     if name is None:
         known = ", ".join(sorted(clusters or ()))
         hint = f"set metadata.cluster, or move the file to {FOLDER}/NAME/; clusters in the settings: {known}"
@@ -40,7 +40,7 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
     return name
 
 
-def _folder_of(document: Document) -> ClusterName | None:
+def _directory_of(document: Document) -> ClusterName | None:
     """NAME, if the path is `clusters/NAME/...` from the repository root; deeper directories may belong to others."""
     parts = document.location.file.split("/")
     return ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None

@@ -33,10 +33,10 @@ _WRITES = "gitops_connect_writes"
 class Database:
     """A database by its URL. `timeout` is how long (seconds) SQLite waits for the lock of another process."""
 
-    def __init__(self, url: str, folder: Path, *, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, directory: Path, *, timeout: float = 10.0) -> None:
         """Prepare the access, without a connection. Raises UsageError for a URL that cannot be used."""
         parsed = _parse(url)
-        self.file = _file(parsed, folder) if parsed.get_backend_name() == "sqlite" else None
+        self.file = _file(parsed, directory) if parsed.get_backend_name() == "sqlite" else None
         self.place = str(self.file) if self.file else parsed.set(query={}).render_as_string(hide_password=True)
         if self.file:
             parsed = parsed.set(database=str(self.file))
@@ -58,7 +58,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state and changes nothing. Raises LedgerBusy or LedgerUnusable."""
-        self._require_folder()
+        self._require_directory()
         with translated(self.place), self._readers.begin() as connection:
             yield connection
 
@@ -69,7 +69,7 @@ class Database:
         On SQLite it holds the single write lock from the beginning, so that what it reads is still true when it writes.
         Raises LedgerBusy or LedgerUnusable.
         """
-        self._require_folder()
+        self._require_directory()
         with translated(self.place), self._writers.begin() as connection:
             yield connection
 
@@ -77,7 +77,7 @@ class Database:
         """Release the resources of the driver."""
         self._readers.dispose()
 
-    def _require_folder(self) -> None:
+    def _require_directory(self) -> None:
         """Raise LedgerUnusable for a missing directory: SQLite reports it like missing access ("unable to open")."""
         if self.file and not self.file.parent.is_dir():
             raise LedgerUnusable(
@@ -114,7 +114,7 @@ def _limits(url: URL) -> dict[str, Any]:
     return {name: limit for name, limit in limits.items() if name not in url.query}
 
 
-def _file(url: URL, folder: Path) -> Path:
+def _file(url: URL, directory: Path) -> Path:
     if url.query:
         raise UsageError("[state] url: a SQLite URL takes no parameters; remove the question mark and what follows")
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
@@ -123,7 +123,7 @@ def _file(url: URL, folder: Path) -> Path:
             " a ledger in memory would be lost when the process ends"
         )
     try:
-        return folder / Path(url.database).expanduser()
+        return directory / Path(url.database).expanduser()
     except RuntimeError as error:
         raise UsageError("[state] url: its path begins with the name of a user that does not exist") from error
 

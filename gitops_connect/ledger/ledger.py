@@ -53,13 +53,13 @@ class Ledger:
         return f"Ledger({self.place!r})"
 
     @staticmethod
-    def open(url: str, folder: Path, key: bytes | None) -> Ledger:
+    def open(url: str, directory: Path, key: bytes | None) -> Ledger:
         """Open the ledger, or create it. A relative path in an SQLite URL starts from the given directory.
 
         `key` is the key of all keyed digests. Without it, a key is created once and stored in `<database>.key` next to
         an SQLite database. Raises UsageError for a URL or a key that cannot be used, else LedgerUnusable or LedgerBusy.
         """
-        database = Database(url, folder)
+        database = Database(url, directory)
         return Ledger(database, prepare(database, key))
 
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:

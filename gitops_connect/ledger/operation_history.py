@@ -16,13 +16,13 @@ from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 
 
-def read_history(url: str, folder: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
+def read_history(url: str, directory: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
     """The offset changes of each cluster. A relative path in an SQLite URL starts from the given directory.
 
     The key of the ledger is not needed. Raises UsageError for a URL that cannot be used, LedgerUnusable if there is no
     ledger or it cannot be read, LedgerBusy if it is locked.
     """
-    with closing(Database(url, folder)) as database:
+    with closing(Database(url, directory)) as database:
         if database.file is not None and not database.file.exists():
             raise LedgerUnusable(f"the ledger {database.file} does not exist")
         with database.read() as connection:

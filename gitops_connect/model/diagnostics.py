@@ -33,9 +33,9 @@ class Location:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def under(self, folder: str) -> Location:
+    def under(self, directory: str) -> Location:
         """This location with the given directory before its path; unchanged if the directory is empty."""
-        return replace(self, file=f"{folder.rstrip('/')}/{self.file}") if folder else self
+        return replace(self, file=f"{directory.rstrip('/')}/{self.file}") if directory else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class Diagnostics:
     def __len__(self) -> int:
         return len(self.items)
 
-    def under(self, folder: str) -> Diagnostics:
+    def under(self, directory: str) -> Diagnostics:
         """These diagnostics with the given directory before every path. It is the directory of the documents."""
-        return Diagnostics.of(replace(item, location=item.location.under(folder)) for item in self.items)
+        return Diagnostics.of(replace(item, location=item.location.under(directory)) for item in self.items)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -25,7 +25,7 @@ def is_hidden(path: str) -> bool:
     return any(part.startswith(_HIDDEN) for part in path.split("/"))
 
 
-def folder_of(glob: str) -> str:
+def directory_of(glob: str) -> str:
     """The deepest directory that contains all paths which the glob can match, without a slash at its end."""
     parts = glob.split("/")
     first = next((index for index, part in enumerate(parts) if is_glob(part)), len(parts) - 1)

@@ -85,17 +85,17 @@ class LargePatch:
 class LargeManifest:
     """One manifest, in one file or several, and the data with which it is compared.
 
-    `live` is a file with the current offsets, one entry a line; it replaces `context.live`, and is None if the current
-    offsets are unknown. `is_judged` is False for files that Connect or gitops-connect has written: they are only
-    compared.
+    `current` is a file with the current offsets, one entry a line; it replaces `context.current`, and is None if the
+    current offsets are unknown. `is_checked` is False for files that Connect or gitops-connect has written: they are
+    only compared.
     """
 
     location: Location
     files: tuple[LargeFile, ...]
     context: ManifestContext
     kind: OperationKind
-    live: LargeFile | None = None
-    is_judged: bool = True
+    current: LargeFile | None = None
+    is_checked: bool = True
 
 
 class LinesRead(NamedTuple):

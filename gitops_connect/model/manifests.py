@@ -75,7 +75,7 @@ class ManifestContext:
 
     connector: ConnectorName
     config: Mapping[str, str] | None = field(default=None, repr=False)
-    live: Offsets | None = field(default=None, repr=False)
+    current: Offsets | None = field(default=None, repr=False)
     schema: OffsetSchema | None = None
     acknowledged: frozenset[Acknowledgement] = frozenset()
 

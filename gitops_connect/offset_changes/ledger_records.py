@@ -57,7 +57,7 @@ class LedgerRecords:
 
     def record(self, operation: Operation) -> None:
         """Record in one transaction, so that a killed process has recorded all of it or nothing."""
-        current = None if operation.is_large else self._situation.offsets.live[operation.connector]
+        current = None if operation.is_large else self._situation.offsets.current[operation.connector]
         self._operations.record(self._cluster, operation, current, self._clock.now())
 
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:

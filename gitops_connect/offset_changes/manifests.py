@@ -98,7 +98,7 @@ class ManifestSource:
 
 def staging_directory(sessions: SharedSession) -> Path:
     """The directory of the staged files."""
-    return sessions.folder / "manifests"
+    return sessions.directory / "manifests"
 
 
 class ManifestVerdicts:
@@ -119,7 +119,7 @@ class ManifestVerdicts:
         self,
         operation: DesiredOperation,
         context: ManifestContext,
-        live: Offsets | SavedOffsets | None,
+        current: Offsets | SavedOffsets | None,
         *,
         is_absent: bool = False,
     ) -> None:
@@ -132,8 +132,8 @@ class ManifestVerdicts:
         if isinstance(manifest, Diagnostic):
             self.offsets[operation.name] = None
             self.diagnostics += Diagnostics.of([manifest])
-        elif isinstance(manifest, Manifest) and not isinstance(live, SavedOffsets):
-            verdict = small.check(manifest, replace(context, live=live), operation.kind)
+        elif isinstance(manifest, Manifest) and not isinstance(current, SavedOffsets):
+            verdict = small.check(manifest, replace(context, current=current), operation.kind)
             self.offsets[operation.name] = verdict.offsets
             self.diagnostics += verdict.diagnostics
         elif manifest is not None:
@@ -141,9 +141,9 @@ class ManifestVerdicts:
 
             path = self._directory / f"{len(self._unchecked)}"
             large = files.large_manifest(operation, manifest, context, path)
-            current = {} if is_absent else live
-            if current is not None:
-                large = replace(large, live=files.offsets_file(current, path.with_suffix(".current")))
+            compared = {} if is_absent else current
+            if compared is not None:
+                large = replace(large, current=files.offsets_file(compared, path.with_suffix(".current")))
             self._unchecked[operation.name] = large
 
     def check_large(self) -> None:

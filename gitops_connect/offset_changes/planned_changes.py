@@ -38,18 +38,18 @@ class PlannedChanges:
         """Whether the operation was in progress in the ledger when this plan was made."""
         return operation.name in self.situation.offsets.unfinished
 
-    def review(self, operation: Operation, live: Offsets) -> Review:
+    def review(self, operation: Operation, current: Offsets) -> Review:
         """Review the operation as the plan does, with the current offsets."""
         shape = self.situation.offsets.shapes.get(operation.connector)
         if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:
             before = self.situation.offsets.unfinished[operation.name].before
-            return review_unfinished(operation, before, live, shape)
-        return review(operation, live, shape, self.situation.policy.max_skip)
+            return review_unfinished(operation, before, current, shape)
+        return review(operation, current, shape, self.situation.policy.max_skip)
 
     def has_too_many_offsets(self, operation: Operation) -> bool:
         """Read the current offsets. Returns whether they exceed memory; False if they could not be read."""
         client = self.runtime.clients[self.situation.desired.cluster]
-        with workspace(self.runtime.spark.folder) as directory, suppress(GitopsConnectError):
+        with workspace(self.runtime.spark.directory) as directory, suppress(GitopsConnectError):
             current = client.save_offsets(operation.connector, directory / "current.jsonl", MAX_HELD)
             return isinstance(current, SavedOffsets)
         return False
@@ -59,7 +59,7 @@ class PlannedChanges:
         """The large change: from its manifest, or from the ledger if an earlier reconciliation began it."""
         from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - small changes do not need it
 
-        with workspace(self.runtime.spark.folder) as directory:
+        with workspace(self.runtime.spark.directory) as directory:
             context = change.ChangeContext(self.runtime, self.situation, self.operations, directory)
             # An interrupted deletion is repeated, with any offsets.
             if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:

@@ -85,8 +85,8 @@ def _with_cached(
     offsets = replace(
         situation.offsets,
         large={name: one.verdict for name, (_, one) in cached.items()},
-        live={name: {} for name, one in current.items() if not one.entries},
-        large_live={name: one for name, one in current.items() if one.entries},
+        current={name: {} for name, one in current.items() if not one.entries},
+        large_current={name: one for name, one in current.items() if one.entries},
         copies={name: one.copies for name, one in cached.values()},
     )
     return replace(situation, offsets=offsets)
@@ -101,7 +101,7 @@ def _with_read(
 ) -> tuple[Situation, Diagnostics]:
     """Read the current offsets of the connectors, and check the manifests of the operations."""
     own = read_own_schemas(checkout)
-    with workspace(runtime.spark.folder) as directory:
+    with workspace(runtime.spark.directory) as directory:
         if (staged := staging_directory(runtime.spark)).is_dir():
             from gitops_connect.offset_changes.staging import store  # noqa: PLC0415 - see `ManifestSource`
 
@@ -114,8 +114,8 @@ def _with_read(
             if history_unknown(situation, operation) is None:
                 name = operation.connector
                 context = context_of(declared[name], own.schemas, operation.acknowledged)
-                live = offsets.live.get(name, offsets.large_live.get(name))
-                verdicts.add(operation, context, live, is_absent=name not in there)
+                current = offsets.current.get(name, offsets.large_current.get(name))
+                verdicts.add(operation, context, current, is_absent=name not in there)
         verdicts.check_large()
         unfinished = _review_begun(runtime, situation, directory)
     large = [one for one in operations if one.name in verdicts.large]
@@ -129,8 +129,8 @@ def _with_read(
     }
     for operation in large:
         if operation.connector not in offsets.unread:
-            current = _size_of_current(offsets, operation.connector)
-            verdict = CachedVerdict(verdicts.large[operation.name], current, copies[operation.connector])
+            size = _size_of_current(offsets, operation.connector)
+            verdict = CachedVerdict(verdicts.large[operation.name], size, copies[operation.connector])
             runtime.verdicts.keep(_cache_key(situation, operation), verdict, runtime.clock.monotonic())
     offsets = replace(
         offsets,
@@ -149,13 +149,13 @@ def _with_current_offsets(
     can_read = situation.observed.version >= OFFSETS_SINCE
     names = sorted(connectors & situation.observed.connectors.keys()) if can_read else []
     read, offsets = observe_offsets(runtime.clients[situation.desired.cluster], names, directory), situation.offsets
-    live, large_live = {**offsets.live, **read.live}, {**offsets.large_live, **read.large}
+    current, large_current = {**offsets.current, **read.current}, {**offsets.large_current, **read.large}
     shapes = {
         one.name: shape
         for one in situation.desired.connectors
         if one.name in connectors and (shape := shape_of(one.config, schema_of(one.config, schemas))) is not None
     }
-    offsets = replace(offsets, live=live, large_live=large_live, unread=read.unread, shapes=shapes)
+    offsets = replace(offsets, current=current, large_current=large_current, unread=read.unread, shapes=shapes)
     return replace(situation, offsets=offsets)
 
 
@@ -168,7 +168,7 @@ def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Ma
         if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and is_stopped:
             from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - see `ManifestSource`
 
-            current, own = situation.offsets.large_live.get(one.operation.connector), directory / f"begun-{number}"
+            current, own = situation.offsets.large_current.get(one.operation.connector), directory / f"begun-{number}"
             context = change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
             begun = change.LargeOffsetChange(one.operation, context, is_begun=True, current=current)
             reviewed[name] = replace(one, review=begun.review())
@@ -177,9 +177,9 @@ def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Ma
 
 def _size_of_current(offsets: OffsetSituation, name: ConnectorName) -> SavedOffsets:
     """The number and size of the current offsets. The file of them is only for the reconciliation that reads them."""
-    live = offsets.live.get(name, {})
-    size = sum(len(partition) + len(offset) for partition, offset in live.items())
-    return offsets.large_live.get(name, SavedOffsets("", len(live), size, Digest("")))
+    current = offsets.current.get(name, {})
+    size = sum(len(partition) + len(offset) for partition, offset in current.items())
+    return offsets.large_current.get(name, SavedOffsets("", len(current), size, Digest("")))
 
 
 def check_manifests(
@@ -195,7 +195,7 @@ def check_manifests(
     seeds = (one.initial_offsets for one in desired.connectors)
     declared = [one for one in (*desired.operations, *seeds) if one is not None]
     unapplied = [one for one in declared if history.past(one.name) is not Past.DONE]
-    with workspace(source.sessions.folder) as directory:
+    with workspace(source.sessions.directory) as directory:
         verdicts = {past: ManifestVerdicts(source, directory / past.value) for past in (Past.PENDING, Past.UNKNOWN)}
         for operation in unapplied:
             connector = connectors.get(operation.connector)

@@ -68,11 +68,11 @@ def _unfinished(situation: Situation, connector: DesiredConnector) -> Iterator[U
 
 @dataclass(slots=True)
 class _Draft:
-    """The operations of one connector while they are ordered. `live`: the offsets after those planned so far."""
+    """The operations of one connector while they are ordered. `current`: the offsets after those planned so far."""
 
     situation: Situation
     connector: DesiredConnector
-    live: Offsets | None = None
+    current: Offsets | None = None
     first_waiting: OperationName | None = None
     steps: list[Step] = field(default_factory=list)
     planned: list[PlannedOperation] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Draft:
 
     def __post_init__(self) -> None:
         there = self.connector.name in self.situation.observed.connectors
-        self.live = self.situation.offsets.live.get(self.connector.name) if there else {}
+        self.current = self.situation.offsets.current.get(self.connector.name) if there else {}
 
     def done(self) -> OperationsPlan:
         return OperationsPlan(
@@ -118,15 +118,15 @@ class _Draft:
             self._report(declared, "offsets/unfinished", f"offset change {operation.name}: {started}", "")
             return
         review_at_size = unfinished.review
-        if self.live is None and review_at_size is None:
+        if self.current is None and review_at_size is None:
             self._wait_because(shown, self._unread())
             self._block(f"offset change {operation.name} is in progress and must finish first")
             return
         # The offsets of a connector that somebody deleted meanwhile can be read only once it exists again.
         there = self.connector.name in self.situation.observed.connectors
         shape = self.situation.offsets.shapes.get(self.connector.name)
-        live = self.live if there and self.live is not None else unfinished.before
-        seen = review_at_size or review_unfinished(operation, unfinished.before, live, shape)
+        current = self.current if there and self.current is not None else unfinished.before
+        seen = review_at_size or review_unfinished(operation, unfinished.before, current, shape)
         self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
 
     def add(self, operation: DesiredOperation) -> None:
@@ -161,14 +161,14 @@ class _Draft:
         if offsets is None:
             self._has_errors(shown)
             return
-        if self.live is None:
+        if self.current is None:
             self._wait_for_offsets(shown)
             return
         complete = replace(complete_operation(self.situation, operation), offsets=offsets)
         shape = self.situation.offsets.shapes.get(self.connector.name)
-        seen = review(complete, self.live, shape, self.situation.policy.max_skip)
+        seen = review(complete, self.current, shape, self.situation.policy.max_skip)
         exact = self.connector.name in self.situation.observed.connectors
-        difference = seen.difference if exact else find_difference(self.live, seen.patch, shape, exact=False)
+        difference = seen.difference if exact else find_difference(self.current, seen.patch, shape, exact=False)
         self._decide(complete, replace(shown, difference=difference), seen, "offsets/unacknowledged", operation)
 
     def _plan_large(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
@@ -213,9 +213,9 @@ class _Draft:
         self.changes_nothing = self.changes_nothing and is_same
         self.steps.append(Step(self.connector.name, action_of(operation), _reason(shown), operation=operation))
         if operation.is_large:
-            self.live, self.first_waiting = None, self.first_waiting or operation.name
+            self.current, self.first_waiting = None, self.first_waiting or operation.name
         else:
-            self.live = merged(self.live or {}, seen.patch)
+            self.current = merged(self.current or {}, seen.patch)
         if operation.kind is OperationKind.SEED and shown.status is OperationStatus.PLANNED:
             self.seed = operation
 

@@ -20,7 +20,7 @@ _FRAME = len('{"partition":,"offset":}\n')
 def is_large(situation: Situation, operation: DesiredOperation) -> bool:
     """Whether the operation's offsets, or the current offsets of its connector, are too many for memory."""
     offsets = situation.offsets
-    return operation.name in offsets.large or operation.connector in offsets.large_live
+    return operation.name in offsets.large or operation.connector in offsets.large_current
 
 
 def review_large(situation: Situation, operation: Operation) -> tuple[Review | None, HeapEstimate | None]:
@@ -62,10 +62,10 @@ def _current(situation: Situation) -> Iterator[tuple[int, int]]:
 
     Of all connectors: each worker holds the offsets of its whole cluster.
     """
-    for large in situation.offsets.large_live.values():
+    for large in situation.offsets.large_current.values():
         yield large.entries, large.size
-    for live in situation.offsets.live.values():
-        yield len(live), sum(len(partition) + len(offset) + _FRAME for partition, offset in live.items())
+    for current in situation.offsets.current.values():
+        yield len(current), sum(len(partition) + len(offset) + _FRAME for partition, offset in current.items())
 
 
 def _added(situation: Situation, last: OperationName | None = None) -> Iterator[tuple[int, int]]:
@@ -79,7 +79,7 @@ def _added(situation: Situation, last: OperationName | None = None) -> Iterator[
 def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
     """What operations in progress still add; their entries are about as long as the current ones of their connector."""
     for one in situation.offsets.unfinished.values():
-        current = situation.offsets.large_live.get(one.operation.connector)
+        current = situation.offsets.large_current.get(one.operation.connector)
         new = one.review.difference.counts.get(Direction.NEW, 0) if one.review else 0
         yield new, current.size * new // max(1, current.entries) if current else 0
 
@@ -91,7 +91,7 @@ def _sum(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 def _difference(situation: Situation, operation: Operation) -> Difference | None:
     if operation.kind is OperationKind.RESET:
-        current = situation.offsets.large_live.get(operation.connector)
+        current = situation.offsets.large_current.get(operation.connector)
         found = Difference({Direction.REMOVED: current.entries}) if current is not None else None
     else:
         found = situation.offsets.large[operation.name].difference

@@ -18,16 +18,16 @@ from gitops_connect.model.shapes import Shape, compare
 from gitops_connect.model.units import SkipLimits
 
 
-def review(operation: Operation, live: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
+def review(operation: Operation, current: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
     """The review of an operation that was not begun yet. `max_skip`: the unacknowledged distance forward."""
-    effect = effect_of(operation, live)
-    difference = find_difference(live, effect, shape)
-    patch = patch_between(live, merged(live, effect)) if operation.kind is OperationKind.REPLACE else effect
+    effect = effect_of(operation, current)
+    difference = find_difference(current, effect, shape)
+    patch = patch_between(current, merged(current, effect)) if operation.kind is OperationKind.REPLACE else effect
     refused = tuple(refusals(operation, difference, max_skip))
-    return Review(patch, difference, refused, live, unchecked=unchecked(shape))
+    return Review(patch, difference, refused, current, unchecked=unchecked(shape))
 
 
-def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shape: Shape | None) -> Review:
+def review_unfinished(operation: Operation, before: Offsets, current: Offsets, shape: Shape | None) -> Review:
     """The review of an operation that was begun at the offsets `before` and never finished: it may be half done.
 
     If each partition is as before or as declared, no connector has run from there, and sending the operation again is
@@ -35,10 +35,10 @@ def review_unfinished(operation: Operation, before: Offsets, live: Offsets, shap
     """
     patch = effect_of(operation, before)
     after = merged(before, patch)
-    moved = [one for one in {*before, *after, *live} if live.get(one) not in (before.get(one), after.get(one))]
-    left = {one: offset for one, offset in patch.items() if live.get(one) != offset}
-    difference = find_difference(live, left, shape)
-    partial = live != before
+    moved = [one for one in {*before, *after, *current} if current.get(one) not in (before.get(one), after.get(one))]
+    left = {one: offset for one, offset in patch.items() if current.get(one) != offset}
+    difference = find_difference(current, left, shape)
+    partial = current != before
     refused = (moved_since(operation, len(moved)),) if moved else ()
     return Review(left, difference, refused, before, partial, unchecked(shape))
 
@@ -52,7 +52,7 @@ def moved_since(operation: Operation, count: int) -> Refusal:
     )
 
 
-def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
+def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:
     """Every partition that the operation lists, with its declared offset; None for those that are removed.
 
     An ALTER sends every listed offset, even an offset that is already current, as a connector may also keep its
@@ -62,18 +62,18 @@ def effect_of(operation: Operation, live: Offsets) -> OffsetPatch:
     """
     match operation.kind:
         case OperationKind.ALTER | OperationKind.SEED:
-            return {one: offset for one, offset in operation.offsets.items() if offset is not None or one in live}
+            return {one: offset for one, offset in operation.offsets.items() if offset is not None or one in current}
         case OperationKind.REPLACE:
             declared = {one: offset for one, offset in operation.offsets.items() if offset is not None}
-            return {**declared, **dict.fromkeys(live.keys() - declared.keys())}
+            return {**declared, **dict.fromkeys(current.keys() - declared.keys())}
         case OperationKind.RESET | OperationKind.CLEAR:
-            return dict.fromkeys(live)
+            return dict.fromkeys(current)
 
 
-def find_difference(live: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:
+def find_difference(current: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:
     """Every partition of the patch as a move, the largest first: removals and rewinds before all others."""
     moves = [
-        Move(partition, live.get(partition), offset, *_direction(live.get(partition), offset, shape))
+        Move(partition, current.get(partition), offset, *_direction(current.get(partition), offset, shape))
         for partition, offset in patch.items()
     ]
     counts = Counter(move.direction for move in moves)

@@ -91,7 +91,7 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Assess
     there = name in situation.observed.connectors or name in situation.observed.unknown
     if not offsets.is_new or not there or operation.kind is OperationKind.SEED or operation.name in offsets.records:
         return None
-    if offsets.live.get(name) == {}:
+    if offsets.current.get(name) == {}:
         return None
     return Assessment(
         OperationStatus.UNKNOWN,

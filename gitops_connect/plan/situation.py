@@ -52,9 +52,9 @@ class OffsetSituation:
     """What the ledger records of operations, and what the cluster reports of the offsets that they concern.
 
     `manifests` contains the checked offsets of operations that are due, None if they have errors. `large` contains the
-    verdicts on operations whose declared or current offsets are too many for memory. `live` are the offsets of the
-    connectors that are concerned and exist, `large_live` those that are too many, `unread` the reasons why some could
-    not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets are
+    verdicts on operations whose declared or current offsets are too many for memory. `current` are the offsets of the
+    connectors that are concerned and exist, `large_current` those that are too many, `unread` the reasons why some
+    could not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets are
     changed. `is_new` is True for a ledger that has never worked on this cluster: changes in the repository may already
     have been applied.
     """
@@ -64,8 +64,8 @@ class OffsetSituation:
     unfinished: Mapping[OperationName, Unfinished] = field(default_factory=dict)
     manifests: Mapping[OperationName, OffsetPatch | None] = field(default_factory=dict)
     large: Mapping[OperationName, LargeVerdict] = field(default_factory=dict)
-    live: Mapping[ConnectorName, Offsets] = field(default_factory=dict)
-    large_live: Mapping[ConnectorName, SavedOffsets] = field(default_factory=dict)
+    current: Mapping[ConnectorName, Offsets] = field(default_factory=dict)
+    large_current: Mapping[ConnectorName, SavedOffsets] = field(default_factory=dict)
     copies: Mapping[ConnectorName, int] = field(default_factory=dict)
     unread: Mapping[ConnectorName, str] = field(default_factory=dict)
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)

@@ -77,7 +77,7 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
     """Finish the operation if its connector is STOPPED. The connector stays STOPPED: no document declares a state."""
     operation = unfinished.operation
     observed = situation.observed.connectors.get(operation.connector)
-    live = situation.offsets.live.get(operation.connector)
+    current = situation.offsets.current.get(operation.connector)
     if observed is None or operation.kind is OperationKind.CLEAR:
         return None
     shown = PlannedOperation(
@@ -86,11 +86,11 @@ def _finish(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | Non
     if started := started_since(situation, operation):
         unknown = replace(shown, status=OperationStatus.UNKNOWN, message=started)
         return ConnectorPlan(operation.connector, operations=(unknown,))
-    if observed.state is not WorkerState.STOPPED or (live is None and unfinished.review is None):
+    if observed.state is not WorkerState.STOPPED or (current is None and unfinished.review is None):
         why = "in progress, but its connector is no longer declared and is not stopped"
         return ConnectorPlan(operation.connector, notes=(f"offset change {operation.name}: {why}",))
     shape = situation.offsets.shapes.get(operation.connector)
-    seen = unfinished.review or review_unfinished(operation, unfinished.before, live or {}, shape)
+    seen = unfinished.review or review_unfinished(operation, unfinished.before, current or {}, shape)
     if seen.refusals:
         return ConnectorPlan(
             operation.connector, notes=(f"offset change {operation.name}: {seen.refusals[0].message}",)

@@ -13,15 +13,15 @@ from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.report import offset_lines
 
 
-def offset_changes(plan: Plan, folder: str) -> list[dict[str, Any]]:
+def offset_changes(plan: Plan, directory: str) -> list[dict[str, Any]]:
     """The changes of connectors in the order of their execution, then those without a connector, then applied ones."""
     of_connectors = [one for connector in plan.connectors for one in connector.operations]
     due = {one.name for one in offset_lines.to_apply(plan)}
     everything = [*of_connectors, *offset_lines.strays_of(plan), *plan.applied]
-    return [_change(one, folder, due=one.name in due) for one in everything]
+    return [_change(one, directory, due=one.name in due) for one in everything]
 
 
-def _change(operation: PlannedOperation, folder: str, *, due: bool) -> dict[str, Any]:
+def _change(operation: PlannedOperation, directory: str, *, due: bool) -> dict[str, Any]:
     location = operation.location
     return {
         "name": operation.name,
@@ -31,7 +31,7 @@ def _change(operation: PlannedOperation, folder: str, *, due: bool) -> dict[str,
         "due": due,
         "message": operation.message,
         "reason": operation.reason,
-        "location": str(location.under(folder)) if location else None,
+        "location": str(location.under(directory)) if location else None,
         "digest": operation.digest,
         "difference": difference_value(operation.difference) if operation.difference is not None else None,
         "worker_heap": _heap(operation.heap) if operation.heap is not None else None,

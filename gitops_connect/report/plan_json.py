@@ -37,7 +37,7 @@ class PlanOrigin:
     made: datetime
     revision: Revision
     path: str | None = None
-    folder: str = ""
+    directory: str = ""
 
 
 def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> str:
@@ -52,21 +52,21 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) 
         "complete": all(plan.complete for plan in plans) and not errored,
         "errored": errored,
         "summary": summarise(plans),
-        "clusters": [_cluster(plan, origin.folder) for plan in plans],
+        "clusters": [_cluster(plan, origin.directory) for plan in plans],
         "diagnostics": [problem_value(item) for item in diagnostics],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _cluster(plan: Plan, folder: str) -> dict[str, Any]:
+def _cluster(plan: Plan, directory: str) -> dict[str, Any]:
     return {
         "cluster": plan.cluster,
         "connect_version": str(plan.connect_version),
         "digest": plan.digest,
         "live_fingerprint": plan.fingerprint,
-        "resource_changes": [_resource(one, folder) for one in plan.connectors if one.steps],
+        "resource_changes": [_resource(one, directory) for one in plan.connectors if one.steps],
         "notes": {connector.name: list(connector.notes) for connector in plan.connectors if connector.notes},
-        "offset_changes": offset_changes(plan, folder),
+        "offset_changes": offset_changes(plan, directory),
         "resource_drift": list(plan.drifted),
         "unhealthy": [unhealthy_value(one) for one in plan.unhealthy],
         "adopted": list(plan.adopted),
@@ -76,12 +76,12 @@ def _cluster(plan: Plan, folder: str) -> dict[str, Any]:
     }
 
 
-def _resource(connector: ConnectorPlan, folder: str) -> dict[str, Any]:
+def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:
     changes = [change for step in connector.steps for change in step.changes]
     actions = {"create": ["create"], "change": ["update"], "delete": ["delete"], "keep": ["no-op"]}
     return {
         "name": connector.name,
-        "location": str(connector.location.under(folder)) if connector.location else None,
+        "location": str(connector.location.under(directory)) if connector.location else None,
         "applicable": connector.applicable,
         "change": {
             "actions": actions[words.kind(connector)],

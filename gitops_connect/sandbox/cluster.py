@@ -33,8 +33,8 @@ from gitops_connect.sandbox.state import (
     State,
     locked,
     new_id,
-    plugin_folders,
-    prepare_folder,
+    plugin_directories,
+    prepare_directory,
     read_state,
     write_state,
 )
@@ -60,7 +60,7 @@ class SandboxOptions:
     process ends, even by `kill -9`.
     """
 
-    folder: Path = DEFAULT_FOLDER
+    directory: Path = DEFAULT_FOLDER
     workers: int | None = None
     release: str | None = None
     heap: int | None = None
@@ -85,8 +85,8 @@ class PartStatus:
 class Sandbox:
     """A handle of the sandbox in a directory. Use `Sandbox.up` or `Sandbox.load`; as a context it ends with `down`."""
 
-    def __init__(self, folder: Path, leash: Leash | None = None) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path, leash: Leash | None = None) -> None:
+        self.directory = directory
         self._leash = leash
 
     def __enter__(self) -> Sandbox:
@@ -101,29 +101,31 @@ class Sandbox:
 
         If that fails or is interrupted, the processes that it started are ended. Raises SandboxFailed.
         """
-        folder = options.folder.absolute()
-        prepare_folder(folder)
-        leash = tie(folder, os.environ) if options.tied else None
+        directory = options.directory.absolute()
+        prepare_directory(directory)
+        leash = tie(directory, os.environ) if options.tied else None
         try:
-            _bring_up(folder, options, progress)
+            _bring_up(directory, options, progress)
         except BaseException:
             if leash:
                 leash.drop()
             raise
-        return Sandbox(folder, leash)
+        return Sandbox(directory, leash)
 
     @staticmethod
-    def load(folder: Path) -> Sandbox:
+    def load(directory: Path) -> Sandbox:
         """A handle of a sandbox that was started earlier. Raises SandboxFailed if there is none."""
-        sandbox = Sandbox(folder.absolute())
+        sandbox = Sandbox(directory.absolute())
         sandbox.state()
         return sandbox
 
     def state(self) -> State:
         """The state that is stored in the directory. Raises SandboxFailed if it no longer exists."""
-        state = read_state(self.folder)
+        state = read_state(self.directory)
         if state is None:
-            raise SandboxFailed(f"there is no sandbox in {self.folder}; run `gitops-connect sandbox up` to create one")
+            raise SandboxFailed(
+                f"there is no sandbox in {self.directory}; run `gitops-connect sandbox up` to create one"
+            )
         return state
 
     @property
@@ -138,7 +140,7 @@ class Sandbox:
 
     def status(self) -> tuple[PartStatus, ...]:
         """The status of each part, checked now: the broker, then the workers."""
-        return tuple(_look(self.folder, part) for part in self.state().parts)
+        return tuple(_look(self.directory, part) for part in self.state().parts)
 
     def start_worker(self, progress: Progress = _silent) -> str:
         """Start the first worker that does not run, else an additional one; returns its URL once it answers."""
@@ -147,7 +149,7 @@ class Sandbox:
             dead = [worker.index for worker in state.workers if not worker.running]
             index = dead[0] if dead else max(indices, default=0) + 1
             running = [worker.index for worker in state.workers if worker.running]
-            launch = Launch(self.folder, state, _tools(state, SandboxOptions(), progress), progress)
+            launch = Launch(self.directory, state, _tools(state, SandboxOptions(), progress), progress)
             launched = _ensure(launch, [*running, index])
             return next(worker.address for worker in launched.workers if worker.index == index)
 
@@ -160,7 +162,7 @@ class Sandbox:
         """Shut the worker down in an orderly way, so that it leaves its group, and remove it from the list."""
         with self._locked(_silent) as state:
             processes.end(_processes([_worker(state, index)]), STOP_TIMEOUT)
-            write_state(self.folder, state.without_worker(index))
+            write_state(self.directory, state.without_worker(index))
 
     def down(self, progress: Progress = _silent, *, purge: bool = False) -> None:
         """End every process of the sandbox: workers first, then the broker. The data stays, unless `purge`."""
@@ -170,9 +172,9 @@ class Sandbox:
             progress("stopping the broker", None, None)
             processes.end(_processes([state.broker]), STOP_TIMEOUT)
             processes.end(processes.marked(marker(state)), grace=0)
-            write_state(self.folder, state.without_processes())
+            write_state(self.directory, state.without_processes())
             if purge:
-                shutil.rmtree(self.folder)
+                shutil.rmtree(self.directory)
         if self._leash:
             self._leash.drop()
             self._leash = None
@@ -180,36 +182,36 @@ class Sandbox:
     @contextmanager
     def _locked(self, progress: Progress) -> Iterator[State]:
         self.state()
-        with locked(self.folder, progress):
+        with locked(self.directory, progress):
             yield self.state()
 
 
-def _bring_up(folder: Path, options: SandboxOptions, progress: Progress) -> None:
-    with locked(folder, progress):
-        state = _chosen(folder, read_state(folder), options)
+def _bring_up(directory: Path, options: SandboxOptions, progress: Progress) -> None:
+    with locked(directory, progress):
+        state = _chosen(directory, read_state(directory), options)
         tools = _tools(state, options, progress)
         indices = _indices([worker.index for worker in state.workers], options.workers)
         excess = [worker for worker in state.workers if worker.index not in indices]
         processes.end(_processes(excess), STOP_TIMEOUT)
         for worker in excess:
             state = state.without_worker(worker.index)
-        write_state(folder, state)
+        write_state(directory, state)
         _end_strays(state)
-        _ensure(Launch(folder, state, tools, progress), indices)
+        _ensure(Launch(directory, state, tools, progress), indices)
 
 
-def _chosen(folder: Path, before: State | None, options: SandboxOptions) -> State:
+def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> State:
     """The stored state, changed by the options. Raises SandboxFailed if running workers have other settings."""
     state = before or State(new_id(), DEFAULT_RELEASE, DEFAULT_HEAP)
     release, heap = options.release or state.release, options.heap or state.heap
     parse(release)
-    folders = state.plugin_path if options.plugin_path is None else plugin_folders(options.plugin_path)
+    directories = state.plugin_path if options.plugin_path is None else plugin_directories(options.plugin_path)
     exactly_once = state.exactly_once if options.exactly_once is None else options.exactly_once
-    chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=folders, exactly_once=exactly_once)
+    chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=directories, exactly_once=exactly_once)
     if chosen != state and any(worker.running for worker in state.workers):
         raise SandboxFailed(
-            f"the running workers in {folder} use {_kind(state)}; to change to {_kind(chosen)}, stop them first: "
-            f"gitops-connect sandbox down --dir {folder}"
+            f"the running workers in {directory} use {_kind(state)}; to change to {_kind(chosen)}, stop them first: "
+            f"gitops-connect sandbox down --dir {directory}"
         )
     return chosen
 
@@ -245,7 +247,7 @@ def _end_strays(state: State) -> None:
 
 def _ensure(launch: Launch, indices: list[int]) -> State:
     for name, text in configs.LOGGERS.items():
-        (launch.folder / "conf" / name).write_text(text, encoding="ascii")
+        (launch.directory / "conf" / name).write_text(text, encoding="ascii")
     try:
         launch.ensure([BROKER])
         launch.ensure(indices)
@@ -266,8 +268,8 @@ def _processes(parts: Iterable[SandboxPart]) -> list[processes.ProcessId]:
     return [part.process for part in parts if part.process]
 
 
-def _look(folder: Path, part: SandboxPart) -> PartStatus:
+def _look(directory: Path, part: SandboxPart) -> PartStatus:
     running = part.running
     answers = running and (worker_answers(part.port) if part.index else broker_answers(part.port))
     pid = part.process.pid if part.process and running else None
-    return PartStatus(part.name, part.address, pid, running, answers, log_file(folder, part))
+    return PartStatus(part.name, part.address, pid, running, answers, log_file(directory, part))

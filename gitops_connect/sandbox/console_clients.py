@@ -49,15 +49,15 @@ class ConsumeOptions:
     keys: bool = False
 
 
-def java_command(folder: Path, state: State, environment: Mapping[str, str], progress: Progress) -> tuple[str, ...]:
+def java_command(directory: Path, state: State, environment: Mapping[str, str], progress: Progress) -> tuple[str, ...]:
     """A Java with Kafka's tools on its class path. Raises SandboxFailed if the broker does not answer."""
     if not broker_answers(state.broker.port):
         raise SandboxFailed(
-            f"the broker of the sandbox in {folder} does not answer; start it with `gitops-connect sandbox up`"
+            f"the broker of the sandbox in {directory} does not answer; start it with `gitops-connect sandbox up`"
         )
     java = find_java(environment)
     jars = fetch_jars(kafka(BROKER_RELEASE), java, environment, progress)
-    configuration = folder / "conf" / "console"
+    configuration = directory / "conf" / "console"
     configuration.mkdir(exist_ok=True)
     (configuration / "log4j2.properties").write_text(_LOGGERS, encoding="ascii")
     return (str(java.path), f"-Xmx{_HEAP}m", *JAVA_OPTIONS, "-cp", f"{configuration}:{jars}/*")
@@ -94,12 +94,12 @@ def _each(option: str, values: Iterable[str]) -> Iterator[str]:
         yield from (option, value)
 
 
-def check_topic(folder: Path, topic: str) -> None:
+def check_topic(directory: Path, topic: str) -> None:
     """Raise SandboxFailed if the topic does not exist: the consumer would create it, and wait.
 
     The broker is the only one, so it has a directory for each partition (`TOPIC-0`) of each topic.
     """
-    names = (path.name.rpartition("-") for path in (folder / "data").glob("*-*"))
+    names = (path.name.rpartition("-") for path in (directory / "data").glob("*-*"))
     topics = {name for name, _, partition in names if partition.isdecimal()}
     if topic not in topics:
         others = ", ".join(sorted(name for name in topics if not name.startswith("__")))

@@ -117,10 +117,10 @@ def _command(retrieval: Retrieval, trust: Iterable[str]) -> list[str]:
 def ivy_jar() -> Path:
     """The Ivy jar inside the pyspark wheel."""
     spark = importlib.util.find_spec("pyspark")
-    folder = Path(spark.origin).parent / "jars" if spark is not None and spark.origin else Path()
-    for jar in sorted(folder.glob("ivy-*.jar")):
+    directory = Path(spark.origin).parent / "jars" if spark is not None and spark.origin else Path()
+    for jar in sorted(directory.glob("ivy-*.jar")):
         return jar
-    raise SandboxFailed(f"the pyspark package ({folder}) does not contain the Ivy jar; install pyspark 4.1 or newer")
+    raise SandboxFailed(f"the pyspark package ({directory}) does not contain the Ivy jar; install pyspark 4.1 or newer")
 
 
 def _proxy_options() -> list[str]:

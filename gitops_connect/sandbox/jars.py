@@ -24,7 +24,7 @@ from gitops_connect.sandbox.releases import dependencies
 CACHE_VARIABLE = "GITOPS_CONNECT_CACHE"
 
 
-def cache_folder(environment: Mapping[str, str]) -> Path:
+def cache_directory(environment: Mapping[str, str]) -> Path:
     """The directory of the jars: `GITOPS_CONNECT_CACHE`, else the user's cache directory."""
     chosen = environment.get(CACHE_VARIABLE)
     return Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("gitops-connect"))
@@ -38,7 +38,7 @@ class JarSet:
     modules: tuple[tuple[str, str, str], ...]
 
 
-def jar_folder(cache: Path, wanted: JarSet) -> Path:
+def jar_directory(cache: Path, wanted: JarSet) -> Path:
     """The directory of these jars, which may not exist yet. Its name has a hash of the modules: it is never stale."""
     request = hashlib.sha256(ivy.module_file(wanted.modules).encode()).hexdigest()
     return cache / f"{wanted.name}-{request[:8]}"
@@ -54,26 +54,26 @@ def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progr
 
     Raises SandboxFailed if the jars cannot be fetched, or if the cache is not writable.
     """
-    cache = cache_folder(environment)
-    folder = jar_folder(cache, wanted)
-    if ":" in str(folder):
+    cache = cache_directory(environment)
+    directory = jar_directory(cache, wanted)
+    if ":" in str(directory):
         raise SandboxFailed(
             f"the path of the cache {cache} contains a colon, which Java does not support; set {CACHE_VARIABLE}"
         )
-    if folder.is_dir():
-        return folder
+    if directory.is_dir():
+        return directory
     try:
         with _only_one(cache) as lock:
-            if not folder.is_dir():  # checked again under the lock: another process may have fetched it
+            if not directory.is_dir():  # checked again under the lock: another process may have fetched it
                 retrieval = _prepare(cache, wanted, java, environment, lock)
                 ivy.retrieve(retrieval, progress)
-                retrieval.target.rename(folder)
+                retrieval.target.rename(directory)
                 shutil.rmtree(retrieval.scratch)
     except OSError as error:
         raise SandboxFailed(
             f"cannot write to the cache {cache}: {error}; set {CACHE_VARIABLE} to another directory"
         ) from error
-    return folder
+    return directory
 
 
 def _prepare(cache: Path, wanted: JarSet, java: Java, environment: Mapping[str, str], lock: int) -> ivy.Retrieval:

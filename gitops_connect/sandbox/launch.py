@@ -56,8 +56,8 @@ class Tools:
 class Launch:
     """One start of some parts; `state` always equals the state that is stored in the directory."""
 
-    def __init__(self, folder: Path, state: State, tools: Tools, progress: Progress) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path, state: State, tools: Tools, progress: Progress) -> None:
+        self.directory = directory
         self.state = state
         self._tools = tools
         self._progress = progress
@@ -102,7 +102,7 @@ class Launch:
 
     def _save(self, part: SandboxPart) -> None:
         self.state = self.state.with_part(part)
-        write_state(self.folder, self.state)
+        write_state(self.directory, self.state)
 
     def _start(self, index: int, preferred: tuple[int, ...]) -> None:
         known = self._part(index)
@@ -112,13 +112,15 @@ class Launch:
             self._prepare_broker(part, known)
             command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.Kafka")
         else:
-            plugins = (str(self.folder / "plugins"), *self.state.plugin_path)
+            plugins = (str(self.directory / "plugins"), *self.state.plugin_path)
             ports, exactly_once = (part.port, self.state.broker.port), self.state.exactly_once
             text = configs.worker(self.state.release, *ports, plugins, exactly_once=exactly_once)
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
         process = processes.start(
-            (*command, str(self._config(part))), log_file(self.folder, part), java_environment(self._tools.environment)
+            (*command, str(self._config(part))),
+            log_file(self.directory, part),
+            java_environment(self._tools.environment),
         )
         self._begun.add(index)
         self._save(dataclasses.replace(part, process=process))
@@ -131,7 +133,7 @@ class Launch:
         controllers = (controller,) if controller else self._tools.controller_ports
         chosen = choose_port(controllers, self.state.ports - {controller} | {part.port})
         self.state = dataclasses.replace(self.state, controller_port=chosen)
-        data = self.folder / "data"
+        data = self.directory / "data"
         self._config(part).write_text(configs.broker(data, part.port, chosen), encoding="ascii")
         if not (data / "meta.properties").exists():
             self._format(part)
@@ -149,16 +151,16 @@ class Launch:
         )
         if result.returncode != 0:
             raise SandboxFailed(
-                f"Kafka cannot format {self.folder / 'data'}: {(result.stderr or result.stdout).strip()}"
+                f"Kafka cannot format {self.directory / 'data'}: {(result.stderr or result.stdout).strip()}"
             )
 
     def _java(self, release: str, heap: int, main: str) -> tuple[str, ...]:
         # Loggers find their configuration on the class path, which accepts every character of a path.
-        path = f"{self.folder / 'conf'}:{self._tools.jars[release]}/*"
+        path = f"{self.directory / 'conf'}:{self._tools.jars[release]}/*"
         return (str(self._tools.java.path), f"-Xmx{heap}m", *JAVA_OPTIONS, marker(self.state), "-cp", path, main)
 
     def _config(self, part: SandboxPart) -> Path:
-        return self.folder / "conf" / f"{part.name}.properties"
+        return self.directory / "conf" / f"{part.name}.properties"
 
     def _wait(self, indices: Iterable[int]) -> None:
         deadline = time.monotonic() + READY_TIMEOUT
@@ -183,11 +185,11 @@ class Launch:
         return worker_answers(part.port) if part.index else broker_answers(part.port)
 
     def _failure(self, part: SandboxPart, what: str) -> SandboxFailed:
-        log = log_file(self.folder, part)
+        log = log_file(self.directory, part)
         return SandboxFailed(f"the {part.name} of the sandbox {what}; last lines of {log}:\n{excerpt(log)}")
 
     def _lost_its_port(self, part: SandboxPart) -> bool:
-        return any(_PORT_TAKEN in line for line in recent(log_file(self.folder, part)))
+        return any(_PORT_TAKEN in line for line in recent(log_file(self.directory, part)))
 
 
 def marker(state: State) -> str:
@@ -200,9 +202,9 @@ def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name in _VARIABLES}
 
 
-def log_file(folder: Path, part: SandboxPart) -> Path:
+def log_file(directory: Path, part: SandboxPart) -> Path:
     """The log of the part; the log of its previous process is next to it, as `.previous.log`."""
-    return folder / "logs" / f"{part.name}.log"
+    return directory / "logs" / f"{part.name}.log"
 
 
 def excerpt(log: Path) -> str:

@@ -29,12 +29,12 @@ class Leash:
         os.close(self.descriptor)
 
 
-def tie(folder: Path, environment: Mapping[str, str]) -> Leash:
+def tie(directory: Path, environment: Mapping[str, str]) -> Leash:
     """From now on, the sandbox in the directory is stopped when this process ends."""
     reading, writing = os.pipe()
     try:
-        command = (sys.executable, "-m", "gitops_connect.sandbox.watch", str(folder))
-        watcher = processes.start(command, folder / "logs" / "watch.log", environment, stdin=reading)
+        command = (sys.executable, "-m", "gitops_connect.sandbox.watch", str(directory))
+        watcher = processes.start(command, directory / "logs" / "watch.log", environment, stdin=reading)
     except BaseException:
         os.close(writing)
         raise

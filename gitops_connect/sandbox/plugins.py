@@ -34,14 +34,14 @@ class MavenArtifact:
         return f"{self.group}_{self.artifact}_{self.version}"
 
 
-def plugin_path(plugins: Sequence[str], folder: Path, fetch: Fetch) -> tuple[Path, ...]:
+def plugin_path(plugins: Sequence[str], directory: Path, fetch: Fetch) -> tuple[Path, ...]:
     """The directories for `plugin.path`. Each plugin is a directory of that kind, or `maven:GROUP:ARTIFACT:VERSION`.
 
     The jars of an artifact stay in the cache; the given directory gets a link to them. Raises SandboxFailed.
     """
     # All are read before the first one is fetched.
     parsed = [parse(plugin) for plugin in plugins]
-    return tuple(one if isinstance(one, Path) else _linked(one, folder, fetch) for one in parsed)
+    return tuple(one if isinstance(one, Path) else _linked(one, directory, fetch) for one in parsed)
 
 
 def parse(plugin: str) -> Path | MavenArtifact:
@@ -54,16 +54,16 @@ def parse(plugin: str) -> Path | MavenArtifact:
     return MavenArtifact(*parts)
 
 
-def _linked(artifact: MavenArtifact, folder: Path, fetch: Fetch) -> Path:
+def _linked(artifact: MavenArtifact, directory: Path, fetch: Fetch) -> Path:
     """A directory with one plugin, which is a link to the jars."""
-    jars, directory = fetch(artifact.jars), folder.absolute() / "maven" / str(artifact)
-    link = directory / artifact.artifact
+    jars, own = fetch(artifact.jars), directory.absolute() / "maven" / str(artifact)
+    link = own / artifact.artifact
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        own.mkdir(parents=True, exist_ok=True)
         if link.is_symlink() and link.readlink() != jars:
             link.unlink()
         if not link.is_symlink():
             link.symlink_to(jars, target_is_directory=True)
     except OSError as error:
-        raise SandboxFailed(f"cannot use the directory {directory}: {error}") from error
-    return directory
+        raise SandboxFailed(f"cannot use the directory {own}: {error}") from error
+    return own

@@ -99,14 +99,14 @@ def new_id() -> str:
             return text
 
 
-def read_state(folder: Path) -> State | None:
+def read_state(directory: Path) -> State | None:
     """The stored state; None if there is no sandbox. Raises SandboxFailed if the file is invalid."""
-    file = folder / "state.json"
+    file = directory / "state.json"
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
         if raw.pop("format") != _FORMAT:
             raise SandboxFailed(
-                f"{file} was written by another version of gitops-connect; remove the directory {folder}"
+                f"{file} was written by another version of gitops-connect; remove the directory {directory}"
             )
         raw["broker"], raw["workers"] = _part(raw["broker"]), tuple(map(_part, raw["workers"]))
         raw["plugin_path"] = tuple(raw.get("plugin_path", ()))
@@ -115,7 +115,7 @@ def read_state(folder: Path) -> State | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SandboxFailed(
-            f"cannot read {file} ({error}); end the Java processes of the sandbox and remove {folder}"
+            f"cannot read {file} ({error}); end the Java processes of the sandbox and remove {directory}"
         ) from error
 
 
@@ -124,22 +124,22 @@ def _part(raw: dict[str, object]) -> SandboxPart:
     return SandboxPart(**raw, process=ProcessId(**process) if isinstance(process, dict) else None)  # type: ignore[arg-type] # JSON
 
 
-def write_state(folder: Path, state: State) -> None:
+def write_state(directory: Path, state: State) -> None:
     """Write a new file and rename it: a reader sees either the old state or the new one."""
-    aside = folder / "state.json.new"
+    aside = directory / "state.json.new"
     aside.write_text(json.dumps({"format": _FORMAT, **dataclasses.asdict(state)}, indent=2) + "\n", encoding="utf-8")
-    aside.replace(folder / "state.json")
+    aside.replace(directory / "state.json")
 
 
 @contextmanager
-def locked(folder: Path, progress: Progress) -> Iterator[None]:
+def locked(directory: Path, progress: Progress) -> Iterator[None]:
     """Hold the directory for one command; wait while another command holds it.
 
     The kernel frees it when the holder ends.
     """
-    with (folder / "lock").open("w") as file:
+    with (directory / "lock").open("w") as file:
         while not _try_lock(file.fileno()):
-            progress(f"waiting for another command that uses {folder}", None, None)
+            progress(f"waiting for another command that uses {directory}", None, None)
             time.sleep(_LOCK_POLL)
         yield
 
@@ -152,9 +152,9 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def plugin_folders(folders: Iterable[Path]) -> tuple[str, ...]:
+def plugin_directories(directories: Iterable[Path]) -> tuple[str, ...]:
     """The directories as a worker's setting. Raises SandboxFailed for a missing directory, or a comma in a path."""
-    paths = tuple(str(folder.absolute()) for folder in folders)
+    paths = tuple(str(directory.absolute()) for directory in directories)
     for path in paths:
         if "," in path:
             raise SandboxFailed(
@@ -165,16 +165,17 @@ def plugin_folders(folders: Iterable[Path]) -> tuple[str, ...]:
     return paths
 
 
-def prepare_folder(folder: Path) -> None:
+def prepare_directory(directory: Path) -> None:
     """Create the directory. Raises SandboxFailed if that fails, or if Java does not support its path."""
-    if set(str(folder)) & set(",:"):
+    if set(str(directory)) & set(",:"):
         raise SandboxFailed(
-            f"the path {folder} contains a comma or a colon, which Kafka or Java does not support; choose another --dir"
+            f"the path {directory} contains a comma or a colon, which Kafka or Java does not support;"
+            " choose another --dir"
         )
     try:
         for name in ("", "conf", "logs", "plugins"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(f"not writable: {folder}")
+            (directory / name).mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK):
+            raise PermissionError(f"not writable: {directory}")
     except OSError as error:
-        raise SandboxFailed(f"cannot use the directory {folder}: {error}") from error
+        raise SandboxFailed(f"cannot use the directory {directory}: {error}") from error

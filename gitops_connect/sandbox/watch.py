@@ -9,11 +9,11 @@ from gitops_connect.sandbox.cluster import Sandbox
 from gitops_connect.sandbox.state import read_state
 
 
-def main(folder: Path) -> None:
+def main(directory: Path) -> None:
     """Wait for the end of standard input; then stop the sandbox if it exists."""
     sys.stdin.buffer.read()
-    if read_state(folder) is not None:
-        Sandbox.load(folder).down()
+    if read_state(directory) is not None:
+        Sandbox.load(directory).down()
 
 
 if __name__ == "__main__":

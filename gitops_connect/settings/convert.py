@@ -25,7 +25,7 @@ _QUANTITIES: Mapping[Any, tuple[Callable[[object], float], str]] = {
 }
 
 
-def section(cls: type[T], raw: Mapping[str, Any], where: str, folder: Path, **given: Any) -> T:
+def section(cls: type[T], raw: Mapping[str, Any], where: str, directory: Path, **given: Any) -> T:
     """Build a section dataclass from a table. `where` (as in `[state]`) and the key are named in every error."""
     hints = typing.get_type_hints(cls)
     names = [field.name for field in dataclasses.fields(cls) if field.name not in given]  # type: ignore[arg-type]
@@ -33,7 +33,7 @@ def section(cls: type[T], raw: Mapping[str, Any], where: str, folder: Path, **gi
     for key, value in raw.items():
         if key not in names:
             raise UsageError(f"{where}: unknown setting {key!r}{_suggest(key, names)}")
-        values[key] = _convert(hints[key], value, f"{where} {key}", folder)
+        values[key] = _convert(hints[key], value, f"{where} {key}", directory)
     return cls(**values)
 
 
@@ -42,38 +42,40 @@ def _suggest(word: str, known: list[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; known settings: {', '.join(sorted(known))}"
 
 
-def _convert(hint: Any, value: Any, where: str, folder: Path) -> Any:
+def _convert(hint: Any, value: Any, where: str, directory: Path) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint is not Credential:
-        return _nested(hint, value, where, folder)
+        return _nested(hint, value, where, directory)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum(hint, value, where)
     origin = typing.get_origin(hint)
     if origin is tuple:
-        return tuple(_convert(typing.get_args(hint)[0], item, where, folder) for item in _items(value, where))
+        return tuple(_convert(typing.get_args(hint)[0], item, where, directory) for item in _items(value, where))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise UsageError(f"{where}: expected a table, found {_kind(value)}")
-        return {key: _convert(typing.get_args(hint)[1], item, f"{where}.{key}", folder) for key, item in value.items()}
-    return _scalar(hint, value, where, folder)
+        return {
+            key: _convert(typing.get_args(hint)[1], item, f"{where}.{key}", directory) for key, item in value.items()
+        }
+    return _scalar(hint, value, where, directory)
 
 
-def _nested(hint: type[T], value: Any, where: str, folder: Path) -> T:
+def _nested(hint: type[T], value: Any, where: str, directory: Path) -> T:
     """A table in a section; a plain value sets the first field of the table."""
     if isinstance(value, Mapping):
-        return section(hint, value, where, folder)
+        return section(hint, value, where, directory)
     first = dataclasses.fields(hint)[0].name  # type: ignore[arg-type]
-    return section(hint, {first: value}, where, folder)
+    return section(hint, {first: value}, where, directory)
 
 
-def _scalar(hint: Any, value: Any, where: str, folder: Path) -> Any:
+def _scalar(hint: Any, value: Any, where: str, directory: Path) -> Any:
     if hint is Credential:
-        return _credential(value, where, folder)
+        return _credential(value, where, directory)
     if hint in _QUANTITIES:
         return _quantity(hint, value, where)
     if hint is Path:
-        return _path(_text(value, where), where, folder)
+        return _path(_text(value, where), where, directory)
     if hint is bool:
         return _boolean(value, where)
     if hint in (int, float):
@@ -105,9 +107,9 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-def _path(text: str, where: str, folder: Path) -> Path:
+def _path(text: str, where: str, directory: Path) -> Path:
     try:
-        return folder / Path(text).expanduser()
+        return directory / Path(text).expanduser()
     except RuntimeError as error:
         raise UsageError(f"{where}: {text!r} begins with the name of an unknown user") from error
 
@@ -145,11 +147,11 @@ def _enum(hint: type[Enum], value: Any, where: str) -> Enum:
         raise UsageError(f"{where}: expected one of {options}, found {value!r}") from error
 
 
-def _credential(value: Any, where: str, folder: Path) -> Credential:
+def _credential(value: Any, where: str, directory: Path) -> Credential:
     if isinstance(value, str):
         return Credential(value=_text(value, where), setting=where)
     if isinstance(value, Mapping) and set(value) == {"env"}:
         return Credential(env=_text(value["env"], where), setting=where)
     if isinstance(value, Mapping) and set(value) == {"file"}:
-        return Credential(file=_path(_text(value["file"], where), where, folder), setting=where)
+        return Credential(file=_path(_text(value["file"], where), where, directory), setting=where)
     raise UsageError(f'{where}: expected {{env = "NAME"}} or {{file = "PATH"}}')

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import SecretsSettings, Settings
 
-_PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "folder", "known_hosts"})
+_PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "known_hosts"})
 """Fields with paths of files that are not secret: a connector may need the same certificates."""
 _BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
 """Suffixes of the files that `ledger.key` and SQLite store next to the database."""
@@ -33,7 +33,7 @@ def own_files(settings: Settings) -> frozenset[Path]:
 def _ledger(settings: Settings) -> Iterator[Path]:
     parts = urlsplit(settings.state.url)
     if parts.scheme.startswith("sqlite"):
-        database = settings.folder / Path(parts.path.removeprefix("/")).expanduser()
+        database = settings.directory / Path(parts.path.removeprefix("/")).expanduser()
         yield from (database.with_name(database.name + ending) for ending in _BESIDE_THE_LEDGER)
 
 

@@ -209,7 +209,7 @@ class DaemonSettings:
 class Settings:
     """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
 
-    folder: Path
+    directory: Path
     file: Path | None = None
     repository: RepositorySettings = field(default_factory=RepositorySettings)
     state: StateSettings = field(default_factory=StateSettings)

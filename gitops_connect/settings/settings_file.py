@@ -59,27 +59,27 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     file = file or Path(DEFAULT_FILE)
     raw = _read(file) if explicit or file.exists() else {}
     _overlay(raw, environment)
-    folder = file.absolute().parent
+    directory = file.absolute().parent
     for name in raw:
         if name not in (*_SECTIONS, "clusters"):
             raise UsageError(f"{file}: unknown section [{name}]; known sections: {', '.join((*_SECTIONS, 'clusters'))}")
     sections: dict[str, Any] = {
-        name: section(cls, _table(raw.get(name, {}), name), f"{file}: [{name}]", folder)
+        name: section(cls, _table(raw.get(name, {}), name), f"{file}: [{name}]", directory)
         for name, cls in _SECTIONS.items()
     }
     clusters = {
-        ClusterName(name): _cluster(name, table, file, folder)
+        ClusterName(name): _cluster(name, table, file, directory)
         for name, table in _table(raw.get("clusters", {}), "clusters").items()
     }
     _require_workers_of_their_own(clusters, file)
-    return Settings(folder=folder, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
+    return Settings(directory=directory, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
 
 
 def require_some(settings: Settings) -> None:
     """Raise UsageError if there are no settings at all. The message names the files, and shows what to write."""
     if settings.file is None and not settings.clusters and not settings.repository.url:
         raise UsageError(
-            f"no settings were found: {settings.folder / DEFAULT_FILE} does not exist, and neither --config nor the"
+            f"no settings were found: {settings.directory / DEFAULT_FILE} does not exist, and neither --config nor the"
             f" environment variable {CONFIG_VARIABLE} names another file; create {DEFAULT_FILE}:\n\n"
             f"{_MINIMAL_REPOSITORY}\n{_MINIMAL_CLUSTER}"
         )
@@ -110,7 +110,7 @@ def _table(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings:
+def _cluster(name: str, table: Any, file: Path, directory: Path) -> ClusterSettings:
     if not _CLUSTER_NAME.fullmatch(name):
         expected = "expected letters, digits, dots, dashes and underscores"
         raise UsageError(f"{file}: [clusters.{name!r}]: {expected}")
@@ -118,7 +118,7 @@ def _cluster(name: str, table: Any, file: Path, folder: Path) -> ClusterSettings
     table = _table(table, f"clusters.{name}")
     if not table.get("url"):
         raise UsageError(f'{where}: url is missing; add the URLs of the workers: url = ["http://…:8083"]')
-    cluster = section(ClusterSettings, table, where, folder, name=ClusterName(name))
+    cluster = section(ClusterSettings, table, where, directory, name=ClusterName(name))
     if cluster.min_running >= cluster.settle_timeout:
         raise UsageError(
             f"{where} min_running: expected less than settle_timeout ({cluster.settle_timeout:g}s),"

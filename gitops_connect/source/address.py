@@ -49,10 +49,10 @@ class Address:
         return self.url
 
 
-def absolute_url(url: str, folder: Path) -> str:
+def absolute_url(url: str, directory: Path) -> str:
     """The URL; a relative path becomes absolute, and starts from the given directory."""
     local = bool(url) and not url.startswith("-") and not _SCHEME.match(url) and not _HELPER.match(url)
-    return str(folder.absolute() / _expand(url)) if local and not _SCP_LIKE.match(url) else url
+    return str(directory.absolute() / _expand(url)) if local and not _SCP_LIKE.match(url) else url
 
 
 def parse_address(url: str) -> Address:

@@ -24,26 +24,26 @@ _WHOLE = "gitops-connect-whole"
 class Clone:
     """A bare repository in a directory. Only the holder of its lock writes to it. Methods raise GitFailed."""
 
-    folder: Path
+    directory: Path
     program: Program
 
     @staticmethod
-    def at(folder: Path, settings: RepositorySettings, held: tuple[int, ...] = ()) -> Clone:
+    def at(directory: Path, settings: RepositorySettings, held: tuple[int, ...] = ()) -> Clone:
         """The clone in that directory, which need not exist."""
         limits = settings.git_memory, settings.max_fetch
-        return Clone(folder, Program(local_environment(folder), settings.timeout, held, *limits))
+        return Clone(directory, Program(local_environment(directory), settings.timeout, held, *limits))
 
     @property
     def is_usable(self) -> bool:
         """False if the clone does not exist, or was found to be damaged."""
-        return (self.folder / "HEAD").is_file() and not (self.folder / _DAMAGED).exists()
+        return (self.directory / "HEAD").is_file() and not (self.directory / _DAMAGED).exists()
 
     def create(self, *, filtered: bool) -> None:
         """Create an empty clone, and remove what a killed process may have left in its directory."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.program.run("init", "--quiet", "--bare", "--template=", str(self.folder))
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.program.run("init", "--quiet", "--bare", "--template=", str(self.directory))
         if not filtered:
-            (self.folder / _WHOLE).touch()
+            (self.directory / _WHOLE).touch()
 
     def replace(self, other: Path) -> None:
         """Move this clone to the path of `other`, which is removed."""
@@ -51,13 +51,13 @@ class Clone:
         shutil.rmtree(old, ignore_errors=True)
         if other.exists():
             other.rename(old)
-        self.folder.rename(other)
+        self.directory.rename(other)
         shutil.rmtree(old, ignore_errors=True)
 
     def mark_damaged(self) -> None:
         """Mark the clone as damaged, so that the next fetch of any process clones again."""
-        if self.folder.is_dir():
-            (self.folder / _DAMAGED).touch()
+        if self.directory.is_dir():
+            (self.directory / _DAMAGED).touch()
 
     def clear_locks(self) -> None:
         """Remove the lock files of a killed git. The clone's own lock is held, so no other git uses the clone."""
@@ -68,18 +68,18 @@ class Clone:
             "objects/pack/*.lock",
             "objects/pack/tmp_*",
         ):
-            for file in self.folder.glob(pattern):
+            for file in self.directory.glob(pattern):
                 file.unlink(missing_ok=True)
 
     @property
     def is_filtered(self) -> bool:
         """Whether blobs are fetched on request only."""
-        return not (self.folder / _WHOLE).exists()
+        return not (self.directory / _WHOLE).exists()
 
     @property
     def is_shallow(self) -> bool:
         """Whether its history is incomplete."""
-        return (self.folder / "shallow").is_file()
+        return (self.directory / "shallow").is_file()
 
     def commit(self, name: str) -> Revision | None:
         """The commit of a reference or an id, or None if it does not exist."""
@@ -109,7 +109,7 @@ class Clone:
         listed = self.program.run("ls-tree", "-z", "--full-tree", revision, "--", path)
         return listed.split(b" ")[1].decode() if listed else None
 
-    def folders(self, revision: Revision) -> list[str]:
+    def directories(self, revision: Revision) -> list[str]:
         """The names of the directories at the revision's root."""
         listed = self.program.run("ls-tree", "-d", "-z", "--name-only", revision)
         return [name for name in listed.decode(errors="replace").split("\0") if name]

@@ -78,7 +78,7 @@ def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
 def arrange(found: Iterable[Found]) -> Listing:
     """Select the files that are read, and report the others."""
     by_path = {item.path: item for item in found}
-    folders = {folder for path in by_path for folder in _parents(path)}
+    directories = {directory for path in by_path for directory in _parents(path)}
     entries: list[Entry] = []
     diagnostics: list[Diagnostic] = []
     for item in by_path.values():
@@ -86,7 +86,7 @@ def arrange(found: Iterable[Found]) -> Listing:
             continue
         try:
             name = _readable_name(item.path)
-            file = _resolve(item, by_path, folders)
+            file = _resolve(item, by_path, directories)
             entries.append(Entry(name, file.blob_id, file.size))
         except _Refused as reason:
             severity = Severity.WARNING if item.kind in (PathKind.SUBMODULE, PathKind.TOO_LARGE) else Severity.ERROR
@@ -135,13 +135,13 @@ def _is_odd(character: str) -> bool:
     return odd_category or unicodedata.bidirectional(character) in _BIDI_CONTROLS
 
 
-def _resolve(item: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Found:
+def _resolve(item: Found, by_path: dict[bytes, Found], directories: set[bytes]) -> Found:
     """The file that is read at this path."""
     match item.kind:
         case PathKind.FILE:
             return item
         case PathKind.LINK:
-            return _target(item, by_path, folders)
+            return _target(item, by_path, directories)
         case PathKind.SUBMODULE:
             summary = "a submodule is not read, so its content is not part of the desired state"
             raise _Refused(
@@ -160,13 +160,13 @@ def _resolve(item: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> F
             )
 
 
-def _target(link: Found, by_path: dict[bytes, Found], folders: set[bytes]) -> Found:
+def _target(link: Found, by_path: dict[bytes, Found], directories: set[bytes]) -> Found:
     shown = printable(link.link)
     path = _follow(link, by_path, shown)
     target = by_path.get(path)
     if target is not None and target.kind is PathKind.FILE:
         return target
-    if path in folders:
+    if path in directories:
         summary = f"the link points to the directory {shown}, and only links to files are followed"
         raise _Refused("source/link-to-directory", summary, "link the files one by one, or move the directory here")
     raise _Refused("source/broken-link", f"the link points to {shown}, which does not exist", "fix or remove the link")

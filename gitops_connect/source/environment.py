@@ -50,18 +50,18 @@ _SAFE = {
 }
 
 
-def local_environment(folder: Path) -> dict[str, str]:
+def local_environment(directory: Path) -> dict[str, str]:
     """The environment for commands on the clone alone: git can reach no server."""
-    return {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": "", **_configuration(_SAFE)}
+    return {**_QUIET, "GIT_DIR": str(directory), "GIT_ALLOW_PROTOCOL": "", **_configuration(_SAFE)}
 
 
-def remote_environment(folder: Path, address: Address, settings: RepositorySettings) -> dict[str, str]:
+def remote_environment(directory: Path, address: Address, settings: RepositorySettings) -> dict[str, str]:
     """The environment for commands that reach the server, which git knows as `origin`; reads the credentials.
 
     Raises UsageError if a credential or a file of the settings is missing.
     """
     configuration = {**_SAFE, "remote.origin.url": address.url}
-    environment = {**_QUIET, "GIT_DIR": str(folder), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
+    environment = {**_QUIET, "GIT_DIR": str(directory), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
     match address.transport:
         case GitTransport.HTTP | GitTransport.HTTPS:
             # For ~/.netrc: its passwords must not be sent to this server.

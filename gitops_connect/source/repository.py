@@ -27,7 +27,7 @@ from gitops_connect.source.git_errors import SourceError, explain, recognise
 from gitops_connect.source.lock import locked
 from gitops_connect.source.program import GitFailed, GitTimedOut, git_version
 from gitops_connect.source.remote import NotById, Remote
-from gitops_connect.source.target import TargetKind, parse_folder, parse_target
+from gitops_connect.source.target import TargetKind, parse_directory, parse_target
 
 
 class Repository:
@@ -36,13 +36,13 @@ class Repository:
     Several processes may use one directory: the lock lets one of them at a time write to it.
     """
 
-    def __init__(self, settings: RepositorySettings, folder: Path) -> None:
+    def __init__(self, settings: RepositorySettings, directory: Path) -> None:
         """Raises UsageError if a setting is invalid. Nothing is read, and no request is sent."""
         self._settings = settings
-        self._folder = folder.absolute()
+        self._directory = directory.absolute()
         self._address = parse_address(settings.url)
         self._target = parse_target(settings)
-        self._path = parse_folder(settings.path)
+        self._path = parse_directory(settings.path)
         self._where = f"repository {self._address}"
         self._current: Checkout | None = None
         self._git_is_fit = False
@@ -109,16 +109,16 @@ class Repository:
 
     def _clone_again(self, held: int, damage: SourceError | None, *, filtered: bool = True) -> Checkout:
         """Clone under another name, then replace the existing clone, if any. `damage` is the error of that clone."""
-        new_clone = Clone.at(self._folder.with_name(self._folder.name + ".partial"), self._settings, (held,))
+        new_clone = Clone.at(self._directory.with_name(self._directory.name + ".partial"), self._settings, (held,))
         try:
             revision = self._clone_into(new_clone, filtered=filtered)
-            new_clone.replace(self._folder)
+            new_clone.replace(self._directory)
         except GitFailed as failure:
             raise _again(self._explain(failure), damage) from failure
         except SourceRefused as error:
             raise _again(error, damage) from error
         finally:
-            shutil.rmtree(new_clone.folder, ignore_errors=True)
+            shutil.rmtree(new_clone.directory, ignore_errors=True)
         clone = self._clone(held)
         try:
             return self._adopt(clone, revision, self._remote(clone))
@@ -147,7 +147,7 @@ class Repository:
         kind = clone.kind(revision, self._path)
         if kind == "tree":
             return f"{revision}:{self._path}"
-        found = "that path is not a directory" if kind else f"its root contains {_names(clone.folders(revision))}"
+        found = "that path is not a directory" if kind else f"its root contains {_names(clone.directories(revision))}"
         what = f"revision {revision[:12]} has no directory {self._path!r}; {found}"
         raise SourceRefused(f"{self._where}: {what}: check [repository] path")
 
@@ -171,7 +171,9 @@ class Repository:
             yield
         except GitFailed as failure:
             self._clone().mark_damaged()
-            what = f"{self._where}: the clone in {self._folder} is damaged and will be cloned again at the next fetch"
+            what = (
+                f"{self._where}: the clone in {self._directory} is damaged and will be cloned again at the next fetch"
+            )
             raise SourceUnavailable(f"{what} ({failure.stderr.strip()})") from failure
 
     def _fetch_blobs(self, blob_ids: Sequence[str]) -> None:
@@ -189,19 +191,19 @@ class Repository:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        with locked(self._folder.with_name(self._folder.name + ".lock"), self._settings.timeout) as held:
+        with locked(self._directory.with_name(self._directory.name + ".lock"), self._settings.timeout) as held:
             try:
                 yield held
             except OSError as error:
-                what = f"{self._where}: cannot write a clone to {self._folder}: {error.strerror}"
+                what = f"{self._where}: cannot write a clone to {self._directory}: {error.strerror}"
                 advice = "check the disk, or set GITOPS_CONNECT_CACHE to another directory"
                 raise SourceUnavailable(f"{what}: {advice}") from error
 
     def _clone(self, held: int | None = None) -> Clone:
-        return Clone.at(self._folder, self._settings, () if held is None else (held,))
+        return Clone.at(self._directory, self._settings, () if held is None else (held,))
 
     def _remote(self, clone: Clone) -> Remote:
-        environment = remote_environment(clone.folder, self._address, self._settings)
+        environment = remote_environment(clone.directory, self._address, self._settings)
         return Remote(replace(clone.program, environment=environment), clone, self._where)
 
     def _explain(self, failure: GitFailed) -> SourceError:

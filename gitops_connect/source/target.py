@@ -67,9 +67,9 @@ def parse_target(settings: RepositorySettings) -> Target:
     return target
 
 
-def parse_folder(path: str) -> str:
+def parse_directory(path: str) -> str:
     """The directory inside the repository, normalized; empty for its root. Raises UsageError if it is outside."""
-    folder = posixpath.normpath(path or ".")
-    if folder.startswith(("/", "../")) or folder == ".." or not folder.isprintable():
+    directory = posixpath.normpath(path or ".")
+    if directory.startswith(("/", "../")) or directory == ".." or not directory.isprintable():
         raise UsageError(f"[repository] path: expected a directory inside the repository, found {path!r}")
-    return "" if folder == "." else folder
+    return "" if directory == "." else directory

@@ -42,7 +42,7 @@ class WorkingTree:
         for entry in listing.entries:
             digest.update(f"{entry.path}\0{entry.blob_id}\n".encode())
         revision = Revision(f"worktree-{digest.hexdigest()[:40]}")
-        self._last = Checkout(revision, listing.entries, listing.diagnostics, _FolderReader(root))
+        self._last = Checkout(revision, listing.entries, listing.diagnostics, _DirectoryReader(root))
         return self._last
 
     @property
@@ -55,7 +55,7 @@ class WorkingTree:
 
 
 @dataclass(frozen=True, slots=True)
-class _FolderReader:
+class _DirectoryReader:
     root: Path
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
@@ -79,9 +79,9 @@ class _FolderReader:
 def _walk(root: Path) -> Iterator[Found]:
     waiting = [""]
     while waiting:
-        folder = waiting.pop()
-        for child in _children(root, folder):
-            path = folder + child.name
+        directory = waiting.pop()
+        for child in _children(root, directory):
+            path = directory + child.name
             if not child.is_dir(follow_symlinks=False):
                 yield _find(path, child)
             elif _is_entered(child.name):
@@ -89,14 +89,14 @@ def _walk(root: Path) -> Iterator[Found]:
                 waiting.append(f"{path}/")
 
 
-def _children(root: Path, folder: str) -> list[os.DirEntry[str]]:
+def _children(root: Path, directory: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(root / folder) as children:
+        with os.scandir(root / directory) as children:
             return list(children)
     except FileNotFoundError as error:
-        raise _changed(folder) from error
+        raise _changed(directory) from error
     except OSError as error:
-        raise SourceRefused(f"cannot read the directory {_shown(folder)}: {error.strerror}") from error
+        raise SourceRefused(f"cannot read the directory {_shown(directory)}: {error.strerror}") from error
 
 
 def _is_entered(name: str) -> bool:

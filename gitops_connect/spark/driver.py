@@ -59,9 +59,9 @@ _DAEMON = "spark.python.daemon.module"
 class Driver:
     """The session of this process."""
 
-    def __init__(self, answers: IO[bytes], folder: Path) -> None:
+    def __init__(self, answers: IO[bytes], directory: Path) -> None:
         self._answers = answers
-        self._folder = folder
+        self._directory = directory
         self._lock = Lock()
         self._java: Popen[bytes] | None = None
         self._spark: Any = None
@@ -80,13 +80,13 @@ class Driver:
             from pyspark import SparkContext  # noqa: PLC0415 - the parent need not have PySpark
             from pyspark.sql import SparkSession  # noqa: PLC0415 - the parent need not have PySpark
 
-            gateway = _launch_java(master, options, find_java(os.environ), cache, self._folder)
+            gateway = _launch_java(master, options, find_java(os.environ), cache, self._directory)
             self._java = gateway.proc
             self._spark = SparkSession(SparkContext(gateway=gateway))
             if master.kind is MasterKind.LOCAL:
                 return int(self._spark.sparkContext.defaultParallelism)
             Thread(target=self._watch, daemon=True).start()
-        return prepare_executors(self._spark, self._folder, settings.directory)
+        return prepare_executors(self._spark, self._directory, settings.directory)
 
     def answer(self, number: int, task: str, content: bytes) -> None:
         """Send the result of a function of the session, or its error. The first function is `start`."""
@@ -147,7 +147,7 @@ class Driver:
         self._exit(0)
 
     def _exit(self, code: int) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
         os._exit(code)
 
 
@@ -158,7 +158,7 @@ def _is_attended(spark: Any) -> bool:
     return not stages or any(stage is not None and stage.numActiveTasks for stage in stages)
 
 
-def _launch_java(master: Master, options: Mapping[str, str], java: Java, cache: Path | None, folder: Path) -> Any:
+def _launch_java(master: Master, options: Mapping[str, str], java: Java, cache: Path | None, directory: Path) -> Any:
     """Start Java as PySpark does; the environment of this process changes. Returns the gateway to the Java process.
 
     `cache` is the directory for an archive of Spark's classes (AppCDS), with which Java starts quicker. The options are
@@ -180,7 +180,7 @@ def _launch_java(master: Master, options: Mapping[str, str], java: Java, cache: 
         "spark.master": master.shown,
         _JAVA_OPTIONS: " ".join([*java_options, options.get(_JAVA_OPTIONS, "")]).strip(),
     }
-    file = folder / "spark.properties"
+    file = directory / "spark.properties"
     file.write_text("".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items()), "utf-8")
     python = sys.executable if master.kind is MasterKind.LOCAL else os.environ.get("PYSPARK_PYTHON", "python3")
     os.environ["JAVA_HOME"] = str(java.path.resolve().parent.parent)

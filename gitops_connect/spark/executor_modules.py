@@ -23,13 +23,13 @@ _TASKS = 4
 """Tasks that check executors, before the number of parallel tasks is known."""
 
 
-def prepare_executors(spark: Any, folder: Path, shared: Path | None) -> int:
+def prepare_executors(spark: Any, directory: Path, shared: Path | None) -> int:
     """Send the modules to all executors, and check the executors. Returns the number of parallel tasks.
 
     While the session exists, executors fetch the modules from the directory. Raises SparkUnusable if a package is
     missing, or if executors see another shared directory; and what PySpark raises.
     """
-    spark.addArtifacts(str(packed(folder)), pyfile=True)
+    spark.addArtifacts(str(packed(directory)), pyfile=True)
     try:
         if shared is not None:
             shared.mkdir(parents=True, exist_ok=True)
@@ -45,10 +45,10 @@ def prepare_executors(spark: Any, folder: Path, shared: Path | None) -> int:
     return int(ids.distinct().count())  # Spark makes as many tasks of a large range as it can run in parallel
 
 
-def packed(folder: Path) -> Path:
+def packed(directory: Path) -> Path:
     """Write the modules to a zip file in the directory."""
     root = Path(gitops_connect.__file__).parent
-    file = folder / f"{root.name}.zip"
+    file = directory / f"{root.name}.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for path in root.rglob("*.py"):
             archive.write(path, path.relative_to(root.parent))

@@ -29,7 +29,7 @@ _GLOBBING = r"[\\*?\[\]{}]"
 _MARK: Final = b"\xef\xbb\xbf"
 
 
-def copy(session: Session, uri: str, takes: Callable[[str], bool], folder: str) -> list[CopiedFile]:
+def copy(session: Session, uri: str, takes: Callable[[str], bool], directory: str) -> list[CopiedFile]:
     """Copy all files at that URI whose paths are taken; none if nothing exists there.
 
     A directory means all files in and below it, except names that begin with `_` or `.`. A `Copy`, once the
@@ -37,7 +37,7 @@ def copy(session: Session, uri: str, takes: Callable[[str], bool], folder: str) 
     """
     task = f"{uri} could not be copied because Spark failed"
     found = {path: one for one in session.run(_listed, uri, task=task) if takes(path := _path(one))}
-    copies = {path: str(Path(folder, str(number))) for number, path in enumerate(found)}
+    copies = {path: str(Path(directory, str(number))) for number, path in enumerate(found)}
     for path in session.run(_copied, found, copies, task=task):
         if not Path(copies[path]).is_file():
             what = f"an executor copied {path} to {copies[path]}, but this process does not see that file"

@@ -154,7 +154,7 @@ class SharedSession:
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> Path:
         """The directory for staged manifests and patches."""
         return self.settings.directory or self.cache / "spark"
 

@@ -1,4 +1,4 @@
-"""A user's folder whose manifests are too large for one process, over a worker that takes them."""
+"""A user's directory whose manifests are too large for one process, over a worker that takes them."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class LargePlace(Workplace):
     bootstrap: str = ""
 
     def settings(self, cluster: str = "", more: str = "") -> None:
-        super().settings(cluster, f'[spark]\ndirectory = "{self.spark}"\nuris = ["file:{self.folder}/*"]\n{more}')
+        super().settings(cluster, f'[spark]\ndirectory = "{self.spark}"\nuris = ["file:{self.directory}/*"]\n{more}')
 
     @property
     def spark(self) -> Path:
         """Where manifests are staged. It is this test's own, as what else is cached for this user is not."""
-        return self.folder / "spark"
+        return self.directory / "spark"
 
     def runner(self, stem: str = "many", spec: str = "") -> str:
         """A mirror that runs, and has nothing to do."""
@@ -82,7 +82,7 @@ class LargePlace(Workplace):
     def command(self, *arguments: str, program: str = "") -> list[str]:
         """`program` is run in the place of ours."""
         begin = ["-c", program] if program else ["-m", "gitops_connect.cli.main"]
-        return [sys.executable, *begin, "--config", str(self.folder / "gitops-connect.toml"), *arguments]
+        return [sys.executable, *begin, "--config", str(self.directory / "gitops-connect.toml"), *arguments]
 
     def apart(self, *arguments: str, program: str = "", environment: Mapping[str, str] | None = None) -> Ran:
         """Run one command line in a process of its own."""
@@ -151,8 +151,10 @@ def _canonical(entry: Any) -> str:
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """One without exactly-once support, which would read its offsets topic anew for each request."""
-    folder = tmp_path_factory.mktemp("quiet") / "sandbox"
-    with Sandbox.up(SandboxOptions(folder=folder, workers=1, heap=2048, exactly_once=False, tied=True)) as started:
+    directory = tmp_path_factory.mktemp("quiet") / "sandbox"
+    with Sandbox.up(
+        SandboxOptions(directory=directory, workers=1, heap=2048, exactly_once=False, tied=True)
+    ) as started:
         yield started
 
 

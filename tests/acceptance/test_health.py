@@ -17,7 +17,7 @@ GOOD = "No changes. Your connectors match the configuration."
 
 def broken_sink(place: Workplace) -> str:
     """A sink whose task fails, as the directory of its file is not there."""
-    return place.document("sink", SINK, "", {"file": str(place.folder / "missing" / "out.txt"), "topics": "lines"})
+    return place.document("sink", SINK, "", {"file": str(place.directory / "missing" / "out.txt"), "topics": "lines"})
 
 
 def fail(place: Workplace) -> None:
@@ -85,7 +85,7 @@ def test_neither_what_has_failed_nor_what_is_not_applied_hides_the_other(at: Wor
 def test_the_request_that_is_named_restarts_what_has_failed(real: Workplace) -> None:
     at = real
     fail(at)
-    (at.folder / "missing").mkdir()
+    (at.directory / "missing").mkdir()
     found = re.search(r"POST (/connectors/\S+)", at.run("plan").out)
     assert found is not None
     at.rest("POST", found[1])
@@ -117,7 +117,7 @@ def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) ->
     source = at.source("source", **{"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"})
     at.commit("source.yaml", source.replace("  config:", "  state: stopped\n  config:"))
     at.apply()
-    (at.folder / "in.txt").write_text("one\n")
+    (at.directory / "in.txt").write_text("one\n")
     at.commit("source.yaml", source)
     at.run("apply", "--yes")
     line = at.await_that(lambda: assess(at, "source"), lambda found: found["health"] == "Degraded")

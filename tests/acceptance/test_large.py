@@ -46,13 +46,13 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
 
     _require_chunks(at.applied())
     assert at.states() == {"many": "RUNNING"}
-    saved = at.folder / "saved.jsonl"
+    saved = at.directory / "saved.jsonl"
     assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
     assert sorted(saved.read_text().splitlines()) == lines(1_000)
     again = at.apart("apply", "--yes", environment=no_java)
     assert again.code == 0, again
     assert "No changes." in again.out
-    assert not (at.folder / "asked").exists()
+    assert not (at.directory / "asked").exists()
     assert not list(at.spark.glob("work-*")), "nothing is left behind"
 
 
@@ -126,16 +126,16 @@ def _refuse_a_rewind(at: LargePlace) -> None:
 @pytest.mark.thorough
 def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> None:
     """Two cycles, with a change of two connectors in each."""
-    content, outside = lines(7), at.folder / "outside.jsonl"
+    content, outside = lines(7), at.directory / "outside.jsonl"
     _write_in_all_formats(content, at.repository / "offsets")
     outside.write_bytes(text_of(content))
-    stems = ("parquet", "folder", "seed", "elsewhere")
+    stems = ("parquet", "directory", "seed", "elsewhere")
     at.commit("connectors.yaml", *(at.runner(one, "state: stopped") for one in stems if one != "seed"))
     at.apply()
     at.commit(
         "changes.yaml",
         at.change("parquet", FROM.format("offsets/all.parquet"), "parquet"),
-        at.change("folder", FROM.format("offsets/parts/"), "folder"),
+        at.change("directory", FROM.format("offsets/parts/"), "directory"),
         at.change("elsewhere", _from_uri(outside, "0" * 64), "elsewhere"),
     )
     ran = at.apart("apply", "--yes")
@@ -144,7 +144,7 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
     assert "offsets/sha256" in ran.err
     assert digest in ran.err
     assert "0" * 64 in ran.err
-    assert at.stands("parquet") == at.stands("folder") == content
+    assert at.stands("parquet") == at.stands("directory") == content
     assert not at.stands("elsewhere")
 
     at.commit("seed.yaml", at.runner("seed", 'initialOffsets: {manifest: {path: "offsets/glob-*.jsonl"}}'))
@@ -154,19 +154,19 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
     assert "create (stopped)" in planned.out
     at.applied()
     assert at.stands("seed") == at.stands("elsewhere") == content
-    assert at.states() == {"parquet": "STOPPED", "folder": "STOPPED", "elsewhere": "STOPPED", "seed": "RUNNING"}
+    assert at.states() == {"parquet": "STOPPED", "directory": "STOPPED", "elsewhere": "STOPPED", "seed": "RUNNING"}
     assert at.record("elsewhere", "elsewhere")["state"] == "applied"
 
 
-def _write_in_all_formats(content: list[str], folder: Path) -> None:
+def _write_in_all_formats(content: list[str], directory: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415 - imported when it is used
     from pyarrow import parquet  # noqa: PLC0415 - imported when it is used
 
-    (folder / "parts").mkdir(parents=True)
-    parquet.write_table(pa.Table.from_pylist([json.loads(one) for one in content]), folder / "all.parquet")
+    (directory / "parts").mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist([json.loads(one) for one in content]), directory / "all.parquet")
     for name, part in (("a", content[:HALF]), ("b", content[HALF:])):
-        (folder / "parts" / f"{name}.jsonl.zst").write_bytes(zstandard.compress(text_of(part)))
-        (folder / f"glob-{name}.jsonl").write_bytes(text_of(part))
+        (directory / "parts" / f"{name}.jsonl.zst").write_bytes(zstandard.compress(text_of(part)))
+        (directory / f"glob-{name}.jsonl").write_bytes(text_of(part))
 
 
 def _from_uri(file: Path, digest: str) -> str:
@@ -257,14 +257,14 @@ def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, s
     at.commit("small.yaml", at.change("small", FROM.format("offsets/small.jsonl")))
     for arguments in (["plan"], ["apply", "--yes"]):
         assert not _imported(at, arguments, no_java) & {"pyspark", "py4j", "numpy", "pandas", "pyarrow"}
-        assert not (at.folder / "asked").exists()
+        assert not (at.directory / "asked").exists()
     assert at.stands() == small
     at.manifest("offsets/large.jsonl", lines(4))
     at.commit("small.yaml", at.change("large", FROM.format("offsets/large.jsonl")))
     ran = at.apart("apply", "--yes", environment=no_java)
     assert ran.code != 0
     assert "Java 17 or newer is required" in ran.err
-    assert (at.folder / "asked").exists()
+    assert (at.directory / "asked").exists()
     assert at.states() == {"many": "RUNNING"}
     assert at.stands() == small
 

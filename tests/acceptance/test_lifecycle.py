@@ -147,4 +147,4 @@ def test_observe_and_suspend_show_and_change_nothing(at: Workplace) -> None:
 
 def _config(at: Workplace) -> dict[str, str]:
     plugin = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-    return {"connector.class": plugin, "tasks.max": "1", "file": str(at.folder / "in.txt"), "topic": "lines"}
+    return {"connector.class": plugin, "tasks.max": "1", "file": str(at.directory / "in.txt"), "topic": "lines"}

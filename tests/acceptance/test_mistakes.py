@@ -162,7 +162,7 @@ def test_a_name_that_is_taken_twice_is_refused_with_both_places(at: Workplace) -
 
 def test_paths_are_shown_from_where_the_reader_is(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     at.write("clusters/local/a.yaml", at.source("one", "tasksMax: many"))
-    monkeypatch.chdir(at.folder)
+    monkeypatch.chdir(at.directory)
     assert "\nrepository/clusters/local/a.yaml:6:" in "\n" + at.run("validate", "repository").out
     assert "\nrepository/clusters/local/a.yaml:6:" in "\n" + at.run("plan", str(at.repository)).err
     monkeypatch.chdir(at.repository)

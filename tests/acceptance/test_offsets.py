@@ -29,7 +29,7 @@ class Lines:
     def __init__(self, place: Workplace, stem: str = "lines") -> None:
         self.place = place
         self.stem = stem
-        self.file = place.folder / f"{stem}.txt"
+        self.file = place.directory / f"{stem}.txt"
         self.file.write_text(LINES)
 
     def document(self, spec: str = "", **config: str) -> str:
@@ -80,7 +80,7 @@ def lines(at: Workplace) -> Lines:
 
 def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
     """One cycle as the daemon goes about it, with a look at the plan before the first effect."""
-    settings = load_settings(place.folder / "gitops-connect.toml", {})
+    settings = load_settings(place.directory / "gitops-connect.toml", {})
     with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
         return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, reconcile_options(approve))
 
@@ -140,7 +140,7 @@ def test_a_change_that_is_there_already_is_recorded_and_its_connector_is_left_al
 @pytest.mark.e2e
 def test_the_lines_come_again(real: Workplace) -> None:
     at, lines = real, Lines(real)
-    copy = at.folder / "copy.txt"
+    copy = at.directory / "copy.txt"
     sink = at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")})
     at.commit("copy.yaml", sink)
     lines.run()
@@ -228,7 +228,7 @@ def test_several_changes_of_one_connector_run_in_the_order_of_their_names(at: Wo
 @pytest.mark.e2e
 def test_the_lines_before_the_initial_offsets_never_come(real: Workplace) -> None:
     at, lines = real, Lines(real)
-    copy = at.folder / "copy.txt"
+    copy = at.directory / "copy.txt"
     at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
     entry = json.dumps([lines.entry(8)])
     at.commit("lines.yaml", lines.document(f"initialOffsets: {{offsets: {entry}}}"))
@@ -349,8 +349,8 @@ class TestLedger:
         at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
         at.apply()
         lines.await_position(len(LINES))
-        (at.folder / "state.db").unlink()
-        (at.folder / "state.db.key").unlink()
+        (at.directory / "state.db").unlink()
+        (at.directory / "state.db.key").unlink()
 
         found = at.apply()
         assert "offsets/unknown" in found.err
@@ -366,8 +366,8 @@ class TestLedger:
 
     def test_what_was_not_applied_is_done_after_all_when_somebody_says_so(self, at: Workplace, lines: Lines) -> None:
         lines.run()
-        (at.folder / "state.db").unlink()
-        (at.folder / "state.db.key").unlink()
+        (at.directory / "state.db").unlink()
+        (at.directory / "state.db.key").unlink()
         at.commit("lines.yaml", lines.document("state: stopped"))
         at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
         at.apply()
@@ -381,10 +381,10 @@ class TestLedger:
         at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
         at.apply()
         lines.await_position(len(LINES))
-        assert at.run("ledger", "export", str(at.folder / "ledger.json")).code == 0
-        (at.folder / "state.db").unlink()
-        (at.folder / "state.db.key").unlink()
-        imported = at.run("ledger", "import", str(at.folder / "ledger.json"))
+        assert at.run("ledger", "export", str(at.directory / "ledger.json")).code == 0
+        (at.directory / "state.db").unlink()
+        (at.directory / "state.db.key").unlink()
+        imported = at.run("ledger", "import", str(at.directory / "ledger.json"))
         assert imported.code == 0, imported
         assert "No changes." in at.apply().out
 

@@ -106,7 +106,7 @@ def test_a_plugin_that_fails_at_it_leaves_everything_as_it_was_and_is_asked_agai
 @pytest.mark.e2e
 def test_a_poison_pill_is_skipped_by_a_commit(real: Workplace) -> None:
     at = real
-    given, arrived, topic = at.folder / "given.txt", at.folder / "arrived.txt", at.name("poisoned")
+    given, arrived, topic = at.directory / "given.txt", at.directory / "arrived.txt", at.name("poisoned")
     given.write_text('{"n": 1}\nno JSON\n{"n": 3}\n')
     json_only = {
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",

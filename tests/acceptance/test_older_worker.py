@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    folder = tmp_path_factory.mktemp("older") / "sandbox"
-    options = SandboxOptions(folder=folder, workers=1, release="3.6.2", heap=512, tied=True)
+    directory = tmp_path_factory.mktemp("older") / "sandbox"
+    options = SandboxOptions(directory=directory, workers=1, release="3.6.2", heap=512, tied=True)
     with Sandbox.up(options) as sandbox:
         yield sandbox
 

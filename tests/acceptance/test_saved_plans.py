@@ -11,7 +11,7 @@ from gitops_connect.runtime import SystemClock
 
 
 def saved(at: Workplace) -> str:
-    plan = str(at.folder / "plan.json")
+    plan = str(at.directory / "plan.json")
     assert at.run("plan", "--out", plan).code == 0
     return plan
 
@@ -46,9 +46,9 @@ def test_it_is_stale_when_the_cluster_moved(at: Workplace) -> None:
     assert "connectors of cluster local have changed since the plan was saved" in stale.err
 
 
-def test_a_folder_as_it_is_can_be_planned_saved_and_applied(at: Workplace) -> None:
+def test_a_directory_as_it_is_can_be_planned_saved_and_applied(at: Workplace) -> None:
     at.write("orders.yaml", at.source("orders"))
-    plan = str(at.folder / "plan.json")
+    plan = str(at.directory / "plan.json")
     assert at.run("plan", str(at.repository), "--out", plan).code == 0
     assert at.run("apply", plan).code == 0
     assert at.states() == {"orders": "RUNNING"}
@@ -64,7 +64,7 @@ def test_without_a_terminal_nothing_is_applied_unasked(at: Workplace) -> None:
 
 def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     with ledger.lease(ClusterName("local"), SystemClock()):
         locked = at.run("apply", "--yes")
     ledger.close()
@@ -73,7 +73,7 @@ def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
     assert locked.code == 5
 
 
-def test_a_plan_saved_into_the_folder_that_it_is_of_is_not_stale_by_that(at: Workplace) -> None:
+def test_a_plan_saved_into_the_directory_that_it_is_of_is_not_stale_by_that(at: Workplace) -> None:
     at.write("orders.yaml", at.source("orders"))
     plan = str(at.repository / "plan.json")
     assert at.run("plan", str(at.repository), "--out", plan).code == 0

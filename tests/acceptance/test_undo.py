@@ -18,7 +18,7 @@ class Files:
 
     def __init__(self, place: Workplace) -> None:
         self.place = place
-        self.own, self.other = str(place.folder / "own.txt"), str(place.folder / "other.txt")
+        self.own, self.other = str(place.directory / "own.txt"), str(place.directory / "other.txt")
         self.path = f"/connectors/{place.name('files')}/offsets"
         place.commit("files.yaml", place.source("files", "state: stopped", file=self.own, topic=place.name("files")))
         place.apply()
@@ -62,7 +62,7 @@ def undo(files: Files, change: str) -> dict[str, Any]:
 def test_undo_of_a_replace_puts_back_the_partition_of_another_file(files: Files) -> None:
     old = [at_position(files.other, 7), at_position(files.own, 5)]
     files.set(*old)
-    third = at_position(str(files.place.folder / "third.txt"), 1)
+    third = at_position(str(files.place.directory / "third.txt"), 1)
     declared = f"offsets: {json.dumps([third])}"
     files.change("wrong", "operation: replace", declared, "acknowledge: [tombstone, unread]")
     assert files.standing() == [third]

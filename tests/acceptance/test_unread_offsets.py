@@ -20,13 +20,13 @@ def moved(at: Workplace) -> Lines:
     at.commit("skip.yaml", lines.alter("skip", 4))
     at.apply()
     assert lines.position() == 4
-    (at.folder / "new.txt").write_text(LINES)
-    at.commit("lines.yaml", lines.place.source(lines.stem, file=str(at.folder / "new.txt"), topic=at.name("lines")))
+    (at.directory / "new.txt").write_text(LINES)
+    at.commit("lines.yaml", lines.place.source(lines.stem, file=str(at.directory / "new.txt"), topic=at.name("lines")))
     return lines
 
 
 def ledgers(at: Workplace) -> list[Path]:
-    return sorted(at.folder.glob("state.db*"))
+    return sorted(at.directory.glob("state.db*"))
 
 
 def test_an_applied_change_stays_valid_although_its_connector_reads_another_file(at: Workplace, moved: Lines) -> None:
@@ -72,7 +72,7 @@ def test_the_plan_says_that_the_offsets_are_left_unread(at: Workplace, moved: Li
 
 @pytest.mark.on_kafka
 def test_a_change_in_the_same_commit_sets_what_the_connector_then_reads(at: Workplace, moved: Lines) -> None:
-    new = {"partition": {"filename": str(at.folder / "new.txt")}, "offset": {"position": 8}}
+    new = {"partition": {"filename": str(at.directory / "new.txt")}, "offset": {"position": 8}}
     entries = f"operation: alter\noffsets: {json.dumps([new])}"
     at.commit("continue.yaml", change("continue", at.name("lines"), entries))
     planned = at.run("plan")
@@ -82,14 +82,14 @@ def test_a_change_in_the_same_commit_sets_what_the_connector_then_reads(at: Work
     found = at.rest("GET", f"/connectors/{at.name('lines')}/offsets")["offsets"]
     positions = {one["partition"]["filename"]: one["offset"]["position"] for one in found}
     assert positions[str(moved.file)] == 4
-    assert positions[str(at.folder / "new.txt")] >= 8, "it reads on from there"
+    assert positions[str(at.directory / "new.txt")] >= 8, "it reads on from there"
 
 
 def test_a_new_name_is_a_new_connector_with_other_offsets(at: Workplace) -> None:
     at.settings(cluster="prune = true\nmax_deletions = 1.0")
     lines = Lines(at)
     at.commit("lines.yaml", lines.document("state: stopped"))
-    sink = {"file": str(at.folder / "out.txt"), "topics": at.name("lines")}
+    sink = {"file": str(at.directory / "out.txt"), "topics": at.name("lines")}
     at.commit("sink.yaml", at.document("sink", SINK, "state: stopped", sink))
     at.apply()
     at.commit("lines.yaml", lines.document("state: stopped").replace(at.name("lines") + "}", at.name("v2") + "}"))
@@ -109,7 +109,7 @@ def test_a_new_name_is_a_new_connector_with_other_offsets(at: Workplace) -> None
 def test_the_offsets_of_a_sink_go_with_it_into_another_group(real: Workplace) -> None:
     at, lines = real, Lines(real)
     lines.run()
-    out = {"file": str(at.folder / "out.txt"), "topics": at.name("lines")}
+    out = {"file": str(at.directory / "out.txt"), "topics": at.name("lines")}
     path = f"/connectors/{at.name('sink')}/offsets"
     at.commit("sink.yaml", at.document("sink", SINK, "", out))
     at.apply()
@@ -129,6 +129,6 @@ def test_the_offsets_of_a_sink_go_with_it_into_another_group(real: Workplace) ->
     at.await_states(lines="RUNNING", sink="RUNNING")
     with lines.file.open("a") as file:
         file.write("four\n")
-    arrived = at.folder / "out.txt"
+    arrived = at.directory / "out.txt"
     at.await_that(arrived.read_text, lambda text: text.endswith("four\n"))
     assert arrived.read_text() == LINES + "four\n", "nothing came twice"

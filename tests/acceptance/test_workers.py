@@ -30,7 +30,7 @@ def two_workers(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
 
 def begin_apply(at: Workplace) -> subprocess.Popen[str]:
     """Start an apply as a process of its own."""
-    settings = str(at.folder / "gitops-connect.toml")
+    settings = str(at.directory / "gitops-connect.toml")
     command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

@@ -1,4 +1,4 @@
-"""A user's folder: settings, a git repository of documents, and the command line over a cluster."""
+"""A user's directory: settings, a git repository of documents, and the command line over a cluster."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class Ran:
 class Workplace:
     """Everything that one user has. Connector names are given a suffix, so that tests share a cluster."""
 
-    folder: Path
+    directory: Path
     urls: tuple[str, ...]
     suffix: str = field(default_factory=lambda: uuid4().hex[:6])
     session: requests.Session = field(default_factory=requests.Session)
 
     def __post_init__(self) -> None:
         self.repository.mkdir()
-        (self.folder / "in.txt").touch()
+        (self.directory / "in.txt").touch()
         self.git("init", "--quiet", "--initial-branch=main")
         self.git("commit", "--quiet", "--allow-empty", "--message", "nothing yet")
         self.settings()
 
     @property
     def repository(self) -> Path:
-        return self.folder / "repository"
+        return self.directory / "repository"
 
     def name(self, stem: str) -> str:
         return f"{stem}-{self.suffix}"
@@ -62,7 +62,7 @@ class Workplace:
         urls = ", ".join(f'"{url}"' for url in self.urls)
         cluster += "" if "min_running" in cluster else '\nmin_running = "0.2s"'
         text = f'[repository]\nurl = "repository"\n[clusters.local]\nurl = [{urls}]\n{cluster}\n{more}\n'
-        (self.folder / "gitops-connect.toml").write_text(text)
+        (self.directory / "gitops-connect.toml").write_text(text)
 
     def write(self, file: str, *documents: str) -> None:
         """Write documents to a file of the repository, without a commit."""
@@ -81,7 +81,7 @@ class Workplace:
 
     def source(self, stem: str, spec: str = "", **config: str) -> str:
         """A connector that works. `spec` are further lines for it."""
-        return self.document(stem, SOURCE, spec, {"file": str(self.folder / "in.txt"), "topic": "lines", **config})
+        return self.document(stem, SOURCE, spec, {"file": str(self.directory / "in.txt"), "topic": "lines", **config})
 
     def mirror(self, stem: str, spec: str = "", **config: str) -> str:
         """A connector whose config is valid, and which fails as soon as it starts."""
@@ -99,7 +99,7 @@ class Workplace:
         """Run one command line in this process."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = run_command(["--config", str(self.folder / "gitops-connect.toml"), *arguments])
+            code = run_command(["--config", str(self.directory / "gitops-connect.toml"), *arguments])
         return Ran(code, out.getvalue(), err.getvalue())
 
     def apply(self) -> Ran:

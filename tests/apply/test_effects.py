@@ -6,7 +6,7 @@ import pytest
 from memory_cluster import connector
 from plans_of_steps import step
 
-from gitops_connect.apply.effects import Progress, judge, wanted
+from gitops_connect.apply.effects import Progress, check_effect, wanted
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.observed_state import TaskStatus, WorkerState
 from gitops_connect.model.plans import Action, Change
@@ -48,14 +48,14 @@ def test_the_observed_state_decides(
     action: Action, state: WorkerState, task_states: list[WorkerState], progress: Progress
 ) -> None:
     seen = replace(connector("a", state), tasks=tasks(*task_states))
-    assert judge(step("a", action), seen).progress is progress
-    assert judge(step("a", action), None).progress is PENDING
+    assert check_effect(step("a", action), seen).progress is progress
+    assert check_effect(step("a", action), None).progress is PENDING
 
 
 @pytest.mark.parametrize("initial", [TargetState.STOPPED, TargetState.PAUSED, TargetState.RUNNING, None])
 def test_a_connector_is_created_when_it_has_the_state_that_was_asked_for(initial: TargetState | None) -> None:
     create = step("a", Action.CREATE, initial=initial)
-    reached = {state for state in S if judge(create, replace(connector("a", state), tasks=())).progress is DONE}
+    reached = {state for state in S if check_effect(create, replace(connector("a", state), tasks=())).progress is DONE}
     assert {state.value for state in reached} == {(initial or TargetState.RUNNING).name}
     assert (initial or TargetState.RUNNING).name in wanted(create)
 
@@ -72,7 +72,7 @@ def test_a_connector_is_created_when_it_has_the_state_that_was_asked_for(initial
     ],
 )
 def test_only_the_keys_that_were_sent_are_compared(action: Action, observed: dict[str, str], same: bool) -> None:
-    verdict = judge(
+    verdict = check_effect(
         step("a", action, {"k": "v"}), connector("a", S.STOPPED if action is Action.CONFIGURE else S.RUNNING, observed)
     )
     assert (verdict.progress is DONE) == same
@@ -81,33 +81,36 @@ def test_only_the_keys_that_were_sent_are_compared(action: Action, observed: dic
 
 def test_a_key_that_was_taken_away_must_be_gone() -> None:
     remove = step("a", Action.CONFIGURE, {"k": "v"}, changes=(Change("old", "1", None),))
-    assert judge(remove, connector("a", S.STOPPED, {"k": "v", "old": "1"})).progress is PENDING
-    assert judge(remove, connector("a", S.STOPPED, {"k": "v"})).progress is DONE
+    assert check_effect(remove, connector("a", S.STOPPED, {"k": "v", "old": "1"})).progress is PENDING
+    assert check_effect(remove, connector("a", S.STOPPED, {"k": "v"})).progress is DONE
 
 
 def test_a_mask_proves_nothing_of_a_request_without_an_answer() -> None:
     change = step("a", Action.CONFIGURE, {"p": "new", "q": "old"}, changes=(Change("p", "***", "new", sensitive=True),))
     seen = connector("a", S.STOPPED, {"p": "********", "q": "********"})
-    assert judge(change, seen, doubtful=True).found == "another config (keys that differ: p)"
-    assert judge(change, seen).progress is DONE
+    assert check_effect(change, seen, doubtful=True).found == "another config (keys that differ: p)"
+    assert check_effect(change, seen).progress is DONE
 
 
 def test_a_state_that_may_be_the_one_before_has_to_last() -> None:
     configure = step("a", Action.CONFIGURE)
-    assert judge(configure, connector("a", S.RUNNING)).lasting > 0
-    assert judge(configure, connector("a", S.FAILED)).lasting > judge(configure, connector("a", S.RUNNING)).lasting
-    assert judge(configure, connector("a", S.STOPPED)).lasting == 0
-    assert judge(step("a", Action.RESUME), connector("a", S.RUNNING)).lasting == 0
+    assert check_effect(configure, connector("a", S.RUNNING)).lasting > 0
+    assert (
+        check_effect(configure, connector("a", S.FAILED)).lasting
+        > check_effect(configure, connector("a", S.RUNNING)).lasting
+    )
+    assert check_effect(configure, connector("a", S.STOPPED)).lasting == 0
+    assert check_effect(step("a", Action.RESUME), connector("a", S.RUNNING)).lasting == 0
 
 
 def test_what_was_found_is_short_and_shows_no_value() -> None:
     seen = replace(connector("a", S.RUNNING, {"p": "hunter2"}), tasks=tasks(*[S.RUNNING] * 40))
-    assert judge(step("a", Action.STOP), seen).found.endswith("4 RUNNING and 35 more")
-    assert "hunter2" not in judge(step("a", Action.CREATE, {"p": "hunter3"}), seen).found
-    assert "hunter3" not in judge(step("a", Action.CREATE, {"p": "hunter3"}), seen).found
+    assert check_effect(step("a", Action.STOP), seen).found.endswith("4 RUNNING and 35 more")
+    assert "hunter2" not in check_effect(step("a", Action.CREATE, {"p": "hunter3"}), seen).found
+    assert "hunter3" not in check_effect(step("a", Action.CREATE, {"p": "hunter3"}), seen).found
 
 
 def test_the_first_line_of_a_trace_is_the_reason() -> None:
     seen = connector("a", S.FAILED, trace="java.lang.Boom: why\n\tat here")
-    assert judge(step("a", Action.RESUME), seen).found == "it is FAILED: java.lang.Boom: why"
-    assert "no trace" in judge(step("a", Action.RESUME), connector("a", S.FAILED)).found
+    assert check_effect(step("a", Action.RESUME), seen).found == "it is FAILED: java.lang.Boom: why"
+    assert "no trace" in check_effect(step("a", Action.RESUME), connector("a", S.FAILED)).found

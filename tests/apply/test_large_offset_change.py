@@ -51,9 +51,9 @@ def large(kind: str = "alter") -> Operation:
 class Stage:
     """One connector that runs, its offsets, and one large change of them; cycles follow one another."""
 
-    def __init__(self, kind: str = "alter", manifest: OffsetPatch = WANTED, live: Offsets = BEFORE) -> None:
+    def __init__(self, kind: str = "alter", manifest: OffsetPatch = WANTED, current: Offsets = BEFORE) -> None:
         self.cluster = MemoryCluster(ManualClock(), connector("a", RUNNING, CONFIG))
-        self.cluster.stored[A] = live
+        self.cluster.stored[A] = current
         self.journal = MemoryJournal(cluster=self.cluster)
         self.journal.manifests[C] = manifest
         self.operation = large(kind)
@@ -106,7 +106,7 @@ def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "manifest", "live", "after", "requests"),
+    ("kind", "manifest", "current", "after", "requests"),
     [
         ("alter", WANTED, BEFORE, AFTER, 4),
         ("alter", dict.fromkeys(WANTED), BEFORE, {one: at for one, at in BEFORE.items() if one not in WANTED}, 4),
@@ -117,8 +117,10 @@ def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
         ("reset", {}, {}, {}, 0),
     ],
 )
-def test_it_is_begun_sent_in_chunks_seen_settled_and_only_then_resumed(kind, manifest, live, after, requests) -> None:
-    stage = Stage(kind, manifest, live)
+def test_it_is_begun_sent_in_chunks_seen_settled_and_only_then_resumed(
+    kind, manifest, current, after, requests
+) -> None:
+    stage = Stage(kind, manifest, current)
     settled: list[bool] = []
     stage.cluster.on_call = lambda verb, name: settled.append(C in stage.journal.settled) if verb == "resume" else None
     assert results(stage.run()) == [APPLIED] * 2

@@ -65,9 +65,9 @@ def steps(*operations: Operation, around: bool = True) -> list[Step]:
     return [Step(ConnectorName("a"), Action.STOP, ""), *changes, Step(ConnectorName("a"), Action.RESUME, "")]
 
 
-def runtime(live: Offsets = A20, *, state: Any = RUNNING) -> MemoryCluster:
+def runtime(current: Offsets = A20, *, state: Any = RUNNING) -> MemoryCluster:
     cluster = MemoryCluster(ManualClock(), connector("a", state, CONFIG))
-    cluster.stored[ConnectorName("a")] = live
+    cluster.stored[ConnectorName("a")] = current
     return cluster
 
 
@@ -86,7 +86,7 @@ def state(cluster: MemoryCluster) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("one", "live", "after"),
+    ("one", "current", "after"),
     [
         (operation("alter", A30), A20, A30),
         (operation("alter", stands(b=1)), A20, A20 | stands(b=1)),
@@ -98,13 +98,13 @@ def state(cluster: MemoryCluster) -> Any:
         (operation("reset", None, "reset"), {}, {}),
     ],
 )
-def test_it_is_begun_with_what_stands_done_seen_settled_and_only_then_resumed(one, live, after) -> None:
-    cluster, journal = runtime(live), MemoryJournal()
+def test_it_is_begun_with_what_stands_done_seen_settled_and_only_then_resumed(one, current, after) -> None:
+    cluster, journal = runtime(current), MemoryJournal()
     settled_before = []
     cluster.on_call = lambda verb, name: settled_before.append(dict(journal.settled)) if verb == "resume" else None
     assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
     assert journal.told == [("begin", "c"), ("settle", "c")]
-    assert journal.before["c"] == live
+    assert journal.before["c"] == current
     assert journal.settled["c"] == (after, "")
     assert cluster.stored["a"] == after
     assert settled_before == [{"c": (after, "")}]
@@ -439,9 +439,9 @@ class TestLedger:
 
 
 class TestUnfinished:
-    @pytest.mark.parametrize(("live", "sent"), [(A20, 1), (A30, 0)], ids=["before-its-effect", "after-its-effect"])
-    def test_it_is_finished_and_sent_only_where_it_had_no_effect(self, live: Offsets, sent: int) -> None:
-        cluster, journal = runtime(live, state=STOPPED), MemoryJournal()
+    @pytest.mark.parametrize(("current", "sent"), [(A20, 1), (A30, 0)], ids=["before-its-effect", "after-its-effect"])
+    def test_it_is_finished_and_sent_only_where_it_had_no_effect(self, current: Offsets, sent: int) -> None:
+        cluster, journal = runtime(current, state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         assert results(run(cluster, journal, *steps(operation("alter", A30), around=False))) == [APPLIED]
         assert cluster.calls.count(("alter", "a")) == sent

@@ -15,8 +15,8 @@ from gitops_connect.apply.step_execution import AwaitEffect, StepExecution, Step
 from gitops_connect.apply.working import (
     TASKS_SECONDS,
     Watched,
+    check_working,
     failed_parts,
-    judge_working,
     leaves_running,
     wanted_working,
 )
@@ -65,7 +65,7 @@ def watched_attempt(action: Action, before: ObservedConnector | None = None) -> 
     ],
 )
 def test_all_of_it_has_to_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
-    verdict = judge_working(step("a", action), one, Watched(5.0))
+    verdict = check_working(step("a", action), one, Watched(5.0))
     assert verdict.progress is progress
     assert verdict.lasting == 5.0 or progress is not DONE
     assert verdict.took_effect == (progress is not PENDING)
@@ -73,40 +73,40 @@ def test_all_of_it_has_to_run(action: Action, one: ObservedConnector, progress: 
 
 @pytest.mark.parametrize("state", [S.STOPPED, S.PAUSED])
 def test_a_new_config_of_a_connector_that_does_not_run_is_done_at_once(state: WorkerState) -> None:
-    verdict = judge_working(step("a", Action.CONFIGURE), seen(state=state), Watched(5.0))
+    verdict = check_working(step("a", Action.CONFIGURE), seen(state=state), Watched(5.0))
     assert (verdict.progress, verdict.lasting) == (DONE, 0)
 
 
 def test_a_short_time_to_run_does_not_shorten_the_one_that_a_restart_may_take() -> None:
-    configure = judge_working(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
-    resume = judge_working(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
+    configure = check_working(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
+    resume = check_working(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
     assert configure.lasting > resume.lasting == 0.01
 
 
 def test_a_short_time_to_run_leaves_the_time_in_which_tasks_are_assigned() -> None:
-    assert judge_working(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
-    assert judge_working(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
+    assert check_working(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
+    assert check_working(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
 def test_another_config_is_waited_for_whatever_the_tasks_do(action: Action) -> None:
     one = replace(seen(S.FAILED), config={"k": "old"})
-    assert judge_working(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
+    assert check_working(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
 
 
 def test_a_config_without_an_answer_is_not_there_because_its_mask_is() -> None:
     change = step("a", Action.CONFIGURE, {"p": "new"}, changes=(Change("p", "***", "new", sensitive=True),))
     one = replace(seen(S.RUNNING), config={"p": "********"})
-    assert judge_working(change, one, Watched(5.0), doubtful=True).progress is PENDING
-    assert judge_working(change, one, Watched(5.0)).progress is DONE
+    assert check_working(change, one, Watched(5.0), doubtful=True).progress is PENDING
+    assert check_working(change, one, Watched(5.0)).progress is DONE
 
 
 def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_counted() -> None:
     resume = step("a", Action.RESUME)
-    assert judge_working(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
+    assert check_working(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
         "task 1 is FAILED: org.example.Gone: no longer there"
     )
-    assert judge_working(resume, seen(S.FAILED, S.FAILED, state=S.FAILED), Watched(5.0)).found == (
+    assert check_working(resume, seen(S.FAILED, S.FAILED, state=S.FAILED), Watched(5.0)).found == (
         "it is FAILED: org.example.Gone: no longer there (and 2 more of its tasks)"
     )
 

@@ -23,8 +23,8 @@ CLUSTERS = ("local", "backup")
 EXPECT = "# expect: "
 
 
-def cases(folder: str) -> list[object]:
-    root = CASES / folder
+def cases(directory: str) -> list[object]:
+    root = CASES / directory
     found = sorted(path for path in root.rglob("*") if path.is_file())
     assert found, f"there is no case in {root}"
     return [pytest.param(path, path.relative_to(root).as_posix(), id=path.stem) for path in found]

@@ -11,14 +11,14 @@ from jsonschema import Draft202012Validator
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
-from gitops_connect.checks.schema_files import read_schema, schema_folder
+from gitops_connect.checks.schema_files import read_schema, schema_directory
 from gitops_connect.desired.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
 from gitops_connect.model.documents import KINDS
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 REPOSITORY = Path(__file__).parents[2]
-SCHEMAS = sorted(schema_folder().glob("*.schema.json"))
+SCHEMAS = sorted(schema_directory().glob("*.schema.json"))
 SPEC = read_schema("connector")["properties"]["spec"]["properties"]
 CHANGE = read_schema("offset-change")["properties"]["spec"]["properties"]
 

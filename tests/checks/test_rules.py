@@ -349,9 +349,9 @@ def test_unknown_fields_of_a_source_are_sent() -> None:
 
 
 def test_a_field_that_stands_in_the_live_offsets_is_known() -> None:
-    live = offsets(entry(SHOP, {**BINLOG, "new_in_9": 1}))
-    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": 2})], MYSQL, live)) == []
-    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, live)) == [(1, "current-type")]
+    current = offsets(entry(SHOP, {**BINLOG, "new_in_9": 1}))
+    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": 2})], MYSQL, current)) == []
+    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, current)) == [(1, "current-type")]
 
 
 LIVE = offsets(entry({"shard": 1}, {"seq": "a", "n": 5}), entry({"shard": 2}, {"seq": 7, "f": 1.5, "nothing": None}))
@@ -386,14 +386,14 @@ def test_the_message_of_a_live_type_says_both() -> None:
 
 
 def test_where_the_class_gives_the_type_wrong_offsets_that_stand_do_not_matter() -> None:
-    live = offsets(entry({"cluster": "source", "topic": "orders", "partition": "0"}, {"offset": "9"}))
-    assert rules(verdict([mirrored()], MIRROR, live)) == []
+    current = offsets(entry({"cluster": "source", "topic": "orders", "partition": "0"}, {"offset": "9"}))
+    assert rules(verdict([mirrored()], MIRROR, current)) == []
 
 
 def test_numbers_as_they_stand_where_the_class_takes_both() -> None:
-    live = offsets(entry(SHOP, {"scn": "100"}))
-    assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, live)) == [(1, "current-type")]
-    assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, live)) == []
+    current = offsets(entry(SHOP, {"scn": "100"}))
+    assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, current)) == [(1, "current-type")]
+    assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, current)) == []
 
 
 @pytest.mark.parametrize("kind", [OperationKind.REPLACE, OperationKind.SEED])
@@ -475,8 +475,8 @@ def test_a_partition_that_stands_may_be_set_whether_it_is_read_or_not(
     rule: str, config: Mapping[str, str], value: Any, kind: OperationKind
 ) -> None:
     """Also with another offset than the one that stands."""
-    live = {**LIVE, **offsets(entry(value["partition"], {"n": 7}))}
-    found = verdict([value], config, live, kind=kind)
+    current = {**LIVE, **offsets(entry(value["partition"], {"n": 7}))}
+    found = verdict([value], config, current, kind=kind)
     assert (found.offsets, rules(found), found.unread) == (offsets(value), [], 0)
 
 
@@ -562,18 +562,18 @@ def test_a_change_that_another_field_makes_ineffective_is_an_error(
 ) -> None:
     server = {INFORMIX["connector.class"]: "databaseName", MONGODB["connector.class"]: "server_id"}
     partition = {server.get(config["connector.class"], "server"): "shop"}
-    live = offsets(entry(partition, current))
-    found = verdict([entry(partition, declared)], config, live, acknowledged=UNREAD)
+    existing = offsets(entry(partition, current))
+    found = verdict([entry(partition, declared)], config, existing, acknowledged=UNREAD)
     assert [item.rule for item in found.diagnostics] == ["manifest/contradiction"] * len(fields)
     assert all(f"offset.{field} is changed" in str(found.diagnostics.items) for field in fields)
     assert found.errors == len(fields)
     assert rules(verdict([entry(partition, declared)], config)) == []
-    assert rules(verdict([entry(partition, current)], config, live)) == []
+    assert rules(verdict([entry(partition, current)], config, existing)) == []
 
 
 def test_a_contradiction_says_what_decides_and_what_to_do() -> None:
-    live = offsets(entry(SHOP, POSTGRES_NOW))
-    found = verdict([entry(SHOP, {**POSTGRES_NOW, "lsn": 590})], POSTGRES, live).diagnostics.items[0]
+    current = offsets(entry(SHOP, POSTGRES_NOW))
+    found = verdict([entry(SHOP, {**POSTGRES_NOW, "lsn": 590})], POSTGRES, current).diagnostics.items[0]
     assert found.summary == (
         "offset.lsn is changed from 600 to 590, but lsn_proc stays 600: the connector resumes from lsn_proc"
     )

@@ -27,7 +27,7 @@ from manifests import (
 )
 from manifests import read as filed
 
-from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.entries import EntryChecker
 from gitops_connect.checks.rules import RULES
 from gitops_connect.checks.small import SHOWN, check
 from gitops_connect.desired.manifests import parse
@@ -219,7 +219,7 @@ MAKERS: dict[str, Any] = {
 def test_exactly_what_was_planted_is_found(
     family: str, acknowledged: frozenset[Acknowledgement], data: st.DataObject
 ) -> None:
-    config, make, live = MAKERS[family]
+    config, make, current = MAKERS[family]
     chosen = data.draw(st.lists(st.none() | st.integers(0, len(PLANTS[family]) - 1), min_size=1, max_size=40))
     entries, planted, unread = [], [], []
     for line, choice in enumerate(chosen, 1):
@@ -237,7 +237,7 @@ def test_exactly_what_was_planted_is_found(
             again["offset"] = dict.fromkeys(again["offset"], 999)
         entries.append(again)
         planted.append((len(entries), "conflict" if differs else "duplicate"))
-    found = verdict(entries, config, live, acknowledged=acknowledged)
+    found = verdict(entries, config, current, acknowledged=acknowledged)
     many = {rule for _, rule in planted if sum(rule == other for _, other in planted) > SHOWN}
     assert [one for one in rules(found) if one[1] not in many] == sorted(one for one in planted if one[1] not in many)
     errors = [
@@ -278,8 +278,8 @@ configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
 
 
 @given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
-def test_nothing_that_stands_in_a_file_is_a_crash(entries: list[Any], config: Any, live: Any) -> None:
-    found = verdict(entries, config, live)
+def test_nothing_that_stands_in_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
+    found = verdict(entries, config, current)
     assert (found.offsets is None) == bool(found.diagnostics.errors)
     for item in found.diagnostics:
         assert "{" not in item.hint.replace('{"partition": {...}, "offset": {...}}', "").replace(
@@ -293,9 +293,9 @@ lives = st.sampled_from([None, offsets(mirrored(), sunk(), mirrored(cluster="els
 
 @given(st.lists(entries_of_all_kinds, max_size=3), configs, lives)
 def test_an_acknowledgement_changes_how_grave_a_thing_is_and_not_what_is_found(
-    entries: list[Any], config: Any, live: Any
+    entries: list[Any], config: Any, current: Any
 ) -> None:
-    refused, taken = (verdict(entries, config, live, acknowledged=one) for one in (frozenset(), UNREAD))
+    refused, taken = (verdict(entries, config, current, acknowledged=one) for one in (frozenset(), UNREAD))
     assert [(item.location, item.rule, item.summary) for item in refused.diagnostics] == [
         (item.location, item.rule, item.summary) for item in taken.diagnostics
     ]
@@ -323,26 +323,26 @@ offsets_of_all_kinds = st.dictionaries(
 @given(st.lists(st.tuples(offsets_of_all_kinds, offsets_of_all_kinds), max_size=6), st.data())
 def test_what_stands_may_be_written_as_it_stands(pairs: list[Any], data: st.DataObject) -> None:
     """Whatever a class keeps that does not look at its partitions is what was saved, and passes as it is."""
-    live = offsets(*(entry(partition, offset) for partition, offset in pairs))
-    saved = list(to_json(live))
+    current = offsets(*(entry(partition, offset) for partition, offset in pairs))
+    saved = list(to_json(current))
     kept = [one for one in saved if data.draw(st.booleans())] or [mirrored()]
     for config in (OTHER, JDBC):
-        assert rules(verdict(saved, config, live)) == ([] if saved else [(1, "empty")])
-    assert not verdict(kept, FILE_SOURCE, live).unread or kept == [mirrored()]
+        assert rules(verdict(saved, config, current)) == ([] if saved else [(1, "empty")])
+    assert not verdict(kept, FILE_SOURCE, current).unread or kept == [mirrored()]
 
 
 @given(entries_of_all_kinds, configs, lives)
-def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, live: Any) -> None:
-    quick, thorough = (EntryJudge(ManifestContext(ORDERS, config, live), OperationKind.ALTER) for _ in range(2))
+def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current: Any) -> None:
+    quick, thorough = (EntryChecker(ManifestContext(ORDERS, config, current), OperationKind.ALTER) for _ in range(2))
     thorough._quick = None
-    assert quick.judge(value) == thorough.judge(value)
+    assert quick.check(value) == thorough.check(value)
 
 
 def test_the_short_way_is_taken() -> None:
     """It is the one that makes a large manifest cheap; without it all tests would pass, and slowly."""
     unread = mirrored(cluster="other")
     for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed()), (MIRROR, unread)):
-        assert EntryJudge(ManifestContext(ORDERS, config), OperationKind.ALTER)._fits(value)
+        assert EntryChecker(ManifestContext(ORDERS, config), OperationKind.ALTER)._fits(value)
 
 
 def test_a_deeply_nested_entry_is_an_error_and_no_crash() -> None:

@@ -68,7 +68,7 @@ def test_a_directory_is_applied_as_it_is_without_a_commit(at: Workplace) -> None
 
 def test_a_saved_plan_is_named_and_applied_without_a_question(at: Workplace) -> None:
     at.write("orders.yaml", at.source("orders"))
-    plan = str(at.folder / "plan.json")
+    plan = str(at.directory / "plan.json")
     assert at.run("plan", str(at.repository), "--out", plan).code == 0
     applied = at.run("apply", plan)
     assert applied.code == 0
@@ -85,7 +85,7 @@ def test_a_saved_plan_is_named_and_applied_without_a_question(at: Workplace) -> 
     ],
 )
 def test_what_is_neither_a_plan_nor_a_directory_is_named(at: Workplace, content: bytes | None, message: str) -> None:
-    file = at.folder / "given"
+    file = at.directory / "given"
     if content is not None:
         file.write_bytes(content)
     ran = at.run("apply", str(file), "--yes")
@@ -121,7 +121,7 @@ def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
         out = terminal.out.decode()
     assert f"# {at.name('orders')}: stop skipped: interrupted" in out
     assert "Apply: 1 of 2 steps applied, 0 failed, 1 skipped." in out
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
     with ledger.lease(ClusterName("local"), SystemClock()):
         """It was given back."""

@@ -63,8 +63,8 @@ def many_offsets(declared: Workplace) -> Workplace:
 
 def apart(at: Workplace, *arguments: str) -> Ran:
     """In a process of its own: a process has one Spark session, and other tests may have it."""
-    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", str(at.folder / "gitops-connect.toml")]
-    environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.folder / "cache")}
+    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", str(at.directory / "gitops-connect.toml")]
+    environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.directory / "cache")}
     done = subprocess.run(
         [*command, "offsets", *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment
     )
@@ -85,7 +85,7 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     at = declared
     content = lines(210_000)
     content[123_456] = line(123_456, -5)
-    file = written(at.folder / "large.jsonl", [*content, line(7, 8)])
+    file = written(at.directory / "large.jsonl", [*content, line(7, 8)])
     assert file.stat().st_size > MAX_SIZE
     ran = apart(at, "check", str(file), "--connector", at.name("lines"), "--offline")
     assert ran.code == 4, ran
@@ -95,13 +95,13 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     assert "2 errors (1 manifest/conflict, 1 manifest/negative)" in ran.out
     assert "not compared with the current offsets: offline" in ran.out
     assert "on Spark (local[*])" in ran.out.splitlines()[-1]
-    assert not list((at.folder / "cache" / "spark").glob("*")), "nothing is left behind"
+    assert not list((at.directory / "cache" / "spark").glob("*")), "nothing is left behind"
 
 
 def test_what_stands_is_compared_without_being_held_and_reported(many_offsets: Workplace) -> None:
     at = many_offsets
     moved = [line(0, 10), line(1, 1_001), line(50_000, 49_990), line(60_000, 5), line(MANY, 1), *lines(5)[2:]]
-    file, report = written(at.folder / "few.jsonl", moved), at.folder / "report"
+    file, report = written(at.directory / "few.jsonl", moved), at.directory / "report"
     ran = apart(
         at, "check", str(file), "--connector", at.name("lines"), "--replace", "-o", "json", "--report", str(report)
     )
@@ -123,27 +123,27 @@ def test_what_stands_is_compared_without_being_held_and_reported(many_offsets: W
     assert f"the directory {report} is not empty; choose another directory" in again.err
 
 
-def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
+def test_a_directory_of_all_formats_is_one_manifest(declared: Workplace) -> None:
     import pyarrow as pa  # noqa: PLC0415 - imported when it is used
     from pyarrow import parquet  # noqa: PLC0415 - imported when it is used
 
-    at, folder = declared, declared.folder / "many"
-    written(folder / "a.jsonl", [line(1, 1), line(2, -2)])
+    at, directory = declared, declared.directory / "many"
+    written(directory / "a.jsonl", [line(1, 1), line(2, -2)])
     header = "partition.cluster,partition.partition,partition.topic,offset.offset\n"
-    (folder / "b.csv.gz").write_bytes(gzip.compress(f"{header}a,0,t3,3\na,0,t1,1\n".encode()))
-    (folder / "deep").mkdir()
-    (folder / "deep" / "c.json").write_text(f'{{"offsets": [\n{line(4, 4)},\n{line(5, -5)}]}}')
+    (directory / "b.csv.gz").write_bytes(gzip.compress(f"{header}a,0,t3,3\na,0,t1,1\n".encode()))
+    (directory / "deep").mkdir()
+    (directory / "deep" / "c.json").write_text(f'{{"offsets": [\n{line(4, 4)},\n{line(5, -5)}]}}')
     rows = [{"partition": {"cluster": "a", "partition": 0, "topic": "t6"}, "offset": {"offset": 6}}]
-    parquet.write_table(pa.Table.from_pylist(rows), folder / "d.parquet")
-    written(folder / "_not.jsonl", ["no manifest"])
-    (folder / "README.md").write_text("nor this")
-    report = at.folder / "report"
+    parquet.write_table(pa.Table.from_pylist(rows), directory / "d.parquet")
+    written(directory / "_not.jsonl", ["no manifest"])
+    (directory / "README.md").write_text("nor this")
+    report = at.directory / "report"
     ran = apart(
-        at, "check", str(folder), "--connector", at.name("lines"), "--offline", "--report", str(report), "-o", "json"
+        at, "check", str(directory), "--connector", at.name("lines"), "--offline", "--report", str(report), "-o", "json"
     )
     assert ran.code == 4, ran
     found = json.loads(ran.out)
-    assert [Path(one).relative_to(folder).as_posix() for one in found["files"]] == [
+    assert [Path(one).relative_to(directory).as_posix() for one in found["files"]] == [
         "a.jsonl",
         "b.csv.gz",
         "d.parquet",
@@ -163,9 +163,9 @@ def test_a_folder_of_all_formats_is_one_manifest(declared: Workplace) -> None:
 @pytest.mark.thorough
 def test_progress_says_what_is_started_and_done(declared: Workplace) -> None:
     at = declared
-    file = written(at.folder / "large.jsonl", lines(210_000))
+    file = written(at.directory / "large.jsonl", lines(210_000))
     arguments = ["offsets", "check", str(file), "--connector", at.name("lines")]
-    with Terminal(at, arguments, environment={"GITOPS_CONNECT_CACHE": str(at.folder / "cache")}) as terminal:
+    with Terminal(at, arguments, environment={"GITOPS_CONNECT_CACHE": str(at.directory / "cache")}) as terminal:
         while terminal.process.poll() is None:
             terminal.process.wait(300)
         assert terminal.code() == 0, terminal.seen
@@ -178,7 +178,7 @@ def test_progress_says_what_is_started_and_done(declared: Workplace) -> None:
 def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace) -> None:
     at = declared
     at.settings(more='[spark]\nmaster = "spark://127.0.0.1:1"')
-    file = written(at.folder / "large.jsonl", lines(210_000))
+    file = written(at.directory / "large.jsonl", lines(210_000))
     ran = apart(at, "check", str(file), "--connector", at.name("lines"))
     assert (ran.code, ran.out) == (1, "")
     assert "Spark could not be started (spark://127.0.0.1:1): it does not answer" in ran.err
@@ -189,7 +189,7 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
 
 @pytest.mark.parametrize("name", ["saved.jsonl", pytest.param("saved.json", marks=pytest.mark.thorough)])
 def test_what_is_too_much_to_be_held_is_saved_as_it_comes(many_offsets: Workplace, name: str) -> None:
-    at, file = many_offsets, many_offsets.folder / name
+    at, file = many_offsets, many_offsets.directory / name
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
     assert (ran.code, ran.out) == (0, "")
     assert f"Saved {MANY:,} offsets to {file}." in ran.err
@@ -197,7 +197,7 @@ def test_what_is_too_much_to_be_held_is_saved_as_it_comes(many_offsets: Workplac
     text = file.read_text()
     entries = json.loads(text)["offsets"] if name == "saved.json" else [json.loads(one) for one in text.splitlines()]
     assert entries == [json.loads(one) for one in lines(MANY)]
-    assert not list(at.folder.glob(".*gitops*")), "nothing is left behind"
+    assert not list(at.directory.glob(".*gitops*")), "nothing is left behind"
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 64
 
 
@@ -237,7 +237,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
         )
         blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(stood), lines(MANY, 100)))
         before, declared = ([block] for block in blocks)
-        ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+        ledger = Ledger.open("sqlite:///state.db", at.directory, None)
         ledger.operations.begin_large(LOCAL, operation, before, declared, now)
         ledger.operations.sent(LOCAL, operation.name, sent)
         if is_settled:
@@ -269,7 +269,7 @@ def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable
     assert '{"cluster":"a","partition":0,"topic":"t0"} -> {"offset":100}' in shown
     assert shown.count(" -> ") == 40
     assert "and more: " in shown
-    ran = at.run("offsets", "undo", "one", "--out", str(at.folder / "undo.yaml"))
+    ran = at.run("offsets", "undo", "one", "--out", str(at.directory / "undo.yaml"))
     assert ran.code == 1
     assert "offset change one is in progress; run `gitops-connect apply` to finish it" in ran.err
 
@@ -282,12 +282,12 @@ def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document
     refused = at.run("offsets", "undo", "one")
     assert (refused.code, refused.out) == (64, "")
     assert "230,000 offsets do not fit into one document; write to a file with --out" in refused.err
-    out = at.folder / "undo.yaml"
+    out = at.directory / "undo.yaml"
     ran = apart(at, "undo", "one", "--out", str(out))
     assert (ran.code, ran.out) == (0, ""), ran
     assert f"Wrote {out} and ./undo.jsonl.zst (replace, 230,000 offsets, acknowledges rewind" in ran.err
     spec = yaml.safe_load(out.read_text())["spec"]
     assert (spec["operation"], spec["manifest"]) == ("replace", {"path": "./undo.jsonl.zst"})
     assert spec["acknowledge"] == ["rewind"]
-    with zstandard.open(at.folder / "undo.jsonl.zst") as stream:
+    with zstandard.open(at.directory / "undo.jsonl.zst") as stream:
         assert stream.read().decode().splitlines() == lines(MANY)

@@ -36,7 +36,7 @@ def at(tmp_path: Path) -> Workplace:
 
 @pytest.fixture
 def ledger(at: Workplace) -> Ledger:
-    return Ledger.open("sqlite:///state.db", at.folder, None)
+    return Ledger.open("sqlite:///state.db", at.directory, None)
 
 
 def change(at: Workplace, name: str, position: int = 20) -> str:
@@ -248,15 +248,15 @@ def test_nothing_is_written_while_a_cycle_runs(at: Workplace, ledger: Ledger) ->
     assert known(ledger) == {}
 
 
-def test_a_ledger_moves_to_another_folder(at: Workplace, ledger: Ledger) -> None:
+def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> None:
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.record_applied(LOCAL, Revision("r"), NOON)
-    file = at.folder / "ledger.json"
+    file = at.directory / "ledger.json"
     assert at.run("ledger", "export").out == (at.run("ledger", "export", str(file)).out or file.read_text())
     at.settings(more='[state]\nurl = "sqlite:///moved.db"')
     ran = at.run("ledger", "import", str(file))
     assert (ran.code, ran.err) == (0, "Imported (ownership: 0, operations: 1, revisions: 1).\n")
-    moved = Ledger.open("sqlite:///moved.db", at.folder, None)
+    moved = Ledger.open("sqlite:///moved.db", at.directory, None)
     assert moved.operations.records(LOCAL) == ledger.operations.records(LOCAL)
     assert moved.operations.snapshot(LOCAL, SKIP.name) == STOOD
     assert moved.revisions(LOCAL) == ledger.revisions(LOCAL)
@@ -264,7 +264,7 @@ def test_a_ledger_moves_to_another_folder(at: Workplace, ledger: Ledger) -> None
 
 
 def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> None:
-    file = at.folder / "ledger.json"
+    file = at.directory / "ledger.json"
     at.run("ledger", "export", str(file))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ran = at.run("ledger", "import", str(file))
@@ -278,7 +278,7 @@ def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'{"name": "orders", "config": {}}', None])
 def test_a_file_that_is_none_of_ours_is_a_usage_error(at: Workplace, ledger: Ledger, content: bytes | None) -> None:
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    file = at.folder / "ledger.json"
+    file = at.directory / "ledger.json"
     if content is not None:
         file.write_bytes(content)
     ran = at.run("ledger", "import", str(file), "--replace")
@@ -288,6 +288,6 @@ def test_a_file_that_is_none_of_ours_is_a_usage_error(at: Workplace, ledger: Led
 
 
 def test_an_export_that_cannot_be_written_is_a_usage_error(at: Workplace) -> None:
-    ran = at.run("ledger", "export", str(at.folder / "nowhere" / "ledger.json"))
+    ran = at.run("ledger", "export", str(at.directory / "nowhere" / "ledger.json"))
     assert ran.code == 64
     assert "cannot write the ledger to" in ran.err

@@ -215,7 +215,7 @@ def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandI
 
 
 def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:
-    (at.folder / "gitops-connect.toml").write_text("[clusters]\nlocal = 1\n")
+    (at.directory / "gitops-connect.toml").write_text("[clusters]\nlocal = 1\n")
     ran = at.run("doctor")
     assert ran.code == 1
     assert table(ran)[1][:2] == ["ok", "gitops-connect"]

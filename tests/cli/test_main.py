@@ -188,7 +188,7 @@ def test_a_reader_that_goes_away_is_no_bug(
     reader, writer = os.pipe()
     os.close(reader)
     streams: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, deaf: writer}
-    arguments = [*PROGRAM, "--config", str(at.folder / "gitops-connect.toml"), *command]
+    arguments = [*PROGRAM, "--config", str(at.directory / "gitops-connect.toml"), *command]
     process = subprocess.Popen(arguments, text=True, **streams)  # type: ignore[call-overload]  # streams by name
     os.close(writer)
     out, err = process.communicate()

@@ -55,14 +55,14 @@ def status(at: Workplace) -> dict[str, int]:
 
 
 def manifest(at: Workplace, positions: Entries, name: str = "m.json") -> Path:
-    file = at.folder / name
+    file = at.directory / name
     file.write_text(json.dumps({"offsets": entries(positions)}))
     return file
 
 
 def wrong(at: Workplace) -> Path:
     """A manifest for a mirror of another cluster."""
-    file = at.folder / "wrong.json"
+    file = at.directory / "wrong.json"
     file.write_text(json.dumps(entries({"t": 1})).replace('"cluster": "a"', '"cluster": "z"'))
     return file
 
@@ -100,7 +100,7 @@ def test_get_shows_what_stands(stopped: Callable[..., Workplace]) -> None:
 
 def test_what_get_saves_is_a_valid_manifest_and_no_difference(stopped: Callable[..., Workplace]) -> None:
     at = stopped(b=2, a=1)
-    file = at.folder / "saved.json"
+    file = at.directory / "saved.json"
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
     assert (ran.code, ran.out) == (0, "")
     assert json.loads(file.read_text()) == {"offsets": entries({"a": 1, "b": 2})}
@@ -110,7 +110,7 @@ def test_what_get_saves_is_a_valid_manifest_and_no_difference(stopped: Callable[
 
 def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=1)
-    file = at.folder / "saved.json"
+    file = at.directory / "saved.json"
     file.write_text("mine")
     refused = at.run("offsets", "get", at.name("lines"), "--save", str(file))
     assert refused.code == 64
@@ -122,18 +122,18 @@ def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> N
 
 def test_get_saves_an_entry_a_line(stopped: Callable[..., Workplace]) -> None:
     at = stopped(b=2, a=1)
-    file = at.folder / "saved.jsonl"
+    file = at.directory / "saved.jsonl"
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 0
     assert [json.loads(line) for line in file.read_text().splitlines()] == entries({"a": 1, "b": 2})
     assert at.run("offsets", "diff", at.name("lines"), str(file), "--replace").code == 0
-    nowhere = at.run("offsets", "get", at.name("lines"), "--save", str(at.folder / "nowhere" / "saved.json"))
+    nowhere = at.run("offsets", "get", at.name("lines"), "--save", str(at.directory / "nowhere" / "saved.json"))
     assert nowhere.code == 64
     assert "No such file or directory" in nowhere.err
 
 
 def test_get_saves_no_json_under_a_name_that_would_be_read_as_something_else(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=1)
-    ran = at.run("offsets", "get", at.name("lines"), "--save", str(at.folder / "saved.csv"))
+    ran = at.run("offsets", "get", at.name("lines"), "--save", str(at.directory / "saved.csv"))
     assert ran.code == 64
     assert "use the suffix .json" in ran.err
 
@@ -213,7 +213,7 @@ def test_diff_shows_all_where_that_is_asked_for(stopped: Callable[..., Workplace
 
 def test_diff_of_a_broken_manifest_names_the_line(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=1)
-    file = at.folder / "m.jsonl"
+    file = at.directory / "m.jsonl"
     file.write_text('{"partition": {"filename": "a"}, "offset": {"position": 1}}\n{"partition": {"filename": "a"}\n')
     ran = at.run("offsets", "diff", at.name("lines"), str(file))
     assert ran.code == 4
@@ -279,11 +279,11 @@ def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
 
 
 def test_check_without_repository_and_cluster_checks_what_holds_for_all(at: Workplace) -> None:
-    (at.folder / "gitops-connect.toml").write_text("")
+    (at.directory / "gitops-connect.toml").write_text("")
     good = check(at, manifest(at, {"/a": 1}), "--offline")
     assert good.code == 0
     assert "only the rules for every connector are checked" in good.out
-    twice = at.folder / "twice.json"
+    twice = at.directory / "twice.json"
     twice.write_text(json.dumps(entries({"/a": 1}) + entries({"/a": 2})))
     assert check(at, twice, "--offline").code == 4
 
@@ -300,39 +300,39 @@ def test_check_as_data(stopped: Callable[..., Workplace]) -> None:
     assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["manifest/alias"]
 
 
-def test_check_of_a_folder_and_of_a_glob(stopped: Callable[..., Workplace]) -> None:
-    at, folder = stopped(a=1), "offsets"
-    (at.folder / folder / "deep").mkdir(parents=True)
+def test_check_of_a_directory_and_of_a_glob(stopped: Callable[..., Workplace]) -> None:
+    at, directory = stopped(a=1), "offsets"
+    (at.directory / directory / "deep").mkdir(parents=True)
     for name, positions in {"one": {"a": 1, "b": 2}, "deep/two": {"c": 3}, "_old": {"a": 2}}.items():
         text = "".join(f"{json.dumps(one)}\n" for one in entries(positions))
-        (at.folder / folder / f"{name}.jsonl").write_text(text)
-    (at.folder / folder / "README.md").write_text("no manifest")
-    everything = check(at, at.folder / folder)
+        (at.directory / directory / f"{name}.jsonl").write_text(text)
+    (at.directory / directory / "README.md").write_text("no manifest")
+    everything = check(at, at.directory / directory)
     assert everything.code == 0
-    assert f"{folder} (2 files) for {at.name('lines')}" in everything.out
+    assert f"{directory} (2 files) for {at.name('lines')}" in everything.out
     assert "3 entries, 3 partitions" in everything.out
-    value = json.loads(check(at, at.folder / folder / "*.jsonl", "-o", "json").out)
+    value = json.loads(check(at, at.directory / directory / "*.jsonl", "-o", "json").out)
     assert [Path(one).name for one in value["files"]] == ["one.jsonl"]
     assert (value["spark"], value["entries"], value["distribution"]) == (None, 2, {})
-    deep = json.loads(check(at, at.folder / "**" / "t*.jsonl", "-o", "json").out)
+    deep = json.loads(check(at, at.directory / "**" / "t*.jsonl", "-o", "json").out)
     assert [Path(one).name for one in deep["files"]] == ["two.jsonl"]
-    manifest(at, {"a": 4}, f"{folder}/another.json")
-    doubtful = check(at, at.folder / folder)
+    manifest(at, {"a": 4}, f"{directory}/another.json")
+    doubtful = check(at, at.directory / directory)
     assert doubtful.code == 64
     assert f"has no {at.name('lines')}.json" in doubtful.err
-    named = manifest(at, {"a": 5}, f"{folder}/{at.name('lines')}.json")
-    assert json.loads(check(at, at.folder / folder, "-o", "json").out)["files"] == [str(named)]
+    named = manifest(at, {"a": 5}, f"{directory}/{at.name('lines')}.json")
+    assert json.loads(check(at, at.directory / directory, "-o", "json").out)["files"] == [str(named)]
 
 
 def test_a_path_that_means_no_manifest(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
-    (at.folder / "empty").mkdir()
+    (at.directory / "empty").mkdir()
     for path, said in [
         ("empty", "no offset manifest is in the directory"),
         ("empty/*.json", "no offset manifest matches"),
         ("s3a://bucket/m.jsonl", "is not a local file; to check the manifest at a uri, run `gitops-connect plan`"),
     ]:
-        ran = at.run("offsets", "check", str(at.folder / path) if "s3a" not in path else path, "--connector", "x")
+        ran = at.run("offsets", "check", str(at.directory / path) if "s3a" not in path else path, "--connector", "x")
         assert ran.code == 64
         assert said in ran.err
 
@@ -346,7 +346,7 @@ def test_the_summary_has_a_line_for_each_of_many_rules_and_the_largest_moves(sto
     assert "in this process" in good.out.splitlines()[-1]
     value = json.loads(check(at, manifest(at, {"t1": 99, "t2": 50}), "-o", "json").out)
     assert value["distribution"] == {"rewind": [1, 1]}
-    file = at.folder / "bad.jsonl"
+    file = at.directory / "bad.jsonl"
     broken = [*entries({"a": -1, "b": -2}), *entries({"c": 1, "d": None}), *entries({"c": 2}), {"partition": {}}]
     file.write_text("".join(f"{json.dumps(one)}\n" for one in broken))
     bad = check(at, file)
@@ -357,7 +357,7 @@ def test_the_summary_has_a_line_for_each_of_many_rules_and_the_largest_moves(sto
 
 def test_a_manifest_that_cannot_be_read(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
-    ran = check(at, at.folder / "nowhere.json")
+    ran = check(at, at.directory / "nowhere.json")
     assert ran.code == 64
     assert "cannot read the manifest" in ran.err
 
@@ -365,7 +365,7 @@ def test_a_manifest_that_cannot_be_read(stopped: Callable[..., Workplace]) -> No
 def test_what_get_saves_passes_with_all_that_nothing_reads(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     add_what_nothing_reads(at)
-    file = at.folder / "saved.json"
+    file = at.directory / "saved.json"
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 0
     ran = check(at, file, "--replace")
     assert (ran.code, "no problems" in ran.out) == (0, True)
@@ -488,7 +488,7 @@ def test_what_is_shown_and_undone_is_what_connect_keeps(sandbox: Sandbox, tmp_pa
         at.apply()
         before = {"a": 100, "b": 2**62, "ä\u202e": 0}
         set_offsets(at, before)
-        saved = at.folder / "saved.json"
+        saved = at.directory / "saved.json"
         assert at.run("offsets", "get", at.name("lines"), "--save", str(saved)).code == 0
         assert check(at, saved).code == 0
         apply_change(at, "one", "replace", {"a": 90, "c": 1}, "rewind, tombstone")
@@ -614,11 +614,11 @@ def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace
 def test_undo_writes_over_nothing_unasked_and_yaml_alone(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
-    out = at.folder / "undo.yaml"
+    out = at.directory / "undo.yaml"
     out.write_text("mine")
     assert at.run("offsets", "undo", "one", "--out", str(out)).code == 64
     assert out.read_text() == "mine"
-    assert at.run("offsets", "undo", "one", "--out", str(at.folder / "undo.json")).code == 64
+    assert at.run("offsets", "undo", "one", "--out", str(at.directory / "undo.json")).code == 64
     assert at.run("offsets", "undo", "one", "--out", str(out), "--force").code == 0
     assert yaml.safe_load(out.read_text())["kind"] == "OffsetChange"
 

@@ -70,7 +70,7 @@ def test_an_acknowledged_one_is_planned_with_what_decides_and_applied_with_one_w
 
 
 def test_check_and_diff_say_it_too(shop: Workplace) -> None:
-    manifest = shop.folder / "m.json"
+    manifest = shop.directory / "m.json"
     manifest.write_text(json.dumps([entry("0/1985050")]))
     checked = shop.run("offsets", "check", str(manifest), "--connector", shop.name("shop")).out
     assert SLOT in checked

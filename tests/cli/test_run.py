@@ -53,7 +53,7 @@ def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> No
 
 def test_1_for_a_repository_that_is_away(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    at.repository.rename(at.folder / "aside")
+    at.repository.rename(at.directory / "aside")
     assert at.run("run", "--once").code == 1
     assert standin.calls == []
 
@@ -63,7 +63,7 @@ def test_1_for_a_repository_that_went_away_though_what_it_had_is_enforced(at: Wo
     at.commit("orders.yaml", at.source("orders"))
     assert at.run("run", "--once").code == 0
     at.by_hand("pause", "orders")
-    at.repository.rename(at.folder / "aside")
+    at.repository.rename(at.directory / "aside")
     assert at.run("run", "--once").code == 1
     assert at.states() == {"orders": "RUNNING"}
 
@@ -82,7 +82,7 @@ def test_1_for_a_plan_that_a_guard_refuses(at: Workplace) -> None:
 
 def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     with closing(ledger), ledger.lease(ClusterName("local"), SystemClock()):
         ran = at.run("run", "--once")
     assert ran.code == 5

@@ -12,9 +12,9 @@ import pytest
 RUN = "from gitops_connect.cli.sandbox import app; app()"
 
 
-def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", RUN, *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_down_without_a_sandbox_is_nothing_to_do(tmp_path: Path) -> None:
-    result = run("down", folder=tmp_path)
+    result = run("down", directory=tmp_path)
     assert (result.returncode, result.stdout) == (0, "")
     assert "There is no sandbox" in result.stderr
     assert not list(tmp_path.iterdir())
@@ -33,21 +33,21 @@ def test_down_without_a_sandbox_is_nothing_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 def test_up_status_down(tmp_path: Path) -> None:
-    up = run("up", "--workers", "1", "--heap", "512", folder=tmp_path)
+    up = run("up", "--workers", "1", "--heap", "512", directory=tmp_path)
     assert (up.returncode, up.stdout) == (0, ""), up.stderr
     assert not (tmp_path / "gitops-connect.toml").exists()
     try:
-        status = json.loads(run("status", "-o", "json", folder=tmp_path).stdout)
+        status = json.loads(run("status", "-o", "json", directory=tmp_path).stdout)
         assert [(part["part"], part["state"]) for part in status] == [("broker", "up"), ("worker-1", "up")]
         snippet = up.stderr.partition("gitops-connect.toml:")[2].partition("To stop the sandbox")[0]
         assert tomllib.loads(snippet)["clusters"]["local"]["url"] == [status[1]["address"]]
-        table = run("status", folder=tmp_path)
+        table = run("status", directory=tmp_path)
         assert table.returncode == 0
         assert table.stdout.splitlines()[0].split() == ["PART", "STATE", "ADDRESS", "PID", "LOG"]
         psutil.Process(status[1]["pid"]).kill()
-        assert run("status", folder=tmp_path).returncode == 1
+        assert run("status", directory=tmp_path).returncode == 1
     finally:
-        down = run("down", "--purge", folder=tmp_path)
+        down = run("down", "--purge", directory=tmp_path)
     assert (down.returncode, down.stdout) == (0, "")
     assert not [part["pid"] for part in status if psutil.pid_exists(part["pid"])]
     assert not (tmp_path / ".sandbox").exists()

@@ -14,8 +14,8 @@ PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main", "sandbox")
 ALL = ("--from-beginning", "--timeout-ms", "10000", "--max-messages")
 
 
-def run(folder: Path, *arguments: str, given: str = "") -> tuple[int, str, str]:
-    command = [*PROGRAM, *arguments, "--dir", str(folder)]
+def run(directory: Path, *arguments: str, given: str = "") -> tuple[int, str, str]:
+    command = [*PROGRAM, *arguments, "--dir", str(directory)]
     ended = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout, ended.stderr
 
@@ -37,10 +37,10 @@ def test_a_separator_has_a_character(tmp_path: Path) -> None:
 @pytest.mark.e2e
 def test_records_with_keys_and_tombstones_come_back_with_their_offsets(sandbox: Sandbox) -> None:
     given = "a:1\nb:<null>\n<null>:x:y\n"
-    sent = run(sandbox.folder, "produce", "round-trip", "--key-separator", ":", given=given)
+    sent = run(sandbox.directory, "produce", "round-trip", "--key-separator", ":", given=given)
     assert sent == (0, "", "3 records sent to round-trip.\n")
-    assert run(sandbox.folder, "consume", "round-trip", *ALL, "2") == (0, "1\n<null>\n", "")
-    code, out, _ = run(sandbox.folder, "consume", "round-trip", "--offsets", "--keys", *ALL, "3")
+    assert run(sandbox.directory, "consume", "round-trip", *ALL, "2") == (0, "1\n<null>\n", "")
+    code, out, _ = run(sandbox.directory, "consume", "round-trip", "--offsets", "--keys", *ALL, "3")
     assert code == 0
     assert [line.split("\t") for line in out.splitlines()] == [
         ["Partition:0", "Offset:0", "a", "1"],
@@ -52,7 +52,7 @@ def test_records_with_keys_and_tombstones_come_back_with_their_offsets(sandbox: 
 @pytest.mark.e2e
 def test_a_topic_that_does_not_exist_is_not_created_by_reading_it(sandbox: Sandbox) -> None:
     for _ in range(2):
-        code, out, err = run(sandbox.folder, "consume", "nowhere")
+        code, out, err = run(sandbox.directory, "consume", "nowhere")
         assert (code, out) == (1, "")
         assert "error: the topic nowhere does not exist in the sandbox; existing topics: " in err
         assert "connect-configs" in err
@@ -60,15 +60,15 @@ def test_a_topic_that_does_not_exist_is_not_created_by_reading_it(sandbox: Sandb
 
 @pytest.mark.e2e
 def test_a_line_without_separator_ends_the_input(sandbox: Sandbox) -> None:
-    code, _, err = run(sandbox.folder, "produce", "half", "--key-separator", ":", given="a:1\nb\nc:3\n")
+    code, _, err = run(sandbox.directory, "produce", "half", "--key-separator", ":", given="a:1\nb\nc:3\n")
     assert code == 64
     assert "line 2 of the input does not contain the key separator ':'; 1 record sent before it" in err
-    assert run(sandbox.folder, "consume", "half", *ALL, "1") == (0, "1\n", "")
+    assert run(sandbox.directory, "consume", "half", *ALL, "1") == (0, "1\n", "")
 
 
 @pytest.mark.e2e
 def test_a_record_that_kafka_rejects_is_an_error(sandbox: Sandbox) -> None:
-    code, out, err = run(sandbox.folder, "produce", "large", given="x" * 2_000_000)
+    code, out, err = run(sandbox.directory, "produce", "large", given="x" * 2_000_000)
     assert (code, out) == (1, "")
     assert "error: Kafka's console producer failed for topic large: " in err
     assert "RecordTooLargeException" in err
@@ -76,12 +76,12 @@ def test_a_record_that_kafka_rejects_is_an_error(sandbox: Sandbox) -> None:
 
 @pytest.mark.e2e
 def test_ctrl_c_ends_a_consumer_quietly(sandbox: Sandbox) -> None:
-    run(sandbox.folder, "produce", "followed", given="1\n")
-    command = [*PROGRAM, "consume", "followed", "--from-beginning", "--dir", str(sandbox.folder)]
+    run(sandbox.directory, "produce", "followed", given="1\n")
+    command = [*PROGRAM, "consume", "followed", "--from-beginning", "--dir", str(sandbox.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as consumer:
         assert consumer.stdout is not None
         assert consumer.stdout.readline() == "1\n"
-        run(sandbox.folder, "produce", "followed", given="2\n")
+        run(sandbox.directory, "produce", "followed", given="2\n")
         assert consumer.stdout.readline() == "2\n"
         consumer.send_signal(signal.SIGINT)
         assert consumer.communicate() == ("", "")

@@ -38,7 +38,7 @@ def change(at: Workplace, name: str, server: str, offset: str = "{lsn: 5}") -> s
 
 def remember(at: Workplace, state: OperationState | None) -> None:
     """A ledger that has worked on the cluster, and has `skip` in that state; None: it does not know it."""
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     if state is not None:
         kind = OperationKind.ALTER
@@ -85,7 +85,7 @@ def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace)
     assert ran.out.endswith("1 note in 2 documents\n")
     assert "were applied before: the ledger " in ran.err
     assert "does not exist" in ran.err
-    assert {one.name for one in at.folder.iterdir()} == {"repository", "in.txt", "gitops-connect.toml"}
+    assert {one.name for one in at.directory.iterdir()} == {"repository", "in.txt", "gitops-connect.toml"}
 
 
 def test_without_a_ledger_a_note_is_one_in_every_format(at: Workplace) -> None:
@@ -99,7 +99,7 @@ def test_a_database_that_is_down_is_told_of_and_fails_nothing(at: Workplace) -> 
     at.settings(more='[state]\nurl = "sqlite:///gone/state.db"')
     ran = validate(at)
     assert (ran.code, "gone" in ran.err) == (0, True)
-    assert not (at.folder / "gone").exists()
+    assert not (at.directory / "gone").exists()
 
 
 def test_without_a_ledger_what_is_wrong_in_itself_is_an_error(at: Workplace) -> None:
@@ -121,7 +121,7 @@ def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
     at.commit("shop.yaml", at.document("shop", DEBEZIUM, seed, {"topic.prefix": "shopnew"}))
     at.commit("skip.yaml")
     assert validate(at).out.count(": note: ") == 1
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     name = ConnectorName(at.name("shop"))
     seeded = OperationName(f"initialOffsets/{name}")

@@ -209,7 +209,7 @@ def test_pause_and_resume_are_accepted_by_a_failed_connector_and_change_nothing(
 
 
 def test_a_task_can_fail_in_a_running_connector(contract: Contract) -> None:
-    file = contract.folder / "missing" / "out.txt"
+    file = contract.directory / "missing" / "out.txt"
     name = contract.create("task", contract.sink(file=str(file)))
     found = contract.await_state(name, "RUNNING", ["FAILED"] * 2)
     assert "Couldn't find or create file" in found.tasks[0].trace

@@ -43,22 +43,22 @@ UNTIL_WE_END = '"$@" </dev/null & read -r _; kill -9 $!'
 class Guarded:
     """A broker with ACLs, and a worker."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.found = find_java(os.environ)
         self.broker = choose_port((), ())
         self.controller = choose_port((), (self.broker,))
         self.worker = choose_port((), (self.broker, self.controller))
         for name, text in configs.LOGGERS.items():
-            (folder / name).write_text(text)
+            (directory / name).write_text(text)
 
     def java(self, main: str, *arguments: str) -> list[str]:
         jars = fetch_jars(kafka(BROKER_RELEASE), self.found, os.environ, lambda *_: None)
-        return [str(self.found.path), "-Xmx512m", *JAVA_OPTIONS, "-cp", f"{self.folder}:{jars}/*", main, *arguments]
+        return [str(self.found.path), "-Xmx512m", *JAVA_OPTIONS, "-cp", f"{self.directory}:{jars}/*", main, *arguments]
 
     @contextmanager
     def running(self, name: str, main: str, text: str, answers: Callable[[], bool]) -> Iterator[None]:
-        log = self.folder / f"{name}.log"
+        log = self.directory / f"{name}.log"
         command = ["sh", "-c", UNTIL_WE_END, "sh", *self.java(main, self.config(name, text))]
         with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out) as process:
             until = time.monotonic() + DEADLINE
@@ -69,16 +69,16 @@ class Guarded:
             yield
 
     def config(self, name: str, text: str) -> str:
-        file = self.folder / f"{name}.properties"
+        file = self.directory / f"{name}.properties"
         file.write_text(text)
         return str(file)
 
     @contextmanager
     def up(self) -> Iterator[None]:
-        broker = configs.broker(self.folder / "data", self.broker, self.controller) + AUTHORIZER
+        broker = configs.broker(self.directory / "data", self.broker, self.controller) + AUTHORIZER
         format_ = self.java("kafka.tools.StorageTool", "format", "-t", new_id(), "-c", self.config("broker", broker))
         subprocess.run(format_, check=True, capture_output=True)
-        worker = configs.worker(BROKER_RELEASE, self.worker, self.broker, (str(self.folder),), exactly_once=False)
+        worker = configs.worker(BROKER_RELEASE, self.worker, self.broker, (str(self.directory),), exactly_once=False)
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         with ExitStack() as stack:
             stack.enter_context(self.running("broker", "kafka.Kafka", broker, lambda: broker_answers(self.broker)))

@@ -158,7 +158,7 @@ def test_a_group_with_another_member_is_in_use(contract: Contract) -> None:
     group = {"consumer.override.group.id": f"connect-{name}"}
     theirs = contract.create("theirs", contract.records(topic, **group))
     contract.await_state(theirs, "RUNNING", ["RUNNING"])
-    file = contract.folder / "records.txt"
+    file = contract.directory / "records.txt"
     contract.await_that(lambda: contract.client.connectors() and file.exists(), bool, [])
     words = "its consumer group has members; stop the other consumers"
     for patch in (sink_entry(topic, 0), sink_entry(topic, None), sink_entry(OTHER, 1)):

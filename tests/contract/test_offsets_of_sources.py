@@ -64,7 +64,7 @@ def test_a_file_source_without_a_file_has_no_offsets_to_change(contract: Contrac
 
 
 def test_lines_of_a_source_that_is_rewound_come_again(contract: Contract) -> None:
-    file = contract.folder / "rewound.txt"
+    file = contract.directory / "rewound.txt"
     file.write_text("one\ntwo\nhalf")
     config = contract.source(file=str(file), topic=contract.name("topic"))
     name = contract.create("rewound", config)

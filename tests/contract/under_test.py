@@ -44,7 +44,7 @@ class Contract:
 
     client: ConnectClient
     url: str
-    folder: Path
+    directory: Path
     made: list[ConnectorName] = field(default_factory=list)
 
     def name(self, text: str = "c") -> ConnectorName:
@@ -55,12 +55,12 @@ class Contract:
 
     def source(self, **more: str) -> dict[str, str]:
         """The config of a connector that works."""
-        file = self.folder / "in.txt"
+        file = self.directory / "in.txt"
         file.touch()
         return {"connector.class": SOURCE, "tasks.max": "1", "file": str(file), "topic": "contract", **more}
 
     def sink(self, **more: str) -> dict[str, str]:
-        file = str(self.folder / "out.txt")
+        file = str(self.directory / "out.txt")
         return {"connector.class": SINK, "tasks.max": "2", "file": file, "topics": "contract", **more}
 
     def mirror(self, **more: str) -> dict[str, str]:
@@ -79,7 +79,7 @@ class Contract:
 
     def records(self, topic: str, kind: str = "Movable", **more: str) -> dict[str, str]:
         """The same of a sink: `partition offset key value` in each line of `records.txt`."""
-        file = str(self.folder / "records.txt")
+        file = str(self.directory / "records.txt")
         return self._fixture(f"{kind}RecordSink", topics=topic, file=file, **more)
 
     def _fixture(self, simple: str, **more: str) -> dict[str, str]:
@@ -106,7 +106,7 @@ class Contract:
     def topic(self, *lines: str) -> str:
         """A new topic with these records."""
         topic = self.name("topic")
-        file = self.folder / f"{topic}.txt"
+        file = self.directory / f"{topic}.txt"
         file.write_text("".join(f"{line}\n" for line in lines))
         writer = self.create("writer", self.source(file=str(file), topic=topic))
         self.await_offsets(writer, entry({"filename": str(file)}, {"position": file.stat().st_size}))
@@ -124,7 +124,7 @@ class Contract:
 
     def consumed(self, name: ConnectorName, *values: str) -> None:
         """Wait until a sink of `records` has written these and no others; then stop it, and forget them."""
-        file, seen = self.folder / "records.txt", []
+        file, seen = self.directory / "records.txt", []
 
         def read() -> list[str]:
             self.client.connectors()

@@ -1,4 +1,4 @@
-"""A user's folder over a stand-in, or over the real worker, for the daemon."""
+"""A user's directory over a stand-in, or over the real worker, for the daemon."""
 
 from __future__ import annotations
 

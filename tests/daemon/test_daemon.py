@@ -90,7 +90,7 @@ def test_failures_are_tried_again_after_waits_that_double(at: Workplace, standin
 @pytest.mark.slow
 def test_a_repository_that_goes_away_leaves_the_last_revision_in_force(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    aside = at.folder / "aside"
+    aside = at.directory / "aside"
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
         at.repository.rename(aside)
@@ -115,7 +115,7 @@ def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
     at.by_hand("pause", "orders")
-    at.repository.rename(at.folder / "aside")
+    at.repository.rename(at.directory / "aside")
     with InThread(at) as daemon:
         kept = daemon.wait("repository_unreachable")["enforced"]
         assert daemon.wait("revision_changed")["revision"] == kept
@@ -124,11 +124,11 @@ def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had
 
 @pytest.mark.slow
 def test_a_start_without_a_repository_that_was_ever_read_waits_for_it(at: Workplace, standin: StandIn) -> None:
-    at.repository.rename(at.folder / "aside")
+    at.repository.rename(at.directory / "aside")
     with InThread(at) as daemon:
         assert daemon.wait("repository_unreachable")["enforced"] is None
         assert standin.calls == []
-        (at.folder / "aside").rename(at.repository)
+        (at.directory / "aside").rename(at.repository)
         at.commit("orders.yaml", at.source("orders"))
         daemon.wait("step_applied")
 
@@ -239,7 +239,7 @@ def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
 @pytest.mark.slow
 def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     with ExitStack() as stack:
         stack.enter_context(closing(ledger))
         lease = stack.enter_context(ExitStack())
@@ -257,7 +257,7 @@ def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standi
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
-        (at.folder / "state.db").write_bytes(b"no database at all" * 100)
+        (at.directory / "state.db").write_bytes(b"no database at all" * 100)
         assert daemon.wait("reconciliation_failed")["reason"] == "LedgerUnusable"
         at.by_hand("pause", "orders")
         calls = standin.count("PUT")

@@ -41,7 +41,7 @@ def is_sent(at: Workplace, standin: StandIn, method: str, path: str = ".*") -> N
 
 
 def ours(at: Workplace) -> set[ConnectorName]:
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None)
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     try:
         return set(ledger.ownership(ClusterName("local")))
     finally:

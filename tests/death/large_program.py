@@ -19,7 +19,7 @@ from gitops_connect.settings.sections import ClusterSettings
 def carry_out(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, Any]:
     fate = Fate(order, say)
     with ConnectClient(ClusterSettings(APPLY, (order["url"],)), SystemClock()) as client:
-        runtime = LargeWorld(client, order["url"], Path(order["folder"]), chunks=order["chunks"])
+        runtime = LargeWorld(client, order["url"], Path(order["directory"]), chunks=order["chunks"])
         runtime.take(ConnectorName(order["connector"]), order["many"])
         _watch(ConnectClient, "alter_offsets_with", fate)
         _watch(ConnectClient, "save_offsets", fate)

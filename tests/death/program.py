@@ -1,7 +1,8 @@
 """What the tests kill: for each order on its input a process that goes through one cycle, and dies before a step of it.
 
-It forks those processes, as each would otherwise take half a second to start. An order is a line of JSON: the `folder`
-with the settings and the repository; `hasty` where nothing real has to be waited for; and what is to happen (`Fate`).
+It forks those processes, as each would otherwise take half a second to start. An order is a line of JSON: the
+`directory` with the settings and the repository; `hasty` where nothing real has to be waited for; and what is to
+happen (`Fate`).
 """
 
 from __future__ import annotations
@@ -69,17 +70,17 @@ class Fate:
                 # No file of this process may grow or be written any more.
                 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
             if step == self._order.get("lose_at"):
-                for file in Path(self._order["folder"]).glob("state.db*"):
+                for file in Path(self._order["directory"]).glob("state.db*"):
                     file.unlink()
 
 
-def live(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, Any]:
-    folder = Path(order["folder"])
-    settings = load_settings(folder / "gitops-connect.toml", {})
+def current(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str, Any]:
+    directory = Path(order["directory"])
+    settings = load_settings(directory / "gitops-connect.toml", {})
     runtime = watch(open_runtime(settings), Fate(order, say).tell)
     if order["hasty"]:
         runtime = replace(runtime, clock=HastyClock())
-    declared = declare(WorkingTree(folder / "repository"), settings.clusters, Caches())
+    declared = declare(WorkingTree(directory / "repository"), settings.clusters, Caches())
     try:
         outcome = reconcile(runtime, declared, LOCAL, reconcile_options())
     except GitopsConnectError as error:
@@ -103,7 +104,7 @@ def live_or_die(order: dict[str, Any], pipe: int, life: Life) -> NoReturn:
     os._exit(0)
 
 
-def main(life: Life = live) -> None:
+def main(life: Life = current) -> None:
     """Live one life for each order."""
     for line in sys.stdin:
         reading, writing = os.pipe()

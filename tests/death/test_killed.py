@@ -119,7 +119,7 @@ def test_a_new_ledger_that_dies_replays_nothing(deaths: Each, worker: Recorder) 
     stopped, wanted = running(*changes, spec=STOPPED), running(*changes)
 
     def lose(trial: Trial) -> list[str]:
-        for file in trial.folder.glob("state.db*"):
+        for file in trial.directory.glob("state.db*"):
             file.unlink()
         return wanted(trial)
 

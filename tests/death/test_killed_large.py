@@ -37,9 +37,9 @@ def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
 
         def each() -> Iterator[tuple[LargeWorld, StandIn]]:
             for number in count():
-                folder = tmp_path / f"{number}"
-                folder.mkdir()
-                runtime = LargeWorld(client, standin.url, folder, clock=ManualClock(), chunks=CHUNKS)
+                directory = tmp_path / f"{number}"
+                directory.mkdir()
+                runtime = LargeWorld(client, standin.url, directory, clock=ManualClock(), chunks=CHUNKS)
                 runtime.prepare(MANY)
                 yield runtime, standin
 
@@ -49,7 +49,9 @@ def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
 def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
     """Whether it lived."""
     name = runtime.operation.connector
-    ended = orders.order(folder=str(runtime.folder), url=runtime.url, connector=name, many=MANY, chunks=CHUNKS, **fate)
+    ended = orders.order(
+        directory=str(runtime.directory), url=runtime.url, connector=name, many=MANY, chunks=CHUNKS, **fate
+    )
     assert ended["code"] in (0, -9), ended
     if ended["code"] == 0:
         assert ended["said"][-1] == ["told", {"result": "applied", "message": ""}]

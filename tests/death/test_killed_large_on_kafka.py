@@ -35,7 +35,7 @@ def at(place: LargePlace) -> LargePlace:
 
 def apply(at: LargePlace, **fate: Any) -> Ran:
     """What comes of an apply to which that happens."""
-    settings = str(at.folder / "gitops-connect.toml")
+    settings = str(at.directory / "gitops-connect.toml")
     done = subprocess.run(
         [sys.executable, "-m", "death.large_command", json.dumps(fate), "--config", settings, "apply", "--yes"],
         cwd=Path(__file__).parents[1],
@@ -122,7 +122,7 @@ def test_a_worker_that_is_killed_amid_the_chunks_gets_the_rest_when_it_is_back(w
         sent = next(found for one in process.stderr if (found := _sent(one)))
         worker.kill_worker(1)
         assert sent < MANY
-        Sandbox.up(SandboxOptions(folder=worker.folder))
+        Sandbox.up(SandboxOptions(directory=worker.directory))
         said = process.stderr.read()
         assert process.wait() == 0, said
     assert f"first: {MANY:,} of {MANY:,} offsets sent" in said

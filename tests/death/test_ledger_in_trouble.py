@@ -74,7 +74,7 @@ def test_a_ledger_that_is_deleted_in_the_middle_of_a_cycle(trial: Trial, worker:
 
 def test_a_ledger_that_is_deleted_between_two_cycles(trial: Trial, worker: Recorder) -> None:
     assert trial.cycle()
-    for file in trial.folder.glob("state.db*"):
+    for file in trial.directory.glob("state.db*"):
         file.unlink()
     trial.declare(*running(BACK, ("forth", "alter", 3, "skip"), spec=STOPPED)(trial))
     for _ in range(3):

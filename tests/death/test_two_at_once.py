@@ -56,7 +56,7 @@ def at(worker: Slow, tmp_path: Path) -> Iterator[Workplace]:
 
 
 def begin_apply(at: Workplace) -> subprocess.Popen[str]:
-    settings = str(at.folder / "gitops-connect.toml")
+    settings = str(at.directory / "gitops-connect.toml")
     command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

@@ -78,7 +78,7 @@ def test_a_worker_killed_in_the_middle_of_a_change(sandbox: Sandbox, real: Workp
     assert ran.code == 1, ran
     assert "the offsets after the request could not be read" in ran.err, ran
     assert "skipped: the step alter before it failed" in ran.out
-    ledger = Ledger.open("sqlite:///state.db", at.folder, None).operations
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None).operations
     assert ledger.records(LOCAL)[OperationName("many")].state is OperationState.OPEN
 
     sandbox.start_worker()

@@ -58,12 +58,12 @@ def program(name: str = "program") -> Iterator[Program]:
 
 @dataclass
 class Trial:
-    """A folder of its own. `events` are the steps of all its cycles so far; `place` is where one was killed, in words.
+    """A directory of its own. `events` are the steps of all its cycles so far; `place` is where one was killed.
 
     `told` is what the last cycle that ended told.
     """
 
-    folder: Path
+    directory: Path
     url: str
     program: Program
     name: str = "lines"
@@ -74,15 +74,15 @@ class Trial:
     told: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        (self.folder / "repository").mkdir(parents=True)
-        (self.folder / "gitops-connect.toml").write_text(
+        (self.directory / "repository").mkdir(parents=True)
+        (self.directory / "gitops-connect.toml").write_text(
             f'[clusters.local]\nurl = ["{self.url}"]\nmin_running = "0.2s"\n{self.more}\n'
         )
         self.lines = 0
 
     @property
     def file(self) -> Path:
-        return self.folder / "lines.txt"
+        return self.directory / "lines.txt"
 
     def grow(self, count: int = 1) -> None:
         """The file gets further lines."""
@@ -91,7 +91,7 @@ class Trial:
         self.lines += count
 
     def declare(self, *documents: str) -> None:
-        (self.folder / "repository" / "all.yaml").write_text("---\n".join(documents))
+        (self.directory / "repository" / "all.yaml").write_text("---\n".join(documents))
 
     def connector(self, spec: str = "", **config: str) -> str:
         lines = "".join(f"    {key}: {value}\n" for key, value in config.items())
@@ -118,7 +118,7 @@ class Trial:
 
     def cycle(self, die_at: int | None = None, **fate: str) -> bool:
         """Run one; False where it was killed before that step. `fate` is what else happens to it."""
-        answer = self.program.order(folder=str(self.folder), hasty=self.hasty, die_at=die_at, **fate)
+        answer = self.program.order(directory=str(self.directory), hasty=self.hasty, die_at=die_at, **fate)
         self.events += [what for kind, what in answer["said"] if kind == "step"]
         if answer["code"] == -signal.SIGKILL:
             self.place = f"killed before {self.events.pop()!r}, after {self.events}"
@@ -128,7 +128,7 @@ class Trial:
         return True
 
     def ledger(self) -> Ledger:
-        return Ledger.open("sqlite:///state.db", self.folder, None)
+        return Ledger.open("sqlite:///state.db", self.directory, None)
 
     def records(self) -> dict[str, OperationRecord]:
         return dict(self.ledger().operations.records(LOCAL))

@@ -77,13 +77,13 @@ def test_without_settings_a_name_still_has_one_owner() -> None:
     assert rules(diagnostics) == ["connector/two-owners"] * 2
 
 
-def test_a_deeper_clusters_folder_is_anybodys() -> None:
+def test_a_deeper_clusters_directory_is_anybodys() -> None:
     states, diagnostics = declare({"infra/clusters/other/a.yaml": connector("a")})
     assert not diagnostics.items
     assert [one.name for one in states[LOCAL].connectors] == ["a"]
 
 
-def test_a_file_beside_the_cluster_folders_names_no_cluster() -> None:
+def test_a_file_beside_the_cluster_directories_names_no_cluster() -> None:
     states, _ = declare({"clusters/a.yaml": connector("a")})
     assert [one.name for one in states[LOCAL].connectors] == ["a"]
 
@@ -136,7 +136,7 @@ def test_a_warning_holds_nothing() -> None:
 
 
 def test_a_document_that_belongs_nowhere_holds_its_name_where_nobody_else_declares_it() -> None:
-    """With a typo in the folder, the connector must not be taken for undeclared, and pruned."""
+    """With a typo in the directory, the connector must not be taken for undeclared, and pruned."""
     contents = {"clusters/lcoal/a.yaml": connector("a"), "clusters/backup/a.yaml": connector("a")}
     states, diagnostics = declare(contents, [LOCAL, BACKUP])
     assert rules(diagnostics) == ["connector/unknown-cluster"]

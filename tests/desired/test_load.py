@@ -130,7 +130,7 @@ def test_the_size_that_is_allowed_is_the_documented_one() -> None:
 
 
 def test_what_the_source_left_out_counts() -> None:
-    link = Diagnostic(Severity.WARNING, "source/link", "a link out of the folder", Location("b.yaml"))
+    link = Diagnostic(Severity.WARNING, "source/link", "a link out of the directory", Location("b.yaml"))
     checkout = MemoryFiles({"a.yaml": connector("a").encode()}, diagnostics=Diagnostics.of([link]), complete=False)
     documents = load(checkout, ParseCache())
     assert list(documents.diagnostics) == [link]

@@ -293,13 +293,13 @@ TREE = (
         ("offsets/deep/er/[d].yaml", ["deep/er/d.yaml"]),
     ],
 )
-def test_the_files_that_a_folder_or_a_glob_means(path: str, wanted: list[str]) -> None:
+def test_the_files_that_a_directory_or_a_glob_means(path: str, wanted: list[str]) -> None:
     found = files(*TREE).find(path, "clusters/x.yaml", MIRROR)
     assert not isinstance(found, NoManifest), found
     assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
 
 
-def test_a_folder_with_files_of_other_connectors_never_stands_for_these() -> None:
+def test_a_directory_with_files_of_other_connectors_never_stands_for_these() -> None:
     known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
     found = known.find("offsets/", "x.yaml", MIRROR)
     assert isinstance(found, NoManifest)

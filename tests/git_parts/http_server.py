@@ -37,7 +37,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class GitServer:
-    """A running server; `url` is the root under which the repositories of its folder lie."""
+    """A running server; `url` is the root under which the repositories of its directory lie."""
 
     url: str
     port: int
@@ -45,11 +45,11 @@ class GitServer:
 
 
 @contextmanager
-def serving(folder: Path, certificate: Path | None = None) -> Iterator[GitServer]:
-    """Serve the repositories in a folder; with a certificate (PEM, key and all) by HTTPS."""
+def serving(directory: Path, certificate: Path | None = None) -> Iterator[GitServer]:
+    """Serve the repositories in a directory; with a certificate (PEM, key and all) by HTTPS."""
     behaviour = Behaviour()
     server = _Server(("127.0.0.1", 0), _Handler)
-    server.folder, server.behaviour = folder, behaviour
+    server.directory, server.behaviour = directory, behaviour
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
@@ -68,7 +68,7 @@ def serving(folder: Path, certificate: Path | None = None) -> Iterator[GitServer
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = False
-    folder: Path
+    directory: Path
     behaviour: Behaviour
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             "PATH": os.environ["PATH"],
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_PROJECT_ROOT": str(self.server.folder),
+            "GIT_PROJECT_ROOT": str(self.server.directory),
             "GIT_HTTP_EXPORT_ALL": "1",
             "GIT_PROTOCOL": "" if self.server.behaviour.old_protocol else self.headers.get("Git-Protocol", ""),
             "PATH_INFO": path,

@@ -34,12 +34,12 @@ Content = str | bytes | Link | Submodule
 Path_ = str | bytes
 
 
-def run_git(*arguments: str, stdin: bytes = b"", folder: Path | None = None) -> str:
+def run_git(*arguments: str, stdin: bytes = b"", directory: Path | None = None) -> str:
     """What git says, free of this machine's configuration."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = {**kept, **IDENTITY, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     done = subprocess.run(
-        ["git", *arguments], input=stdin, cwd=folder, env=environment, capture_output=True, check=False
+        ["git", *arguments], input=stdin, cwd=directory, env=environment, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
@@ -49,22 +49,22 @@ def run_git(*arguments: str, stdin: bytes = b"", folder: Path | None = None) -> 
 class Upstream:
     """A bare repository. Each commit is one second younger than the one before."""
 
-    folder: Path
+    directory: Path
     clock: int = START
     tips: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def create(folder: Path) -> Upstream:
+    def create(directory: Path) -> Upstream:
         """An empty one, whose server hands out partial clones."""
-        run_git("init", "--quiet", "--bare", "--initial-branch=main", str(folder))
-        upstream = Upstream(folder)
-        with (folder / "config").open("a") as config:
+        run_git("init", "--quiet", "--bare", "--initial-branch=main", str(directory))
+        upstream = Upstream(directory)
+        with (directory / "config").open("a") as config:
             config.write("[uploadpack]\n allowFilter = true\n")
         return upstream
 
     def git(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run git on it."""
-        return run_git("-C", str(self.folder), *arguments, stdin=stdin)
+        return run_git("-C", str(self.directory), *arguments, stdin=stdin)
 
     def commit(
         self, files: dict[Path_, Content] | dict[str, str], branch: str = "main", *, rewrite: bool = False
@@ -78,7 +78,7 @@ class Upstream:
         if rewrite:
             self.git("update-ref", "-d", f"refs/heads/{branch}")
         self.git("fast-import", "--quiet", "--force", stdin=b"".join(stream))
-        self.tips[branch] = (self.folder / "refs" / "heads" / branch).read_text().strip()
+        self.tips[branch] = (self.directory / "refs" / "heads" / branch).read_text().strip()
         return self.tips[branch]
 
     def blob_id(self, path: str, revision: str = "main") -> str:

@@ -55,7 +55,7 @@ class Place:
         (self.directory / ".gitignore").write_text("*\n!connectors\n!connectors/**\n")
         for one in ("data", "secrets"):
             (self.directory / one).mkdir()
-        (self.directory / ".sandbox").symlink_to(self.sandbox.folder)
+        (self.directory / ".sandbox").symlink_to(self.sandbox.directory)
         self.shell("git init --quiet --initial-branch=main")
         self.commit()
 
@@ -134,7 +134,9 @@ class Place:
         self.shell("gitops-connect apply --yes")
 
     def produce(self, topic: str, *records: str) -> None:
-        self.shell(f"gitops-connect sandbox produce {topic} --dir '{self.sandbox.folder}'", "\n".join(records) + "\n")
+        self.shell(
+            f"gitops-connect sandbox produce {topic} --dir '{self.sandbox.directory}'", "\n".join(records) + "\n"
+        )
 
     def rest(self, method: str, path: str, body: Any = None) -> Any:
         answer = requests.request(method, self.sandbox.worker_urls[0] + path, json=body, timeout=60)

@@ -26,7 +26,7 @@ GUIDES = [
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, _no_machine_around: None) -> Iterator[Sandbox]:
     """A cluster that no other test uses: what a plan prints depends on every connector that is there."""
-    options = SandboxOptions(folder=tmp_path_factory.mktemp("guides") / "sandbox", heap=1024, tied=True)
+    options = SandboxOptions(directory=tmp_path_factory.mktemp("guides") / "sandbox", heap=1024, tied=True)
     with Sandbox.up(options) as sandbox:
         yield sandbox
 
@@ -36,7 +36,7 @@ def place(own: Sandbox, tmp_path: Path) -> Iterator[Place]:
     with ExitStack() as others:
 
         def another_cluster() -> str:
-            options = SandboxOptions(folder=tmp_path / "another" / "sandbox", heap=512, tied=True)
+            options = SandboxOptions(directory=tmp_path / "another" / "sandbox", heap=512, tied=True)
             return others.enter_context(Sandbox.up(options)).worker_urls[0]
 
         reader = Reader(tmp_path, own.worker_urls[0], own.bootstrap, lambda event: EVENTS[event](at))

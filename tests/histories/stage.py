@@ -131,12 +131,12 @@ class Stage:
     """Everything that a history happens to."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
+        self._directory = tempfile.TemporaryDirectory()
         self.clock = ManualClock()
         self.cluster = Numbers(self.clock)
         self.account = Account(self.cluster)
         self.repository = Repository()
-        self.ledger = Ledger.open("sqlite:///state.db", Path(self._folder.name), b"k" * 32)
+        self.ledger = Ledger.open("sqlite:///state.db", Path(self._directory.name), b"k" * 32)
         self.ledger.operations = Accounted(self.ledger._database, self.account)
         settings = ClusterSettings(
             LOCAL,
@@ -147,15 +147,15 @@ class Stage:
             settle_timeout=Duration(20),
         )
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
-        known = Settings(Path(self._folder.name), clusters={LOCAL: settings})
-        spark = SharedSession(known.spark, {}, Path(self._folder.name))
+        known = Settings(Path(self._directory.name), clusters={LOCAL: settings})
+        spark = SharedSession(known.spark, {}, Path(self._directory.name))
         self._world = Runtime(known, self.ledger, clients, {}, spark, self.clock)
         event.listen(Engine, "connect", _hasty)
 
     def close(self) -> None:
         event.remove(Engine, "connect", _hasty)
         self.ledger.close()
-        self._folder.cleanup()
+        self._directory.cleanup()
 
     def cycle(self, end: End | None = None) -> ReconciliationOutcome | GitopsConnectError | None:
         """One, from git to the ledger; None where it was killed. Connectors outlive that, ledgers too."""

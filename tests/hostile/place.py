@@ -50,15 +50,15 @@ class Ran:
 class Place:
     """Settings, a directory of documents, and further environment variables."""
 
-    folder: Path
+    directory: Path
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def repository(self) -> Path:
-        return self.folder / "repository"
+        return self.directory / "repository"
 
     def settings(self, text: str) -> None:
-        (self.folder / "gitops-connect.toml").write_text(text)
+        (self.directory / "gitops-connect.toml").write_text(text)
 
     def write(self, file: str, content: str | bytes) -> Path:
         """Write a file of the repository, whose directories are created."""
@@ -74,11 +74,11 @@ class Place:
 
     def run(self, *arguments: str, bounds: Bounds) -> Ran:
         """Run `gitops-connect`, and hold it to its bounds: no signal, bug, secret, escape sequence; UTF-8."""
-        out, err = self.folder / "out", self.folder / "err"
+        out, err = self.directory / "out", self.directory / "err"
         program = [sys.executable, "-m", "gitops_connect.cli.main", *arguments]
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(MEASURED), str(bounds.seconds), str(out), str(err), *program],
-            cwd=self.folder,
+            cwd=self.directory,
             env={**os.environ, **SECRETS, **self.environment},
             check=True,
             capture_output=True,

@@ -109,8 +109,8 @@ ANSWERS = [
 ]
 
 
-def place_of(folder: Path, hostile: StandIn, fine: StandIn) -> Place:
-    place = Place(folder)
+def place_of(directory: Path, hostile: StandIn, fine: StandIn) -> Place:
+    place = Place(directory)
     place.settings(
         f'[secrets]\nenv = ["DB_PIN"]\n[clusters.hostile]\nurl = "{hostile.url}"\ntimeout = "2s"\nusername = "u"\n'
         f'password = {{env = "CONNECT_PASSWORD"}}\n[clusters.fine]\nurl = "{fine.url}"\n'

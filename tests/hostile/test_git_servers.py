@@ -36,17 +36,17 @@ def web(headers: dict[str, str], parts: Parts) -> Callable[[Path], AbstractConte
 
 
 @contextmanager
-def local(folder: Path, make: Callable[[Path], str]) -> Iterator[str]:
+def local(directory: Path, make: Callable[[Path], str]) -> Iterator[str]:
     """A repository whose branch main is the tree that `make` creates in it."""
-    repository = folder / "upstream.git"
-    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
+    repository = directory / "upstream.git"
+    git(directory, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
     commit = git(repository, "commit-tree", make(repository), "-m", "hostile")
     git(repository, "update-ref", "refs/heads/main", commit)
     yield str(repository)
 
 
-def git(folder: Path, *arguments: str, stdin: str = "") -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True, input=stdin)
+def git(directory: Path, *arguments: str, stdin: str = "") -> str:
+    done = subprocess.run(["git", *arguments], cwd=directory, check=True, capture_output=True, text=True, input=stdin)
     return done.stdout.strip()
 
 

@@ -88,10 +88,10 @@ def doubling() -> dict[str, Any]:
 
 def directories(place: Place, depth: int) -> None:
     """A path of so many directories, each of which has to be entered."""
-    folder = place.repository
+    directory = place.repository
     for _ in range(depth):
-        folder = folder / "d"
-    folder.mkdir(parents=True)
+        directory = directory / "d"
+    directory.mkdir(parents=True)
 
 
 def laughs(link: str) -> str:
@@ -199,9 +199,9 @@ SCHEMAS = [
 ]
 
 
-def planned(row: Row, folder: Path) -> None:
+def planned(row: Row, directory: Path) -> None:
     with StandIn() as worker:
-        place = Place(folder)
+        place = Place(directory)
         place.settings(f'[clusters.local]\nurl = "{worker.url}"\n')
         place.write("clusters/local/a.yaml", document())
         row.write(place)

@@ -58,8 +58,10 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def second(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """Another Kafka cluster with a worker of its own, whose sources send at least once, as is Connect's default."""
     plugins = tuple(map(Path, sandbox.state().plugin_path))
-    folder = tmp_path_factory.mktemp("second") / "sandbox"
-    options = SandboxOptions(folder=folder, workers=1, heap=512, plugin_path=plugins, exactly_once=False, tied=True)
+    directory = tmp_path_factory.mktemp("second") / "sandbox"
+    options = SandboxOptions(
+        directory=directory, workers=1, heap=512, plugin_path=plugins, exactly_once=False, tied=True
+    )
     with Sandbox.up(options) as other:
         yield other
 

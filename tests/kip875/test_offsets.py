@@ -112,7 +112,7 @@ def test_sends_the_appropriate_response_where_alter_offsets_throws_something_els
 
 @CHANGES
 def test_cannot_alter_or_reset_the_offsets_of_a_nonexistent_connector(bench: Workbench, method: str, done: str) -> None:
-    absent = Subject(ABSENT, lambda number: source_offsets(a=number), bench.folder, {})
+    absent = Subject(ABSENT, lambda number: source_offsets(a=number), bench.directory, {})
     answer = {"error_code": 404, "message": f"Connector {ABSENT} not found"}
     assert change(bench, absent, method) == (404, answer), done
     with pytest.raises(NotFound, match="no-such-connector not found"):

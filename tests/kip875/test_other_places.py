@@ -51,7 +51,7 @@ def targeting(cluster: Sandbox) -> dict[str, str]:
 
 def kept(bench: Workbench, subject: Subject, topic: str, **more: str) -> list[object]:
     """What an offsets topic holds of this source, up to a tombstone, which is None."""
-    file = bench.folder / "offsets.txt"
+    file = bench.directory / "offsets.txt"
     bench.record(topic, file, **more)
 
     def offsets() -> list[object]:

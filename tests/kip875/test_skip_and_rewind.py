@@ -11,7 +11,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_poison_pill_is_skipped_and_the_records_after_it_arrive(bench: Workbench) -> None:
-    given, arrived, topic = bench.folder / "given.txt", bench.folder / "arrived.txt", bench.named("poisoned")
+    given, arrived, topic = bench.directory / "given.txt", bench.directory / "arrived.txt", bench.named("poisoned")
     given.write_text('{"n": 1}\n{"n": 2}\n')
     bench.create("source", {"connector.class": FILE_SOURCE, "file": str(given), "topic": topic})
     json_only = {
@@ -35,14 +35,14 @@ def test_a_poison_pill_is_skipped_and_the_records_after_it_arrive(bench: Workben
 
 def where(bench: Workbench, topic: str, value: str) -> int:
     """The offset of that record, which a task that fails at it does not tell; who takes any text sees it."""
-    file = bench.folder / "recorded.txt"
+    file = bench.directory / "recorded.txt"
     bench.record(topic, file)
     found = await_that(lambda: [line for line in lines(file) if line.endswith(f" {value}")], bool)
     return int(found[0].split()[1])
 
 
 def test_a_file_is_read_again_from_the_line_that_was_named(bench: Workbench) -> None:
-    given, arrived, topic = bench.folder / "given.txt", bench.folder / "arrived.txt", bench.named("lines")
+    given, arrived, topic = bench.directory / "given.txt", bench.directory / "arrived.txt", bench.named("lines")
     text = "one\ntwo\nthree\n"
     given.write_text(text)
     name = bench.create("source", {"connector.class": FILE_SOURCE, "file": str(given), "topic": topic})

@@ -72,7 +72,7 @@ class Workbench:
 
     client: ConnectClient
     url: str
-    folder: Path
+    directory: Path
     named: Callable[[str], str]
     numbers: Numbers | None = None
     session: requests.Session = field(default_factory=requests.Session)
@@ -93,11 +93,11 @@ class Workbench:
         topic = self.named("counted")
         config = {"connector.class": f"{FIXTURES}{variant}NumberSource", "topic": topic, "until": str(LAST), **more}
         name = self.create("source", config, state)
-        return Subject(name, lambda number: source_offsets(a=number), self.folder / f"{topic}.txt", config)
+        return Subject(name, lambda number: source_offsets(a=number), self.directory / f"{topic}.txt", config)
 
     def _sink(self, variant: str, state: TargetState | None, more: Config) -> Subject:
         assert self.numbers is not None
-        file = self.folder / f"{self.named('numbers')}.txt"
+        file = self.directory / f"{self.named('numbers')}.txt"
         topic = {"topics": self.numbers.topic, "file": str(file)}
         config = {"connector.class": f"{FIXTURES}{variant}RecordSink", **topic, **more}
         return Subject(self.create("sink", config, state), self.numbers.after, file, config)

@@ -24,9 +24,9 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="session")
 def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a new ledger and its key. A copy is cheaper than the transactions that create the tables."""
-    folder = tmp_path_factory.mktemp("ledger")
-    Ledger.open("sqlite:///state.db", folder, None).close()
-    return folder
+    directory = tmp_path_factory.mktemp("ledger")
+    Ledger.open("sqlite:///state.db", directory, None).close()
+    return directory
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def ledger(tmp_path: Path, empty_ledger: Path) -> Ledger:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start `program.py` with a verb, on this test's folder; what still runs at the end of the test is killed."""
+    """Start `program.py` with a verb, on this test's directory; what still runs at the end of the test is killed."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(verb: str, *arguments: str) -> subprocess.Popen[str]:

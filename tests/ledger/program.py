@@ -32,17 +32,17 @@ def wait_for_start() -> None:
     sys.stdin.readline()
 
 
-def open_(folder: Path) -> Ledger:
-    return Ledger.open("sqlite:///state.db", folder, None)
+def open_(directory: Path) -> Ledger:
+    return Ledger.open("sqlite:///state.db", directory, None)
 
 
-def race_open(folder: Path) -> None:
+def race_open(directory: Path) -> None:
     wait_for_start()
-    say(open_(folder).key.hex())
+    say(open_(directory).key.hex())
 
 
-def race_lease(folder: Path) -> None:
-    ledger = open_(folder)
+def race_lease(directory: Path) -> None:
+    ledger = open_(directory)
     wait_for_start()
     try:
         with ledger.lease("local", SystemClock(), 60):
@@ -53,8 +53,8 @@ def race_lease(folder: Path) -> None:
         sys.stdin.readline()
 
 
-def record(folder: Path, prefix: str, count: str) -> None:
-    ledger = open_(folder)
+def record(directory: Path, prefix: str, count: str) -> None:
+    ledger = open_(directory)
     wait_for_start()
     for number in range(int(count)):
         at = datetime.now(UTC)
@@ -62,9 +62,9 @@ def record(folder: Path, prefix: str, count: str) -> None:
         say(f"{prefix}{number}")
 
 
-def fill(folder: Path) -> None:
+def fill(directory: Path) -> None:
     """Write until the system refuses: no file of this process may exceed 200 kB."""
-    ledger = open_(folder)
+    ledger = open_(directory)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
     try:
         for number in range(10_000):
@@ -88,9 +88,9 @@ def positions(count: int) -> Offsets:
     }
 
 
-def operate(folder: Path) -> None:
+def operate(directory: Path) -> None:
     """Begin and settle one operation after the other, and say so each time."""
-    operations = open_(folder).operations
+    operations = open_(directory).operations
     wait_for_start()
     for number in range(10_000):
         stood = positions(20)
@@ -100,9 +100,9 @@ def operate(folder: Path) -> None:
         say(f"settled n{number}")
 
 
-def race_begin(folder: Path, digest: str) -> None:
+def race_begin(directory: Path, digest: str) -> None:
     """Begin the same operation as others do at the same moment."""
-    operations = open_(folder).operations
+    operations = open_(directory).operations
     wait_for_start()
     try:
         operations.begin(LOCAL, change(0, positions(1), digest), positions(1), datetime.now(UTC))
@@ -111,9 +111,9 @@ def race_begin(folder: Path, digest: str) -> None:
         say("refused")
 
 
-def hang(folder: Path, step: str, count: str) -> None:
+def hang(directory: Path, step: str, count: str) -> None:
     """Take one step, and stop at the moment before it becomes durable."""
-    operations, at = open_(folder).operations, datetime.now(UTC)
+    operations, at = open_(directory).operations, datetime.now(UTC)
     event.listen(Engine, "commit", lambda _connection: wait_for_start())
     many = positions(int(count))
     if step == "begin":
@@ -122,9 +122,9 @@ def hang(folder: Path, step: str, count: str) -> None:
         operations.settle(LOCAL, OperationName("n0"), many, "w" * 100 * int(count), at)
 
 
-def fill_operations(folder: Path) -> None:
+def fill_operations(directory: Path) -> None:
     """Begin until the system refuses: no file of this process may exceed 400 kB."""
-    operations = open_(folder).operations
+    operations = open_(directory).operations
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
     try:
         for number in range(10_000):

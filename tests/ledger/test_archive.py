@@ -83,8 +83,8 @@ def fill(ledger: Ledger) -> Ledger:
 
 
 def _sample() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        return write_archive(fill(Ledger.open("sqlite:///full.db", Path(folder), KEY)).export())
+    with tempfile.TemporaryDirectory() as directory:
+        return write_archive(fill(Ledger.open("sqlite:///full.db", Path(directory), KEY)).export())
 
 
 SAMPLE = _sample()
@@ -102,8 +102,8 @@ def full(tmp_path: Path) -> Ledger:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, Ledger]:
-    folder = tmp_path_factory.mktemp("pair")
-    return Ledger.open("sqlite:///here.db", folder, KEY), Ledger.open("sqlite:///there.db", folder, KEY)
+    directory = tmp_path_factory.mktemp("pair")
+    return Ledger.open("sqlite:///here.db", directory, KEY), Ledger.open("sqlite:///there.db", directory, KEY)
 
 
 @pytest.mark.slow

@@ -18,9 +18,9 @@ from gitops_connect.ledger.ledger import Ledger
 
 @pytest.fixture(scope="module")
 def filled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("filled")
-    fill(folder)
-    return folder
+    directory = tmp_path_factory.mktemp("filled")
+    fill(directory)
+    return directory
 
 
 @pytest.fixture

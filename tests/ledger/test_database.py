@@ -24,30 +24,30 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def plain_folder() -> Iterator[Path]:
-    """A folder for the time of a test in which this process has no special rights, even when root runs the tests."""
-    folder = Path(tempfile.mkdtemp())
+def plain_directory() -> Iterator[Path]:
+    """A directory for the time of a test in which this process has no special rights, even when root runs the tests."""
+    directory = Path(tempfile.mkdtemp())
     root = os.geteuid() == 0
     if root:
-        os.chown(folder, NOBODY, -1)
+        os.chown(directory, NOBODY, -1)
         os.seteuid(NOBODY)
-    yield folder
+    yield directory
     if root:
         os.seteuid(0)
-    folder.chmod(0o700)
-    shutil.rmtree(folder)
+    directory.chmod(0o700)
+    shutil.rmtree(directory)
 
 
 def row(number: int, text: str = "") -> dict[str, object]:
     return {"cluster": f"c{number}", "kind": "k", "revision": "r", "at": datetime.now(UTC), "result": text}
 
 
-def test_a_missing_folder(tmp_path: Path) -> None:
+def test_a_missing_directory(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnusable, match=r"the directory .*/nowhere does not exist; create it"):
         Ledger.open("sqlite:///nowhere/state.db", tmp_path, None)
 
 
-def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+def test_a_directory_in_place_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "state.db").mkdir()
     with pytest.raises(LedgerUnusable, match=r"state\.db cannot be opened"):
         Ledger.open(URL, tmp_path, None)
@@ -70,11 +70,11 @@ def test_a_corrupt_database(ledger: Ledger, tmp_path: Path) -> None:
         ledger.ownership("local")
 
 
-def test_a_ledger_that_may_only_be_read_can_be_read(plain_folder: Path) -> None:
-    Ledger.open(URL, plain_folder, None).record_applied("local", "r1", datetime.now(UTC))
-    (plain_folder / "state.db").chmod(0o444)
-    plain_folder.chmod(0o555)
-    ledger = Ledger.open(URL, plain_folder, None)
+def test_a_ledger_that_may_only_be_read_can_be_read(plain_directory: Path) -> None:
+    Ledger.open(URL, plain_directory, None).record_applied("local", "r1", datetime.now(UTC))
+    (plain_directory / "state.db").chmod(0o444)
+    plain_directory.chmod(0o555)
+    ledger = Ledger.open(URL, plain_directory, None)
     applied = ledger.revisions("local").applied
     assert applied
     assert applied.revision == "r1"
@@ -82,17 +82,17 @@ def test_a_ledger_that_may_only_be_read_can_be_read(plain_folder: Path) -> None:
         ledger.record_applied("local", "r2", datetime.now(UTC))
 
 
-def test_no_ledger_in_a_folder_that_may_only_be_read(plain_folder: Path) -> None:
-    plain_folder.chmod(0o555)
+def test_no_ledger_in_a_directory_that_may_only_be_read(plain_directory: Path) -> None:
+    plain_directory.chmod(0o555)
     with pytest.raises(LedgerUnusable, match=r"state\.db cannot be opened or created"):
-        Ledger.open(URL, plain_folder, None)
+        Ledger.open(URL, plain_directory, None)
 
 
-def test_a_ledger_that_may_not_be_read(plain_folder: Path) -> None:
-    Ledger.open(URL, plain_folder, None)
-    (plain_folder / "state.db").chmod(0)
+def test_a_ledger_that_may_not_be_read(plain_directory: Path) -> None:
+    Ledger.open(URL, plain_directory, None)
+    (plain_directory / "state.db").chmod(0)
     with pytest.raises(LedgerUnusable, match=r"state\.db cannot be opened"):
-        Ledger.open(URL, plain_folder, None)
+        Ledger.open(URL, plain_directory, None)
 
 
 def test_a_lock_that_is_held_for_too_long(ledger: Ledger, tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_a_full_disk_undoes_the_whole_transaction(ledger: Ledger, tmp_path: Path
     assert ledger.revisions("c0").attempted is None
 
 
-def insert_twice(folder: Path, text: str) -> None:
-    with Database(URL, folder).write() as connection:
+def insert_twice(directory: Path, text: str) -> None:
+    with Database(URL, directory).write() as connection:
         for _ in range(2):
             connection.execute(insert(REVISIONS).values(**row(1, text)))
 

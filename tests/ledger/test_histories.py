@@ -42,13 +42,13 @@ class Histories(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.operations = Ledger.open("sqlite:///state.db", Path(self.folder.name), b"k" * 32).operations
+        self.directory = tempfile.TemporaryDirectory()
+        self.operations = Ledger.open("sqlite:///state.db", Path(self.directory.name), b"k" * 32).operations
         self.known: dict[OperationName, Known] = {}
         self.now = NOON
 
     def teardown(self) -> None:
-        self.folder.cleanup()
+        self.directory.cleanup()
 
     def at(self) -> datetime:
         self.now += timedelta(seconds=1)

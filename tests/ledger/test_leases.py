@@ -17,9 +17,9 @@ from gitops_connect.ledger.tables import LEASES
 TTL = 60.0
 
 
-def move_elsewhere(folder: Path, **values: object) -> None:
+def move_elsewhere(directory: Path, **values: object) -> None:
     """Make every lease one of a process on another machine."""
-    with Database("sqlite:///state.db", folder).write() as connection:
+    with Database("sqlite:///state.db", directory).write() as connection:
         connection.execute(update(LEASES).values(**{"host": "far-away", "place": "elsewhere", **values}))
 
 

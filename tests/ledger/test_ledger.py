@@ -120,7 +120,7 @@ def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(ledger: Ledger) ->
     assert ledger.ownership(LOCAL) == {}
 
 
-def test_a_relative_path_starts_from_the_given_folder_and_an_absolute_one_does_not(tmp_path: Path) -> None:
+def test_a_relative_path_starts_from_the_given_directory_and_an_absolute_one_does_not(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     Ledger.open("sqlite:///below/a.db", tmp_path, None)
     Ledger.open(f"sqlite:///{tmp_path}/b.db", tmp_path / "below", None)

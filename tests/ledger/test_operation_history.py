@@ -29,8 +29,8 @@ def kept(tmp_path: Path) -> Ledger:
     return ledger
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in folder.iterdir()}
+def files(directory: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in directory.iterdir()}
 
 
 def test_what_was_applied_is_known_without_the_key_and_nothing_is_written(kept: Ledger, tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def saved(operations: Operations, part: OffsetsPart) -> bytes:
     return b"".join(operations.pieces(LOCAL, SKIP.name, part))
 
 
-def stored(folder: Path) -> list[tuple[str, int, int]]:
-    with closing(connect(folder / "state.db")) as database:
+def stored(directory: Path) -> list[tuple[str, int, int]]:
+    with closing(connect(directory / "state.db")) as database:
         return database.execute("SELECT part, number, entries FROM operation_pieces ORDER BY 1, 2").fetchall()
 
 

@@ -41,8 +41,8 @@ INSERT INTO revisions VALUES ('local', 'applied', 'r1', '2026-11-21T12:00:00.000
 """A ledger as gitops-connect 0.1 made and filled it."""
 
 
-def set_version(folder: Path, version: int) -> None:
-    with closing(connect(folder / "state.db")) as database, database:
+def set_version(directory: Path, version: int) -> None:
+    with closing(connect(directory / "state.db")) as database, database:
         database.execute("UPDATE ledger_properties SET value = ? WHERE name = 'schema_version'", (str(version),))
 
 
@@ -68,8 +68,8 @@ def test_a_newer_ledger_is_refused_and_left_alone(ledger: Ledger, tmp_path: Path
     assert (tmp_path / "state.db").read_bytes() == before
 
 
-def make_version_1(folder: Path) -> None:
-    with closing(connect(folder / "state.db")) as database, database:
+def make_version_1(directory: Path) -> None:
+    with closing(connect(directory / "state.db")) as database, database:
         database.executescript(VERSION_1)
 
 
@@ -95,13 +95,13 @@ def test_a_ledger_of_version_1_keeps_all_that_it_knew(tmp_path: Path) -> None:
 
 
 def test_a_ledger_of_version_1_becomes_what_a_new_one_is(tmp_path: Path) -> None:
-    for folder in ("old", "new"):
-        (tmp_path / folder).mkdir()
+    for directory in ("old", "new"):
+        (tmp_path / directory).mkdir()
     make_version_1(tmp_path / "old")
     found = []
-    for folder in ("old", "new"):
-        Ledger.open(URL, tmp_path / folder, b"k" * 32)
-        with Database(URL, tmp_path / folder).read() as connection:
+    for directory in ("old", "new"):
+        Ledger.open(URL, tmp_path / directory, b"k" * 32)
+        with Database(URL, tmp_path / directory).read() as connection:
             reflected = MetaData()
             reflected.reflect(connection)
             found.append(

@@ -1,7 +1,7 @@
 """A PostgreSQL and a MariaDB server of the tests' own, as Debian packages them, on 127.0.0.1 and a free port.
 
-The data are in a folder of their own below /tmp, because pytest's folder is closed to other users, and a server refuses
-to run as root.
+The data are in a directory of their own below /tmp, because pytest's directory is closed to other users, and a server
+refuses to run as root.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Server:
     """One server: its port and directory, the commands of the server and of its client, and the client's database."""
 
     port: int
-    folder: Path
+    directory: Path
     command: tuple[str, ...]
     account: str
     client: tuple[str, ...]
@@ -42,12 +42,12 @@ class Server:
 
     def start(self) -> None:
         """Start the server on its data, and wait until it answers."""
-        command = [sys.executable, str(_GUARD), self.account, str(self.folder), *self.command]
+        command = [sys.executable, str(_GUARD), self.account, str(self.directory), *self.command]
         self.guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         until = time.monotonic() + _DEADLINE
         while self._ask("SELECT 1").returncode != 0:
             alive = self.guard.poll() is None and time.monotonic() < until
-            assert alive, (self.folder / "server.log").read_text(errors="replace")
+            assert alive, (self.directory / "server.log").read_text(errors="replace")
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -62,7 +62,7 @@ class Server:
         if self.guard is not None:
             with self.guard:  # closes its standard input, which is its sign to end, and waits
                 pass
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def sql(self, statement: str, database: str = "") -> str:
         """Run statements in a database, by the server's own client; the rows, with `|` between the columns."""
@@ -79,10 +79,10 @@ def start_postgres() -> Server:
     """PostgreSQL with logical replication, as Debezium needs it."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     program = found[-1] if found else _program("postgres", "PostgreSQL", "postgresql")
-    account, folder, port = _account("postgres"), _folder("postgres"), choose_port((), ())
-    data = folder / "data"
+    account, directory, port = _account("postgres"), _directory("postgres"), choose_port((), ())
+    data = directory / "data"
     initdb = [str(program.with_name("initdb")), "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync"]
-    _run_as(account, folder, [*initdb, "--pgdata", str(data)])
+    _run_as(account, directory, [*initdb, "--pgdata", str(data)])
     settings = {
         "listen_addresses": HOST,
         "port": port,
@@ -95,17 +95,17 @@ def start_postgres() -> Server:
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     command = (str(program), "-D", str(data), *options)
     client = (str(program.with_name("psql")), "-h", HOST, "-p", str(port), "-U", "postgres", "-qAtX")
-    server = Server(port, folder, command, account, (*client, "-v", "ON_ERROR_STOP=1"), "postgres")
+    server = Server(port, directory, command, account, (*client, "-v", "ON_ERROR_STOP=1"), "postgres")
     return _started(server, f"CREATE ROLE {USER} SUPERUSER LOGIN")
 
 
 def start_mariadb() -> Server:
     """MariaDB with a binary log of rows, as Debezium needs it."""
     program = _program("mariadbd", "MariaDB", "mariadb-server")
-    account, folder, port = _account("mysql"), _folder("mariadb"), choose_port((), ())
-    data, socket = folder / "data", folder / "socket"
+    account, directory, port = _account("mysql"), _directory("mariadb"), choose_port((), ())
+    data, socket = directory / "data", directory / "socket"
     install = [str(_program("mariadb-install-db", "MariaDB", "mariadb-server")), "--no-defaults", "--skip-test-db"]
-    _run_as(account, folder, [*install, f"--datadir={data}", "--auth-root-authentication-method=normal"])
+    _run_as(account, directory, [*install, f"--datadir={data}", "--auth-root-authentication-method=normal"])
     options = (
         f"--datadir={data}",
         f"--socket={socket}",
@@ -118,7 +118,7 @@ def start_mariadb() -> Server:
         "--innodb-flush-log-at-trx-commit=0",
     )
     client = (str(_program("mariadb", "MariaDB", "mariadb-client")), "--no-defaults", f"--socket={socket}", "-uroot")
-    server = Server(port, folder, (str(program), "--no-defaults", *options), account, (*client, "-N", "-B"), "mysql")
+    server = Server(port, directory, (str(program), "--no-defaults", *options), account, (*client, "-N", "-B"), "mysql")
     return _started(server, f"CREATE USER {USER}; GRANT ALL ON *.* TO {USER}")
 
 
@@ -148,16 +148,16 @@ def _account(name: str) -> str:
     return pwd.getpwnam(name).pw_name
 
 
-def _folder(name: str) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix=f"gitops-connect-{name}-"))
+def _directory(name: str) -> Path:
+    directory = Path(tempfile.mkdtemp(prefix=f"gitops-connect-{name}-"))
     if os.geteuid() == 0:
-        shutil.chown(folder, "postgres" if name == "postgres" else "mysql")
-    return folder
+        shutil.chown(directory, "postgres" if name == "postgres" else "mysql")
+    return directory
 
 
-def _run_as(account: str, folder: Path, command: list[str]) -> None:
+def _run_as(account: str, directory: Path, command: list[str]) -> None:
     user: dict[str, object] = {"user": account, "group": account, "extra_groups": []} if account else {}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **user)  # type: ignore[call-overload]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, **user)  # type: ignore[call-overload]
     if done.returncode != 0:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
     assert done.returncode == 0, done.stdout + done.stderr

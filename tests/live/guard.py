@@ -20,13 +20,13 @@ _POLL = 0.2
 """Seconds between two looks at the server, which may end by itself."""
 
 
-def run(user: str, folder: Path, command: list[str]) -> int:
+def run(user: str, directory: Path, command: list[str]) -> int:
     """Run the server until it ends or standard input does; its exit code."""
     account = {"user": user, "group": user, "extra_groups": []} if user else {}
-    with (folder / "server.log").open("ab") as log:
+    with (directory / "server.log").open("ab") as log:
         server = subprocess.Popen(
             command,
-            cwd=folder,
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -39,7 +39,7 @@ def run(user: str, folder: Path, command: list[str]) -> int:
     finally:
         _stop(server)
         if remove:
-            shutil.rmtree(folder)
+            shutil.rmtree(directory)
     return server.returncode
 
 

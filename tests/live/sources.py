@@ -25,7 +25,7 @@ class CapturedTable(ABC):
         self.server = server
         self.name = place.name(self.stem)
         self.database = self.name.replace("-", "_")
-        self.copy = place.folder / f"{self.stem}.copy.txt"
+        self.copy = place.directory / f"{self.stem}.copy.txt"
         self.rows = 0
         self.server.sql(f"CREATE DATABASE {self.database}")
         self.create_table()

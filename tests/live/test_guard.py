@@ -32,30 +32,30 @@ def await_pid(file: Path) -> int:
     return int(file.read_text())
 
 
-def await_gone(folder: Path, server: int) -> None:
+def await_gone(directory: Path, server: int) -> None:
     until = time.monotonic() + DEADLINE
-    while psutil.pid_exists(server) or folder.exists():
-        assert time.monotonic() < until, f"left behind: {folder} or the process {server}"
+    while psutil.pid_exists(server) or directory.exists():
+        assert time.monotonic() < until, f"left behind: {directory} or the process {server}"
         time.sleep(0.02)
 
 
 def test_a_holder_that_is_killed_leaves_neither_server_nor_data(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    guard = [sys.executable, str(GUARD), "", str(folder), sys.executable, "-c", SERVER]
+    directory = tmp_path / "data"
+    directory.mkdir()
+    guard = [sys.executable, str(GUARD), "", str(directory), sys.executable, "-c", SERVER]
     with subprocess.Popen([sys.executable, "-c", HOLDER, *guard]) as holder:
         server = await_pid(tmp_path / "pid")
         holder.kill()
-    await_gone(folder, server)
+    await_gone(directory, server)
 
 
 def test_a_server_that_is_stopped_keeps_its_data(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    command = [sys.executable, str(GUARD), "", str(folder), sys.executable, "-c", SERVER]
+    directory = tmp_path / "data"
+    directory.mkdir()
+    command = [sys.executable, str(GUARD), "", str(directory), sys.executable, "-c", SERVER]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as guard:
         server = await_pid(tmp_path / "pid")
         guard.send_signal(signal.SIGTERM)
         guard.wait(DEADLINE)
     assert not psutil.pid_exists(server)
-    assert folder.exists()
+    assert directory.exists()

@@ -68,11 +68,11 @@ def runtime(tmp_path: Path, cluster: Numbers) -> Iterator[Runtime]:
 
 @pytest.fixture
 def declared(tmp_path: Path) -> Declared:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    (folder / "a.yaml").write_text(DOCUMENTS)
-    (folder / "a.parquet").write_bytes(b"PAR1")
-    return declare(WorkingTree(folder), [LOCAL], Caches())
+    directory = tmp_path / "repo"
+    directory.mkdir()
+    (directory / "a.yaml").write_text(DOCUMENTS)
+    (directory / "a.parquet").write_bytes(b"PAR1")
+    return declare(WorkingTree(directory), [LOCAL], Caches())
 
 
 def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: CachedVerdict) -> Plan:

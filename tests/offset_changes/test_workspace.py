@@ -13,27 +13,27 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from gitops_connect.offset_changes.workspace import workspace
-with workspace(Path(sys.argv[1])) as folder:
-    folder.mkdir(parents=True)
-    (folder / "live.jsonl").touch()
+with workspace(Path(sys.argv[1])) as directory:
+    directory.mkdir(parents=True)
+    (directory / "live.jsonl").touch()
     os._exit(9)
 """
 
 
 def test_nothing_is_left(tmp_path: Path):
-    with workspace(tmp_path / "spark") as folder:
-        (folder / "a" / "b").mkdir(parents=True)
+    with workspace(tmp_path / "spark") as directory:
+        (directory / "a" / "b").mkdir(parents=True)
         with workspace(tmp_path / "spark") as other:
             other.mkdir()
-            assert other != folder
-        assert folder.is_dir()
+            assert other != directory
+        assert directory.is_dir()
         assert not other.exists()
     assert not list((tmp_path / "spark").iterdir())
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path):
     subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], check=False, timeout=60)
-    assert [one.name for folder in tmp_path.iterdir() for one in folder.iterdir()] == ["live.jsonl"]
+    assert [one.name for directory in tmp_path.iterdir() for one in directory.iterdir()] == ["live.jsonl"]
     with workspace(tmp_path):
         assert not list(tmp_path.iterdir())
 
@@ -41,5 +41,5 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
 def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     said = r"cannot be written to .*file.*check \[spark\] directory"
-    with pytest.raises(SparkUnusable, match=said), workspace(tmp_path / "file") as folder:
-        folder.mkdir()
+    with pytest.raises(SparkUnusable, match=said), workspace(tmp_path / "file") as directory:
+        directory.mkdir()

@@ -24,7 +24,7 @@ AB = stands(a=20, b=5)
 def planned(
     *changes: DesiredOperation,
     declared: OffsetPatch | None,
-    live: Offsets,
+    current: Offsets,
     state: str = "running",
     there: str = "RUNNING",
     config: dict[str, str] | None = None,
@@ -33,7 +33,7 @@ def planned(
     connector: DesiredConnector = more.pop("connector", wanted("a", state, config=config))
     shapes = {} if (shape := shape_of(connector.config)) is None else {connector.name: shape}
     manifests = {} if declared is None else {one.name: declared for one in changes}
-    about = OffsetSituation(NOW, more.pop("records", {}), manifests=manifests, live={"a": live}, shapes=shapes)  # type: ignore[dict-item]
+    about = OffsetSituation(NOW, more.pop("records", {}), manifests=manifests, current={"a": current}, shapes=shapes)  # type: ignore[dict-item]
     observed = seen("a", there, config=more.pop("observed", config))
     return plan(situation([connector], [observed], owned=["a"], changes=changes, offsets=about, **more))
 
@@ -43,7 +43,7 @@ def actions(made: Plan) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("one", "declared", "live"),
+    ("one", "declared", "current"),
     [
         (change("c", "a"), stands(a=20), AB),
         (change("c", "a"), {**stands(a=20), **dict.fromkeys(stands(gone=1))}, AB),
@@ -51,8 +51,8 @@ def actions(made: Plan) -> list[str]:
         (change("c", "a", "reset", acknowledge=["reset"]), None, {}),
     ],
 )
-def test_what_is_there_already_is_recorded_and_nothing_else(one, declared, live) -> None:
-    made = planned(one, declared=declared, live=live)
+def test_what_is_there_already_is_recorded_and_nothing_else(one, declared, current) -> None:
+    made = planned(one, declared=declared, current=current)
     assert actions(made) == ["record"]
     assert "every offset already matches: recorded as applied, the connector is not stopped" in made.steps[0].reason
     assert not made.is_empty, "or nobody would apply it, and it would be a rewind once the connector has gone on"
@@ -71,12 +71,12 @@ def test_what_is_there_already_is_recorded_and_nothing_else(one, declared, live)
     ],
 )
 def test_a_connector_that_changes_its_state_anyway_gets_the_offsets_on_the_way(state, there, steps) -> None:
-    assert actions(planned(change("c", "a"), declared=AB, live=AB, state=state, there=there)) == steps
+    assert actions(planned(change("c", "a"), declared=AB, current=AB, state=state, there=there)) == steps
 
 
 def test_a_connector_that_gets_a_new_config_gets_the_offsets_on_the_way() -> None:
     """It starts anew with that config, and from exactly there."""
-    made = planned(change("c", "a"), declared=AB, live=AB, config={"topic": "new"}, observed={})
+    made = planned(change("c", "a"), declared=AB, current=AB, config={"topic": "new"}, observed={})
     assert actions(made) == ["stop", "configure", "alter", "resume"]
 
 
@@ -85,7 +85,7 @@ def test_a_change_among_others_that_move_something_is_carried_out_with_them() ->
     about = OffsetSituation(
         NOW,
         manifests={first.name: AB, second.name: stands(a=30)},
-        live={"a": AB},  # type: ignore[dict-item]
+        current={"a": AB},  # type: ignore[dict-item]
         shapes={"a": shape_of(full({}))},  # type: ignore[dict-item]
     )
     made = plan(situation([wanted("a")], [seen("a")], owned=["a"], changes=[first, second], offsets=about))
@@ -93,7 +93,7 @@ def test_a_change_among_others_that_move_something_is_carried_out_with_them() ->
 
 
 def test_several_that_change_nothing_are_recorded_in_their_order() -> None:
-    made = planned(change("2", "a"), change("1", "a"), declared=AB, live=AB)
+    made = planned(change("2", "a"), change("1", "a"), declared=AB, current=AB)
     assert [(step.action.value, step.operation and step.operation.name) for step in made.steps] == [
         ("record", "1"),
         ("record", "2"),
@@ -102,17 +102,17 @@ def test_several_that_change_nothing_are_recorded_in_their_order() -> None:
 
 def test_a_class_that_may_keep_its_position_elsewhere_gets_the_request_all_the_same() -> None:
     config = {"connector.class": "org.example.ElsewhereSource"}
-    assert actions(planned(change("c", "a"), declared=AB, live=AB, config=config)) == ["stop", "alter", "resume"]
+    assert actions(planned(change("c", "a"), declared=AB, current=AB, config=config)) == ["stop", "alter", "resume"]
 
 
 def test_a_reset_of_what_has_no_offsets_is_acknowledged_all_the_same() -> None:
-    made = planned(change("c", "a", "reset"), declared=None, live={})
+    made = planned(change("c", "a", "reset"), declared=None, current={})
     assert actions(made) == []
     assert [one.rule for one in made.diagnostics] == ["offsets/unacknowledged"]
 
 
 def test_it_is_shown_and_not_recorded_in_mode_observe() -> None:
-    made = planned(change("c", "a"), declared=AB, live=AB, policy=Policy(enforce=False))
+    made = planned(change("c", "a"), declared=AB, current=AB, policy=Policy(enforce=False))
     assert made.is_empty
     (connector,) = made.connectors
     assert [step.action.value for step in connector.steps] == ["record"]
@@ -120,7 +120,7 @@ def test_it_is_shown_and_not_recorded_in_mode_observe() -> None:
 
 def test_one_that_was_recorded_is_history() -> None:
     one = change("c", "a")
-    made = planned(one, declared=AB, live=stands(a=99), records={one.name: record(one, "applied")})
+    made = planned(one, declared=AB, current=stands(a=99), records={one.name: record(one, "applied")})
     assert actions(made) == []
     assert [shown.name for shown in made.applied] == ["c"]
 
@@ -133,7 +133,7 @@ def test_a_seed_whose_connector_was_created_and_stopped_is_recorded() -> None:
         NOW,
         intended,
         manifests={seed.name: AB},
-        live={"a": AB},  # type: ignore[dict-item]
+        current={"a": AB},  # type: ignore[dict-item]
         shapes={"a": shape_of(full({}))},  # type: ignore[dict-item]
     )
     made = plan(situation([connector], [seen("a", "STOPPED")], owned=["a"], offsets=about))

@@ -23,13 +23,13 @@ A20, A30, A10 = stands(a=20), stands(a=30), stands(a=10)
 
 
 def offsets(
-    live: Mapping[str, Offsets],
+    current: Mapping[str, Offsets],
     declared: Mapping[str, OffsetPatch | None],
     *records: OperationRecord,
     **more: Any,
 ) -> OffsetSituation:
     known = {one.name: one for one in records}
-    return OffsetSituation(NOW, known, manifests=declared, live=live, shapes={"a": shape_of(full({}))}, **more)
+    return OffsetSituation(NOW, known, manifests=declared, current=current, shapes={"a": shape_of(full({}))}, **more)
 
 
 def of_server(lsn: int) -> Offsets:
@@ -111,7 +111,7 @@ class TestOrder:
 
     def test_a_plan_is_the_same_while_offsets_move(self) -> None:
         one = change("c", "a")
-        first, second = (planned(wanted("a"), one, about=offsets({"a": live}, {"c": A30})) for live in (A10, A20))
+        first, second = (planned(wanted("a"), one, about=offsets({"a": current}, {"c": A30})) for current in (A10, A20))
         assert (first.digest, first.fingerprint) == (second.digest, second.fingerprint)
 
     def test_another_manifest_is_another_plan(self) -> None:
@@ -286,16 +286,16 @@ class TestOnce:
 
 
 class TestUnfinished:
-    def begun(self, one: DesiredOperation, before: Offsets, declared: OffsetPatch, live: Offsets) -> OffsetSituation:
+    def begun(self, one: DesiredOperation, before: Offsets, declared: OffsetPatch, current: Offsets) -> OffsetSituation:
         operation = Operation(one.name, one.connector, one.kind, one.digest, REVISION, declared, one.acknowledged)
         return offsets(
-            {"a": live}, {}, record(one, "in_progress"), unfinished={one.name: Unfinished(operation, before)}
+            {"a": current}, {}, record(one, "in_progress"), unfinished={one.name: Unfinished(operation, before)}
         )
 
-    @pytest.mark.parametrize("live", [A20, A10], ids=["before-its-effect", "after-its-effect"])
-    def test_it_is_finished_wherever_it_was_cut_off_and_needs_no_second_acknowledgement(self, live: Offsets) -> None:
+    @pytest.mark.parametrize("current", [A20, A10], ids=["before-its-effect", "after-its-effect"])
+    def test_it_is_finished_wherever_it_was_cut_off_and_needs_no_second_acknowledgement(self, current: Offsets) -> None:
         one = change("c", "a")
-        made = planned(wanted("a"), one, there="STOPPED", about=self.begun(one, A20, A10, live))
+        made = planned(wanted("a"), one, there="STOPPED", about=self.begun(one, A20, A10, current))
         assert actions(made) == ["alter", "resume"]
         assert statuses(made) == {"c": OperationStatus.UNFINISHED}
 
@@ -322,14 +322,14 @@ class TestUnfinished:
 
     def test_nothing_starts_the_connector_while_its_offsets_cannot_be_read(self) -> None:
         one = change("c", "a")
-        about = replace(self.begun(one, A20, A10, A20), live={}, unread={"a": "HTTP 500"})
+        about = replace(self.begun(one, A20, A10, A20), current={}, unread={"a": "HTTP 500"})
         made = planned(wanted("a"), one, there="STOPPED", about=about)
         assert made.is_empty
         assert made.operations[0].status is OperationStatus.WAITING
 
     def test_it_is_finished_when_its_connector_is_there_again(self) -> None:
         one = change("c", "a")
-        about = replace(self.begun(one, A20, A10, A20), live={})
+        about = replace(self.begun(one, A20, A10, A20), current={})
         made = planned(wanted("a"), one, there=None, about=about)
         assert actions(made) == ["create", "alter", "resume"]
         assert made.steps[0].initial_state.value == "stopped"
@@ -382,8 +382,8 @@ class TestSeeds:
         seed = change(seed_name("a"), "a", "seed", digest=digest)
         return replace(wanted("a", state), initial_offsets=seed)
 
-    def about(self, *records: OperationRecord, live: Mapping[str, Offsets] | None = None) -> OffsetSituation:
-        return offsets(live or {}, {seed_name("a"): A20}, *records)
+    def about(self, *records: OperationRecord, current: Mapping[str, Offsets] | None = None) -> OffsetSituation:
+        return offsets(current or {}, {seed_name("a"): A20}, *records)
 
     def record(self, state: str, **more: Any) -> OperationRecord:
         return record(change(seed_name("a"), "a", "seed"), state, **more)
@@ -413,7 +413,7 @@ class TestSeeds:
         assert made.complete
 
     def test_a_connector_that_was_there_before_is_not_seeded(self) -> None:
-        made = planned(self.seeded(), about=self.about(live={"a": A20}))
+        made = planned(self.seeded(), about=self.about(current={"a": A20}))
         assert made.is_empty
         assert made.complete
         assert made.operations == ()
@@ -422,17 +422,17 @@ class TestSeeds:
     @pytest.mark.parametrize("state", ["intended", "failed"])
     def test_one_that_was_cut_off_before_it_was_seeded_is_seeded(self, state: str) -> None:
         known = self.record(state, since=NOW - timedelta(days=1), failures=1)
-        made = planned(self.seeded(), there="STOPPED", about=self.about(known, live={"a": {}}))
+        made = planned(self.seeded(), there="STOPPED", about=self.about(known, current={"a": {}}))
         assert actions(made) == ["alter", "resume"]
 
     def test_one_that_could_not_be_seeded_is_not_started(self) -> None:
         known = self.record("failed", failures=1, message="no")
-        made = planned(self.seeded(), there="STOPPED", about=self.about(known, live={"a": {}}))
+        made = planned(self.seeded(), there="STOPPED", about=self.about(known, current={"a": {}}))
         assert made.is_empty
 
     def test_left_over_offsets_are_not_thrown_back_unacknowledged(self) -> None:
         known = self.record("intended")
-        made = planned(self.seeded(), there="STOPPED", about=self.about(known, live={"a": A30}))
+        made = planned(self.seeded(), there="STOPPED", about=self.about(known, current={"a": A30}))
         assert made.is_empty
         assert rules(made) == [("offsets/unacknowledged", "error")]
 

@@ -102,7 +102,7 @@ def test_so_many_may_be_skipped_unacknowledged() -> None:
 
 
 def test_a_reset_of_many_needs_their_number_alone() -> None:
-    found = about(large_live={"a": MANY})
+    found = about(large_current={"a": MANY})
     made = planned(change("c", "a", "reset", acknowledge=["reset"]), offsets=found)
     assert actions(made) == ["stop", "reset", "resume"]
     (shown,) = made.operations
@@ -113,7 +113,7 @@ def test_a_reset_of_many_needs_their_number_alone() -> None:
 
 def test_a_small_change_of_many_is_a_large_one() -> None:
     """What stands cannot be held, however little the change says."""
-    made = planned(change("c", "a"), offsets=about(large={"c": verdict(same=1)}, large_live={"a": MANY}))
+    made = planned(change("c", "a"), offsets=about(large={"c": verdict(same=1)}, large_current={"a": MANY}))
     assert [step.operation.is_large for step in made.steps if step.operation] == [True]
 
 
@@ -121,14 +121,14 @@ def test_it_is_alone_in_its_cycle() -> None:
     """It was held against what stands now, and not against what others leave."""
     small, large = {"b": stands(x=1), "d": stands(x=2)}, {"c": verdict(new=9)}
     three = [change(name, "a") for name in "bcd"]
-    first = planned(*three, offsets=about(manifests=small, large=large, live={"a": {}}))
+    first = planned(*three, offsets=about(manifests=small, large=large, current={"a": {}}))
     assert statuses(first) == {
         "b": OperationStatus.PLANNED,
         "c": OperationStatus.WAITING,
         "d": OperationStatus.WAITING,
     }
     done = record(three[0], "applied")
-    second = planned(*three, offsets=about(done, manifests=small, large=large, live={"a": stands(x=1)}))
+    second = planned(*three, offsets=about(done, manifests=small, large=large, current={"a": stands(x=1)}))
     assert statuses(second) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
     assert actions(second) == ["stop", "alter", "resume"]
 
@@ -155,7 +155,7 @@ def begun(review: Review | None) -> OffsetSituation:
     operation = planned(one, offsets=about(large={"c": verdict(new=9)})).steps[1].operation
     assert operation is not None
     known = replace(record(one, "in_progress"), entries=1_000_000, sent=310_000)
-    return about(known, unfinished={OperationName("c"): Unfinished(operation, {}, review)}, large_live={"a": MANY})
+    return about(known, unfinished={OperationName("c"): Unfinished(operation, {}, review)}, large_current={"a": MANY})
 
 
 def test_what_was_begun_is_finished_first() -> None:
@@ -167,7 +167,7 @@ def test_what_was_begun_is_finished_first() -> None:
 
 def test_what_follows_what_was_begun_waits_for_the_next_cycle() -> None:
     left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
-    found = replace(begun(left), manifests={"d": stands(x=2)}, live={"a": stands(x=1)}, large_live={})
+    found = replace(begun(left), manifests={"d": stands(x=2)}, current={"a": stands(x=1)}, large_current={})
     made = planned(change("c", "a"), change("d", "a"), there="STOPPED", offsets=found)
     assert statuses(made) == {"c": OperationStatus.UNFINISHED, "d": OperationStatus.WAITING}
 
@@ -214,7 +214,7 @@ class TestWorkersMemory:
         assert actions(made) == ["stop", "alter", "resume"]
 
     def test_what_stands_already_counts_and_what_is_sent_again_does_not(self) -> None:
-        known = {"large_live": {"a": MANY}}
+        known = {"large_current": {"a": MANY}}
         more = about(large={"c": sized(800_000)}, **known)
         assert not actions(planned(change("c", "a"), offsets=more, policy=Policy(worker_heap=2 * GIB)))
         again = replace(verdict(same=1_000_000), size=89_000_000)
@@ -239,12 +239,12 @@ class TestWorkersMemory:
 
     def test_all_changes_count_for_the_largest_chunk(self) -> None:
         two = {"c": sized(1_000_000), "d": sized(200_000)}
-        found = situation([wanted("a"), wanted("b")], offsets=about(large=two, large_live={"a": MANY}))
+        found = situation([wanted("a"), wanted("b")], offsets=about(large=two, large_current={"a": MANY}))
         assert declared_partitions(found) == (2_200_000, 74_000_000 + 89_000_000 + 17_800_000)
 
     def test_what_a_change_in_progress_has_not_sent_counts_as_its_current_offsets_are(self) -> None:
         left = Review({}, Difference({Direction.NEW: 500_000, Direction.SAME: 1_000_000}))
-        found = replace(begun(left), large_live={ConnectorName("a"): MANY})
+        found = replace(begun(left), large_current={ConnectorName("a"): MANY})
         assert declared_partitions(situation([wanted("a")], offsets=found)) == (1_500_000, 111_000_000)
 
     def test_each_copy_counts(self) -> None:

@@ -91,7 +91,7 @@ def test_an_offset_change_of_the_same_plan_needs_no_hint() -> None:
         owned=["orders"],
         changes=[one],
     )
-    offsets = OffsetSituation(manifests={one.name: stands(b=5)}, live={ConnectorName("orders"): stands(a=5)})
+    offsets = OffsetSituation(manifests={one.name: stands(b=5)}, current={ConnectorName("orders"): stands(a=5)})
     (found,) = [each for step in plan(replace(given, offsets=offsets)).steps for each in step.offset_effects]
     assert (found.message[:27], found.hint) == ('the offsets of file "/a" ar', "")
 

@@ -26,7 +26,7 @@ def planned(state: str, *, declared: bool = True, at: int = 20, **more: Any) -> 
     offsets = OffsetSituation(
         records={BACK.name: record(BACK, "in_progress")},
         unfinished={BACK.name: Unfinished(BEGUN, stands(a=20))},
-        live={ORDERS: stands(a=at)},
+        current={ORDERS: stands(a=at)},
         shapes={ORDERS: shape},
     )
     desired = [wanted("orders")] if declared else [wanted("other", "absent")]

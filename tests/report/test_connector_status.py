@@ -93,7 +93,7 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
         now=NOW,
         records={done.name: record(done, "applied")},
         manifests={due.name: stands(a=1), held.name: stands(a=1)},
-        live={ConnectorName("due"): {}, ConnectorName("held"): stands(a=9)},
+        current={ConnectorName("due"): {}, ConnectorName("held"): stands(a=9)},
     )
     given = situation(
         [wanted(name) for name in names],

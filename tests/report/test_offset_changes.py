@@ -40,7 +40,7 @@ from gitops_connect.report.text import TextReport
 
 SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "orders"}
 SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
-ORIGIN = plan_json.PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION, folder="connect")
+ORIGIN = plan_json.PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION, directory="connect")
 CONTROL = "\x1b[2J\x9b31m\u202e"
 """What would clear a terminal, colour it, or turn the text round."""
 
@@ -128,7 +128,7 @@ def everything() -> Situation:
             there.name: stands(a=1, b=2),
             seed_name(ConnectorName("seeded")): stands(a=20),
         },
-        live={
+        current={
             ConnectorName("cleaned"): {**stands(a=1, b=2), **strange},
             ConnectorName("many"): {**stands(**{f"f{number:02}": 100 for number in range(12)}), **strange},
             ConnectorName("moved"): status({0: 1900, 1: 120, 2: 4, 5: 10}),
@@ -207,8 +207,8 @@ def test_what_was_applied_is_no_change() -> None:
 
 def test_a_suspended_connector_has_no_changes_to_apply() -> None:
     one = change("a", "orders", acknowledge=["rewind"])
-    live = {ConnectorName("orders"): stands(a=9)}
-    offsets = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, live=live)
+    current = {ConnectorName("orders"): stands(a=9)}
+    offsets = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, current=current)
     given = situation(
         [wanted("orders", suspend=True)], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets
     )

@@ -30,7 +30,7 @@ def last_line(made: Plan, errors: int = 0) -> str:
 def rewound(**more: Any) -> Plan:
     """A plan with one change that rewinds, which its document does not acknowledge."""
     one = change("back", "orders", **more)
-    about = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, live={ORDERS: stands(a=9)})
+    about = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, current={ORDERS: stands(a=9)})
     return plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[one], offsets=about))
 
 

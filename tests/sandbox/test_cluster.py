@@ -25,7 +25,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory, _no_machine_around: None) -> SandboxOptions:
-    return SandboxOptions(folder=tmp_path_factory.mktemp("own") / "sand bøx", heap=512, tied=True)
+    return SandboxOptions(directory=tmp_path_factory.mktemp("own") / "sand bøx", heap=512, tied=True)
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,10 @@ def own(options: SandboxOptions) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def again(own: Sandbox, options: SandboxOptions) -> Callable[..., Sandbox]:
-    """Bring the same folder up once more; the first handle keeps the leash."""
+    """Bring the same directory up once more; the first handle keeps the leash."""
 
     def up(workers: int | None = None) -> Sandbox:
-        return Sandbox.up(SandboxOptions(folder=options.folder, workers=workers))
+        return Sandbox.up(SandboxOptions(directory=options.directory, workers=workers))
 
     up(workers=1)
     return up
@@ -125,7 +125,7 @@ def test_a_broker_that_was_dying_when_it_was_looked_at_comes_back(own: Sandbox) 
             while own.status()[0].pid == broker and own.status()[0].running:
                 os.sched_yield()
 
-    Sandbox.up(SandboxOptions(folder=own.folder, workers=1), kill)
+    Sandbox.up(SandboxOptions(directory=own.directory, workers=1), kill)
     assert not dying
     assert all(part.answers for part in own.status())
     assert pids(own)[0] != broker
@@ -157,7 +157,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(own: Sandbox, again: 
 
 def start_with_broken_heap(own: Sandbox) -> None:
     """A heap that no Java accepts stands in the state, as if the machine were too small for it."""
-    file = own.folder / "state.json"
+    file = own.directory / "state.json"
     whole = file.read_text()
     state = json.loads(whole)
     file.write_text(json.dumps({**state, "heap": 1}))
@@ -169,22 +169,22 @@ def start_with_broken_heap(own: Sandbox) -> None:
 
 def test_running_workers_are_not_taken_for_others(own: Sandbox, options: SandboxOptions) -> None:
     with pytest.raises(SandboxFailed, match="stop them first"):
-        Sandbox.up(SandboxOptions(folder=options.folder, heap=768))
+        Sandbox.up(SandboxOptions(directory=options.directory, heap=768))
 
 
 def test_running_workers_get_no_further_plugins(own: Sandbox, options: SandboxOptions, tmp_path: Path) -> None:
     with pytest.raises(SandboxFailed, match=f"and plugins from {tmp_path}, stop them first"):
-        Sandbox.up(SandboxOptions(folder=options.folder, plugin_path=(tmp_path,)))
+        Sandbox.up(SandboxOptions(directory=options.directory, plugin_path=(tmp_path,)))
 
 
 def test_running_workers_do_not_change_how_often_sources_send(own: Sandbox, options: SandboxOptions) -> None:
     with pytest.raises(SandboxFailed, match="at-least-once sources, stop them first"):
-        Sandbox.up(SandboxOptions(folder=options.folder, exactly_once=False))
+        Sandbox.up(SandboxOptions(directory=options.directory, exactly_once=False))
 
 
 @pytest.mark.thorough
 def test_a_broker_may_be_alone(tmp_path: Path) -> None:
-    with Sandbox.up(SandboxOptions(folder=tmp_path, workers=0, tied=True)) as sandbox:
+    with Sandbox.up(SandboxOptions(directory=tmp_path, workers=0, tied=True)) as sandbox:
         assert [(part.name, part.answers) for part in sandbox.status()] == [("broker", True)]
         assert sandbox.worker_urls == ()
 
@@ -201,7 +201,7 @@ TIED = """
     from pathlib import Path
     from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
     words = lambda text, done=None, total=None: print(text, flush=True)
-    Sandbox.up(SandboxOptions(folder=Path(sys.argv[1]), heap=512, tied=True), words)
+    Sandbox.up(SandboxOptions(directory=Path(sys.argv[1]), heap=512, tied=True), words)
     print("up", flush=True)
     sys.stdin.read()
 """
@@ -228,9 +228,9 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path) -> None:
     assert not any(part.running for part in sandbox.status())
 
 
-def killed_at(folder: Path, word: str, number: int) -> None:
+def killed_at(directory: Path, word: str, number: int) -> None:
     """Run `up` in a process of its own, and send it that signal when it says that word."""
-    command = [sys.executable, "-c", textwrap.dedent(TIED), str(folder)]
+    command = [sys.executable, "-c", textwrap.dedent(TIED), str(directory)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -246,11 +246,11 @@ def test_after_down_nothing_runs_and_up_gives_up_ports_that_were_taken(
     """Somebody listens on each port after the sandbox looked, and before its process does."""
     own.start_worker()
     before = pids(own)
-    Sandbox.load(own.folder).down()
+    Sandbox.load(own.directory).down()
     assert not [pid for pid in before if pid is not None and psutil.pid_exists(pid)]
     assert processes.marked(marker(own.state())) == ()
-    Sandbox.load(own.folder).down()
-    parts = Sandbox.load(own.folder).state().parts
+    Sandbox.load(own.directory).down()
+    parts = Sandbox.load(own.directory).state().parts
     ports = {f"starting {part.name}": part.port for part in parts}
     with contextlib.ExitStack() as squatters:
 
@@ -258,7 +258,7 @@ def test_after_down_nothing_runs_and_up_gives_up_ports_that_were_taken(
             if port := ports.pop(text, None):
                 squatters.enter_context(socket.create_server(("127.0.0.1", port)))
 
-        Sandbox.up(SandboxOptions(folder=own.folder), squat)
+        Sandbox.up(SandboxOptions(directory=own.directory), squat)
         assert not ports
     assert len(own.worker_urls) == 2, "as many as before"
     assert all(part.answers for part in own.status())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox.jars import cache_folder, fetch_jars, jar_folder, kafka
+from gitops_connect.sandbox.jars import cache_directory, fetch_jars, jar_directory, kafka
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.releases import dependencies
 
@@ -31,9 +31,9 @@ if not any("trustStore=" in argument for argument in sys.argv):
 """
 
 
-def pretend(folder: Path, body: str) -> Java:
+def pretend(directory: Path, body: str) -> Java:
     """A Java whose Ivy does `body`; `target` is where the jars should go."""
-    java = folder / "java"
+    java = directory / "java"
     lines = [
         f"#!{sys.executable}",
         "import pathlib, sys",
@@ -56,21 +56,21 @@ def silent(text: str, done: int | None, total: int | None) -> None:
 def test_jars_are_fetched_once_and_progress_is_counted(tmp_path: Path, environment: dict[str, str]) -> None:
     said: list[tuple[str, int | None, int | None]] = []
     java = pretend(tmp_path, DOWNLOADS)
-    folder = fetch_jars(KAFKA, java, environment, lambda *words: said.append(words))
-    assert [jar.name for jar in folder.iterdir()] == ["kafka-clients-4.3.1.jar"]
+    directory = fetch_jars(KAFKA, java, environment, lambda *words: said.append(words))
+    assert [jar.name for jar in directory.iterdir()] == ["kafka-clients-4.3.1.jar"]
     assert said == [("1 jars found", None, None), ("2 jars found", None, None), ("jars downloaded", 1, 2)]
     java.path.unlink()
-    assert fetch_jars(KAFKA, java, environment, silent) == folder, "the second time needs no Java and no network"
+    assert fetch_jars(KAFKA, java, environment, silent) == directory, "the second time needs no Java and no network"
 
 
 def test_a_failed_download_leaves_nothing_that_looks_whole(tmp_path: Path, environment: dict[str, str]) -> None:
     with pytest.raises(SandboxFailed, match=r"module not found: org.apache.kafka#kafka_2.13;9.9.9") as failure:
         fetch_jars(KAFKA, pretend(tmp_path, FAILS), environment, silent)
     assert "GITOPS_CONNECT_MAVEN_URL" in str(failure.value)
-    folder = jar_folder(cache_folder(environment), KAFKA)
-    assert not folder.exists()
-    assert fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, silent) == folder
-    assert not (folder / "half.jar").exists()
+    directory = jar_directory(cache_directory(environment), KAFKA)
+    assert not directory.exists()
+    assert fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, silent) == directory
+    assert not (directory / "half.jar").exists()
 
 
 def test_an_interrupted_download_leaves_nothing_that_looks_whole(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -79,14 +79,14 @@ def test_an_interrupted_download_leaves_nothing_that_looks_whole(tmp_path: Path,
 
     with pytest.raises(KeyboardInterrupt):
         fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, interrupt)
-    assert not jar_folder(cache_folder(environment), KAFKA).exists()
+    assert not jar_directory(cache_directory(environment), KAFKA).exists()
 
 
 def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    folder = fetch_jars(KAFKA, pretend(tmp_path, UNTRUSTED), environment, silent)
-    assert (folder / "kafka-clients-4.3.1.jar").exists()
+    directory = fetch_jars(KAFKA, pretend(tmp_path, UNTRUSTED), environment, silent)
+    assert (directory / "kafka-clients-4.3.1.jar").exists()
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_colon_in_the_cache_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("release", ["", "4.3", "latest", "4.3.1-rc0", "../4.3.1"])
-def test_only_a_release_number_becomes_a_folder(release: str) -> None:
+def test_only_a_release_number_becomes_a_directory(release: str) -> None:
     with pytest.raises(SandboxFailed, match=r"expected a Kafka release such as 4\."):
         kafka(release)
 

@@ -9,9 +9,9 @@ from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.java import find_java
 
 
-def pretend(folder: Path, says: str, code: int = 0) -> Path:
-    """A `bin/java` in `folder` that answers `-version` like this."""
-    java = folder / "bin" / "java"
+def pretend(directory: Path, says: str, code: int = 0) -> Path:
+    """A `bin/java` in `directory` that answers `-version` like this."""
+    java = directory / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {code}\n")
     java.chmod(0o755)

@@ -16,13 +16,13 @@ POSTGRES = "maven:io.debezium:debezium-connector-postgres:3.3.0.Final"
 class Cache:
     """Stands for the download of jars."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.asked: list[JarSet] = []
 
     def __call__(self, wanted: JarSet) -> Path:
         self.asked.append(wanted)
-        jars = self.folder / wanted.name
+        jars = self.directory / wanted.name
         jars.mkdir(parents=True, exist_ok=True)
         (jars / "connector.jar").touch()
         return jars

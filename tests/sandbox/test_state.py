@@ -13,8 +13,8 @@ from gitops_connect.sandbox.state import (
     State,
     locked,
     new_id,
-    plugin_folders,
-    prepare_folder,
+    plugin_directories,
+    prepare_directory,
     read_state,
     write_state,
 )
@@ -81,8 +81,8 @@ def test_a_new_id_is_no_option_and_no_repeat() -> None:
     assert {len(text) for text in ids} == {22}
 
 
-def hold(folder: Path, reached: "multiprocessing.synchronize.Event") -> None:
-    with locked(folder, silent):
+def hold(directory: Path, reached: "multiprocessing.synchronize.Event") -> None:
+    with locked(directory, silent):
         reached.set()
         os._exit(9)  # no unlocking, no clean-up: as after kill -9
 
@@ -116,23 +116,23 @@ def test_whoever_comes_second_waits_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a,b", "a:b"])
-def test_a_folder_that_java_would_take_apart_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_directory_that_java_would_take_apart_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SandboxFailed, match="comma or a colon"):
-        prepare_folder(tmp_path / name)
+        prepare_directory(tmp_path / name)
 
 
-def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SandboxFailed, match="cannot use the directory"):
-        prepare_folder(tmp_path / "file")
+        prepare_directory(tmp_path / "file")
 
 
-def test_folders_of_plugins_are_told_in_full(empty_folder: Path) -> None:
-    (empty_folder / "further").mkdir()
-    assert plugin_folders([Path("further")]) == (str(empty_folder / "further"),)
+def test_directories_of_plugins_are_told_in_full(empty_directory: Path) -> None:
+    (empty_directory / "further").mkdir()
+    assert plugin_directories([Path("further")]) == (str(empty_directory / "further"),)
 
 
 @pytest.mark.parametrize(("name", "message"), [("a,b", "contains a comma"), ("none", "none does not exist")])
-def test_a_plugin_folder_that_workers_could_not_read_is_refused(tmp_path: Path, name: str, message: str) -> None:
+def test_a_plugin_directory_that_workers_could_not_read_is_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(SandboxFailed, match=message):
-        plugin_folders([tmp_path / name])
+        plugin_directories([tmp_path / name])

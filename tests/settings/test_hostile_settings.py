@@ -19,16 +19,16 @@ from gitops_connect.source.address import parse_address
 SECRET = "hunter2hunter2"  # the secret that no message may show
 
 
-def load(folder: Path, text: str) -> Settings:
-    file = folder / "gitops-connect.toml"
+def load(directory: Path, text: str) -> Settings:
+    file = directory / "gitops-connect.toml"
     file.write_text(text)
     return load_settings(file, {})
 
 
-def use(folder: Path, text: str) -> None:
+def use(directory: Path, text: str) -> None:
     """Load them, and do with them what a command does first."""
-    settings = load(folder, text)
-    Database(settings.state.url, folder)
+    settings = load(directory, text)
+    Database(settings.state.url, directory)
     for cluster in settings.clusters.values():
         client = ConnectClient(cluster, ManualClock())
         client.close()

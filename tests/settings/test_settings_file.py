@@ -45,7 +45,7 @@ def load(tmp_path: Path, text: str, environment: dict[str, str] | None = None) -
 def test_every_section_is_read_and_paths_start_from_the_file(tmp_path: Path) -> None:
     settings = load(tmp_path, FULL)
     cluster = settings.clusters[ClusterName("local")]
-    assert settings.folder == tmp_path
+    assert settings.directory == tmp_path
     assert settings.repository.interval == 90
     assert settings.repository.password == Credential(env="GIT_TOKEN")
     assert cluster.url == ("http://127.0.0.1:8083", "http://127.0.0.1:8084")

@@ -10,8 +10,8 @@ from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.settings.sizes import parse_size
 
 
-def heap(folder: Path, line: str, environment: dict[str, str] | None = None) -> int:
-    file = folder / "gitops-connect.toml"
+def heap(directory: Path, line: str, environment: dict[str, str] | None = None) -> int:
+    file = directory / "gitops-connect.toml"
     file.write_text(f'[repository]\nurl = "r"\n[clusters.local]\nurl = "http://127.0.0.1:8083"\n{line}\n')
     return load_settings(file, environment or {}).clusters[ClusterName("local")].worker_heap
 

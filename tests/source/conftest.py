@@ -15,10 +15,10 @@ from gitops_connect.source.repository import Repository
 
 @pytest.fixture
 def served(tmp_path: Path) -> Path:
-    """The folder whose repositories the HTTP server serves."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-    return folder
+    """The directory whose repositories the HTTP server serves."""
+    directory = tmp_path / "served"
+    directory.mkdir()
+    return directory
 
 
 @pytest.fixture
@@ -44,6 +44,6 @@ def open_repository(upstream: Upstream, clone: Path) -> Open:
 
     def opened(url: str = "", **settings: object) -> Repository:
         settings.setdefault("timeout", Duration(20))
-        return Repository(RepositorySettings(url=url or str(upstream.folder), **settings), clone)  # type: ignore[arg-type]  # settings of several types
+        return Repository(RepositorySettings(url=url or str(upstream.directory), **settings), clone)  # type: ignore[arg-type]  # settings of several types
 
     return opened

@@ -26,13 +26,15 @@ def test_files_are_sorted_and_hidden_ones_left_out() -> None:
     assert not found.diagnostics
 
 
-@pytest.mark.parametrize("target", [b"../shared/x.yaml", b"./../a/../shared/x.yaml", b"next.yaml", b"../folder/x.yaml"])
+@pytest.mark.parametrize(
+    "target", [b"../shared/x.yaml", b"./../a/../shared/x.yaml", b"next.yaml", b"../directory/x.yaml"]
+)
 def test_a_link_inside_is_read_as_the_file_that_it_leads_to(target: bytes) -> None:
     found = arrange(
         [
             file(b"shared/x.yaml", "wanted"),
             link(b"a/next.yaml", b"../shared/x.yaml"),
-            link(b"folder", b"shared"),
+            link(b"directory", b"shared"),
             link(b"a/link.yaml", target),
         ]
     )
@@ -40,7 +42,7 @@ def test_a_link_inside_is_read_as_the_file_that_it_leads_to(target: bytes) -> No
 
 
 @pytest.mark.parametrize("target", [b"/etc/passwd", b"../x", b"../a/../../x", b"out", b"up/x"])
-def test_a_link_out_of_the_folder_is_refused_by_name(target: bytes) -> None:
+def test_a_link_out_of_the_directory_is_refused_by_name(target: bytes) -> None:
     found = [file(b"a/f.yaml"), link(b"a/l.yaml", b"../" + target if target == b"../x" else target)]
     found += [link(b"a/out", b"/etc/passwd"), link(b"a/up", b"../..")]
     diagnostics = arrange(found).diagnostics
@@ -97,5 +99,5 @@ def test_a_submodule_is_a_warning_and_a_pipe_an_error() -> None:
 def test_too_many_files_are_refused_before_they_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory_listing, "MOST_FILES", 3)
     endless = (file(b"%d" % number) for number in iter(int, 1))
-    with pytest.raises(SourceRefused, match=r"folder x: more than 3 files.*\[repository\] path"):
-        list(bounded(endless, "folder x"))
+    with pytest.raises(SourceRefused, match=r"directory x: more than 3 files.*\[repository\] path"):
+        list(bounded(endless, "directory x"))

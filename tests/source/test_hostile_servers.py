@@ -18,9 +18,9 @@ from gitops_connect.source.repository import Repository
 MEMORY = Size(256 * 1024**2)
 
 
-def fetch(url: str, folder: Path, timeout: float = 60.0) -> None:
+def fetch(url: str, directory: Path, timeout: float = 60.0) -> None:
     settings = RepositorySettings(url=url, timeout=Duration(timeout), git_memory=MEMORY)
-    Repository(settings, folder / "clone").fetch()
+    Repository(settings, directory / "clone").fetch()
 
 
 @pytest.mark.parametrize("page", [b"", b"<html>welcome</html>", b"<html>\nwelcome\n</html>\n"])

@@ -30,7 +30,7 @@ def test_a_child_that_outlives_its_parent_keeps_the_lock(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(SourceRefused, match="GITOPS_CONNECT_CACHE"), locked(tmp_path / "a" / "x.lock", 0):
         pass

@@ -109,8 +109,8 @@ def test_a_commit_is_stayed_at_and_needs_no_server_again(upstream: Upstream, ope
     first = upstream.commit({"x.yaml": "1"})
     upstream.commit({"x.yaml": "2"})
     assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
-    upstream.folder.rename(upstream.folder.with_name("gone.git"))
-    upstream.folder.touch()
+    upstream.directory.rename(upstream.directory.with_name("gone.git"))
+    upstream.directory.touch()
     assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
 
 
@@ -123,7 +123,7 @@ def test_a_commit_that_is_nowhere_is_refused(upstream: Upstream, open_repository
 def test_another_process_goes_on_where_the_last_one_was(upstream: Upstream, open_repository: Open) -> None:
     revision = upstream.commit({"x.yaml": "1"})
     contents(open_repository().fetch())
-    upstream.folder.rename(upstream.folder.with_name("gone.git"))
+    upstream.directory.rename(upstream.directory.with_name("gone.git"))
     source = open_repository()
     with pytest.raises(SourceRefused, match="the path does not exist"):
         source.fetch()
@@ -141,7 +141,7 @@ def test_the_last_good_revision_of_another_branch_is_not_ours(upstream: Upstream
     assert source.last_good is None
 
 
-def test_only_the_folder_is_read_and_paths_start_there(upstream: Upstream, open_repository: Open) -> None:
+def test_only_the_directory_is_read_and_paths_start_there(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit(
         {"team/a/x.yaml": "1", "team/.hidden.yaml": "2", "other.yaml": "3", "team/l.yaml": Link("../other.yaml")}
     )
@@ -150,7 +150,9 @@ def test_only_the_folder_is_read_and_paths_start_there(upstream: Upstream, open_
     assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [("source/link-out-of-tree", "l.yaml")]
 
 
-def test_a_missing_folder_is_refused_and_the_last_good_revision_kept(upstream: Upstream, open_repository: Open) -> None:
+def test_a_missing_directory_is_refused_and_the_last_good_revision_kept(
+    upstream: Upstream, open_repository: Open
+) -> None:
     good = upstream.commit({"team/x.yaml": "1"})
     source = open_repository(path="team")
     source.fetch()
@@ -165,7 +167,9 @@ def test_a_missing_folder_is_refused_and_the_last_good_revision_kept(upstream: U
 
 
 @pytest.mark.parametrize("content", ["a file", Link("other")])
-def test_a_folder_that_is_no_folder_is_refused(content: Content, upstream: Upstream, open_repository: Open) -> None:
+def test_a_directory_that_is_no_directory_is_refused(
+    content: Content, upstream: Upstream, open_repository: Open
+) -> None:
     upstream.commit({"team": content, "other/x.yaml": "1"})
     with pytest.raises(SourceRefused, match="that path is not a directory"):
         open_repository(path="team").fetch()
@@ -236,15 +240,15 @@ def test_a_missing_branch_is_refused_with_the_nearest(upstream: Upstream, open_r
         open_repository(tag="v9").fetch()
 
 
-def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
+def test_a_directory_that_is_no_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
     with pytest.raises(SourceRefused, match="the repository does not exist"):
         open_repository(str(tmp_path)).fetch()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_a_repository_of_another_user_is_refused_with_what_to_do(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"})
-    os.chown(upstream.folder, 12345, 12345)
+    os.chown(upstream.directory, 12345, 12345)
     with pytest.raises(SourceRefused, match=r"belongs to another user.*run gitops-connect as its owner"):
         open_repository().fetch()
 
@@ -254,7 +258,7 @@ def test_a_checkout_with_a_work_tree_and_without_history_serves_too(
 ) -> None:
     upstream.commit({"x.yaml": "0"})
     upstream.commit({"x.yaml": "1"})
-    run_git("clone", "--quiet", "--depth=1", f"file://{upstream.folder}", str(tmp_path / "shallow"))
+    run_git("clone", "--quiet", "--depth=1", f"file://{upstream.directory}", str(tmp_path / "shallow"))
     (tmp_path / "shallow" / "x.yaml").write_text("not committed")
     assert contents(open_repository(f"file://{tmp_path}/shallow").fetch()) == {"x.yaml": b"1"}
 
@@ -282,7 +286,7 @@ def test_nothing_of_the_users_configuration_or_hooks_is_run(
     (tmp_path / ".gitconfig").write_text(
         f"[init]\n templateDir = {hooks.parent}\n[core]\n fsmonitor = {touch}\n sshCommand = {touch}\n"
         f" hooksPath = {hooks}\n[uploadpack]\n packObjectsHook = {touch}\n[credential]\n helper = {touch}\n"
-        f'[url "{tmp_path}/elsewhere/"]\n insteadOf = {upstream.folder.parent}/\n'
+        f'[url "{tmp_path}/elsewhere/"]\n insteadOf = {upstream.directory.parent}/\n'
     )
     monkeypatch.setenv("HOME", str(tmp_path))
     upstream.commit({"x.yaml": "1"})
@@ -309,7 +313,7 @@ def test_ssh_is_started_with_our_options_alone(
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
     upstream.commit({"x.yaml": "1"})
-    assert contents(open_repository(f"git@h.invalid:{upstream.folder}", ssh_key=key).fetch()) == {"x.yaml": b"1"}
+    assert contents(open_repository(f"git@h.invalid:{upstream.directory}", ssh_key=key).fetch()) == {"x.yaml": b"1"}
     words = (tmp_path / "words").read_text().splitlines()
     assert words[words.index("-i") + 1] == str(key)
     assert "-oBatchMode=yes" in words
@@ -381,7 +385,7 @@ def test_a_damaged_clone_that_cannot_be_cloned_again_says_so(
     upstream.commit({"x.yaml": "1"})
     open_repository().fetch()
     spoil_the_configuration(clone)
-    (upstream.folder / "HEAD").unlink()
+    (upstream.directory / "HEAD").unlink()
     source = open_repository()
     with pytest.raises(
         SourceRefused, match=r"the repository does not exist.*is damaged, and could not be cloned again"
@@ -475,7 +479,7 @@ def test_reading_may_stop_early(upstream: Upstream, open_repository: Open) -> No
 def test_a_cache_that_cannot_be_made_is_named(upstream: Upstream, tmp_path: Path) -> None:
     upstream.commit({"x.yaml": "1"})
     (tmp_path / "file").touch()
-    source = Repository(RepositorySettings(url=str(upstream.folder)), tmp_path / "file" / "clone")
+    source = Repository(RepositorySettings(url=str(upstream.directory)), tmp_path / "file" / "clone")
     with pytest.raises(SourceRefused, match="GITOPS_CONNECT_CACHE"):
         source.fetch()
 

@@ -147,7 +147,7 @@ def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path,
 
     upstream.commit({"x.yaml": "1\n"})
     upstream.git("update-server-info")
-    handler = functools.partial(Silent, directory=str(upstream.folder.parent))
+    handler = functools.partial(Silent, directory=str(upstream.directory.parent))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as plain:
         thread = threading.Thread(target=plain.serve_forever, args=(0.01,))
         thread.start()

@@ -4,7 +4,7 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source.target import parse_folder, parse_target
+from gitops_connect.source.target import parse_directory, parse_target
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -34,12 +34,14 @@ def test_a_short_commit_and_two_targets_are_refused() -> None:
         parse_target(RepositorySettings(commit=COMMIT, tag="v1"))
 
 
-@pytest.mark.parametrize(("path", "folder"), [("", ""), (".", ""), ("./a//b/", "a/b"), ("a/../b", "b"), (".x", ".x")])
-def test_a_folder_is_normalised(path: str, folder: str) -> None:
-    assert parse_folder(path) == folder
+@pytest.mark.parametrize(
+    ("path", "directory"), [("", ""), (".", ""), ("./a//b/", "a/b"), ("a/../b", "b"), (".x", ".x")]
+)
+def test_a_directory_is_normalised(path: str, directory: str) -> None:
+    assert parse_directory(path) == directory
 
 
 @pytest.mark.parametrize("path", ["/etc", "..", "../a", "a/../../b", "a\nb"])
-def test_a_folder_outside_is_refused(path: str) -> None:
+def test_a_directory_outside_is_refused(path: str) -> None:
     with pytest.raises(UsageError, match="inside the repository"):
-        parse_folder(path)
+        parse_directory(path)

@@ -26,15 +26,15 @@ _LINES = 120_000
 """More than one unit."""
 
 
-def planted(folder: Path) -> list[LargeManifest]:
+def planted(directory: Path) -> list[LargeManifest]:
     """The same each time: with faults, with moves, compressed, of a sink, of a class that nobody knows, cut off."""
     rnd = random.Random(7)  # noqa: S311 - not for secrets
-    live = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
-    moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, live, name="a.jsonl.zst")
+    current = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
+    moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, current, name="a.jsonl.zst")
     cases = [
-        Case(_faulty(rnd), MIRROR, live),
+        Case(_faulty(rnd), MIRROR, current),
         moved,
-        Case(jsonl(mirrored(n) for n in range(50)), MIRROR, live, OperationKind.REPLACE, name="b.jsonl.gz"),
+        Case(jsonl(mirrored(n) for n in range(50)), MIRROR, current, OperationKind.REPLACE, name="b.jsonl.gz"),
         Case(jsonl([sunk("orders", 1), sunk("invoices", 1), sunk("elsewhere", 2), sunk("orders", 1)]), SINK),
         Case(
             jsonl(entry({"shard": n}, {"seq": n % 7}) for n in range(300)),
@@ -44,7 +44,7 @@ def planted(folder: Path) -> list[LargeManifest]:
         Case(moved.stored[:-9], MIRROR, name="c.jsonl.zst", packed=True),
         Case(b"", MIRROR),
     ]
-    return [filed(case, folder / str(number)) for number, case in enumerate(cases)]
+    return [filed(case, directory / str(number)) for number, case in enumerate(cases)]
 
 
 def _faulty(rnd: random.Random) -> bytes:

@@ -1,6 +1,6 @@
 """Checks manifests where it is told, in a process of its own: a process has one Spark session.
 
-It is told in JSON: the master, its options, and a folder. It says on its standard output, a line each, what it began
+It is told in JSON: the master, its options, and a directory. It says on its standard output, a line each, what it began
 and how that ended; verdicts go into files. The session's process imports this module, and executors cannot.
 """
 
@@ -83,18 +83,18 @@ def bulk(spark: Any) -> int:
 
 def main(told: dict[str, Any]) -> None:
     """Each line of standard input is something to do."""
-    folder = Path(told["folder"])
+    directory = Path(told["directory"])
     settings = SparkSettings(
         told["master"],
         Path(told["shared"]) if "shared" in told else None,
         {name: Credential(value=value) for name, value in told["options"].items()},
     )
-    sessions = SharedSession(settings, os.environ, folder)
-    manifests = planted(folder / "manifests")
+    sessions = SharedSession(settings, os.environ, directory)
+    manifests = planted(directory / "manifests")
     assert not {"pyspark", "py4j"} & set(sys.modules)
     for number, line in enumerate(sys.stdin):
         try:
-            said = _done(line.strip(), sessions, manifests, folder / f"verdicts{number}")
+            said = _done(line.strip(), sessions, manifests, directory / f"verdicts{number}")
         except GitopsConnectError as error:
             said = f"{type(error).__name__}: {error}"
         _say(said, sys.stdout)

@@ -35,7 +35,7 @@ class Service:
     """A Java process of Spark's, its output in a file."""
 
     command: Sequence[str]
-    folder: Path
+    directory: Path
     environment: Mapping[str, str]
     ready: str
     """What it writes when it is up."""
@@ -45,10 +45,10 @@ class Service:
     def start(self) -> None:
         """It is up when `wait` says so."""
         assert self.process is None
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
             self.command,
-            cwd=self.folder,
+            cwd=self.directory,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -69,7 +69,7 @@ class Service:
 
     def _keep(self, process: subprocess.Popen[str], up: threading.Event) -> None:
         assert process.stdout is not None
-        with (self.folder / "log").open("a") as log, process.stdout:
+        with (self.directory / "log").open("a") as log, process.stdout:
             for line in process.stdout:
                 log.write(line)
                 log.flush()
@@ -79,7 +79,7 @@ class Service:
 
     @property
     def log(self) -> str:
-        return (self.folder / "log").read_text()
+        return (self.directory / "log").read_text()
 
     def kill(self) -> None:
         """As `kill -9` does, together with the processes that it has started."""
@@ -94,12 +94,12 @@ def _tie() -> None:
     ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
 
 
-def executors_python(folder: Path, without: str = "", version: str = "") -> Path:
+def executors_python(directory: Path, without: str = "", version: str = "") -> Path:
     """A Python that imports what executors need, and cannot import gitops_connect or anything else of this one.
 
     It may lack a package, and say that it has another version than it has.
     """
-    site = folder / "site"
+    site = directory / "site"
     site.mkdir(parents=True)
     installed = Path(_origin("numpy")).parents[1]
     for name in NEEDED:
@@ -107,9 +107,9 @@ def executors_python(folder: Path, without: str = "", version: str = "") -> Path
             (site / name).symlink_to(installed / name)
     begins = "-S"
     if version:
-        (folder / "other.py").write_text(_OTHER.format(version=version))
-        begins = f'-S "{folder / "other.py"}"'
-    python = folder / "python"
+        (directory / "other.py").write_text(_OTHER.format(version=version))
+        begins = f'-S "{directory / "other.py"}"'
+    python = directory / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{site}:$PYTHONPATH" exec "{sys.executable}" {begins} "$@"\n')
     python.chmod(0o755)
     return python
@@ -134,16 +134,16 @@ def _spark_home() -> Path:
     return Path(_origin("pyspark")).parent
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(directory: Path) -> dict[str, str]:
     """Nothing of ours that could tell them where the repository is."""
     java = find_java(os.environ).path.resolve().parent.parent
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(folder),
+        "HOME": str(directory),
         "JAVA_HOME": str(java),
         "SPARK_HOME": str(_spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_LOCAL_DIRS": str(directory / "local"),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": f"{_QUICK} -Dspark.master.rest.enabled=false",
     }
@@ -187,34 +187,34 @@ def running(place: Place) -> Iterator[Place]:
         place.kill()
 
 
-def standalone(folder: Path, python: Path, workers: int = 2) -> Place:
+def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
     """A master and its workers, of one core each; none of them is up yet."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     spark_class = str(_spark_home() / "bin" / "spark-class")
     here = ("--host", "127.0.0.1", "--webui-port", "0")
     master = f"spark://127.0.0.1:{port}"
-    environment = _environment(folder)
+    environment = _environment(directory)
     deploy = "org.apache.spark.deploy"
     services = [
         Service(
             (spark_class, f"{deploy}.master.Master", *here, "--port", str(port)),
-            folder / "master",
+            directory / "master",
             environment,
             "I have been elected leader",
         )
     ]
     for number in range(workers):
-        own = folder / f"worker{number}"
+        own = directory / f"worker{number}"
         share = ("--cores", "1", "--memory", "2g", "--work-dir", str(own / "work"))
         command = (spark_class, f"{deploy}.worker.Worker", *here, *share, master)
         services.append(Service(command, own, environment, "Successfully registered with master"))
     return Place(master, {"spark.pyspark.python": str(python), "spark.executor.memory": "1g"}, services)
 
 
-def connect_server(folder: Path, python: Path) -> Place:
+def connect_server(directory: Path, python: Path) -> Place:
     """A Spark Connect server with two local cores; it is not up yet."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     confs = {
         "spark.master": "local[2]",
@@ -228,6 +228,6 @@ def connect_server(folder: Path, python: Path) -> Place:
     command = [str(_spark_home() / "bin" / "spark-submit")]
     command += [part for name, value in confs.items() for part in ("--conf", f"{name}={value}")]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
-    environment = {**_environment(folder), "PYSPARK_PYTHON": str(python), "SPARK_DAEMON_MEMORY": "1g"}
-    service = Service(command, folder, environment, "Spark Connect server started")
+    environment = {**_environment(directory), "PYSPARK_PYTHON": str(python), "SPARK_DAEMON_MEMORY": "1g"}
+    service = Service(command, directory, environment, "Spark Connect server started")
     return Place(f"sc://127.0.0.1:{port}", {}, [service])

@@ -1,4 +1,4 @@
-"""What `[spark] master` may be, what is shown of it, and which folder it needs; and what Spark's errors mean."""
+"""What `[spark] master` may be, what is shown of it, and which directory it needs; and what Spark's errors mean."""
 
 from __future__ import annotations
 

@@ -129,13 +129,13 @@ def test_two_use_it_at_the_same_time_and_whoever_comes_after_a_failure_waits_for
     assert order == ["first", "third"]
 
 
-def test_a_master_elsewhere_needs_a_folder_that_it_shares(starts: Starts) -> None:
+def test_a_master_elsewhere_needs_a_directory_that_it_shares(starts: Starts) -> None:
     def sessions(settings: SparkSettings) -> SharedSession:
         return SharedSession(settings, {}, Path("/cache"), start=starts.start)
 
-    assert sessions(SparkSettings()).folder == Path("/cache/spark")
+    assert sessions(SparkSettings()).directory == Path("/cache/spark")
     shared = sessions(SparkSettings("yarn", Path("/shared")))
-    assert shared.folder == Path("/shared")
+    assert shared.directory == Path("/shared")
     with shared.using(nothing):
         pass
     with (

@@ -34,21 +34,21 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine)
     the patches of manifests that nothing blocks and whose current offsets are known, and one for `violations.parquet`,
     with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
     """
-    files = [file for one in manifests for file in (*one.files, *((one.live,) if one.live else ()))]
+    files = [file for one in manifests for file in (*one.files, *((one.current,) if one.current else ()))]
     size = sum(Path(one.path).stat().st_size * (_PACKED if is_packed(one) else 1) for one in files)
     job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // _BUCKET)))
     try:
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:
-            job.folders.clear()
+            job.directories.clear()
             job = prepare_with_all_types(manifests, job)
             results = Results(manifests, job, engine.compare(job))
         found = results.verdicts()
-        if job.folders.violations:
-            results.write_violations(job.folders)
-        return _with_patches(found, results, job, engine) if job.folders.ready else found
+        if job.directories.violations:
+            results.write_violations(job.directories)
+        return _with_patches(found, results, job, engine) if job.directories.ready else found
     finally:
-        job.folders.clear()
+        job.directories.clear()
 
 
 def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: SparkEngine) -> list[LargeVerdict]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from gitops_connect.checks.entries import EntryJudge
-from gitops_connect.checks.large.input_splits.splits import InputSplit, ManifestReader, pieces
+from gitops_connect.checks.entries import EntryChecker
+from gitops_connect.checks.large.input_splits.splits import InputSplit, ManifestReader, blocks_of
 from gitops_connect.checks.large.job_files import JobDirectories
 from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
@@ -43,7 +43,7 @@ FOUND = pa.schema([("found", pa.binary())])
 class ManifestTask:
     """One manifest for the executors. `examples` are offsets that represent all current offsets; None: unknown.
 
-    `is_judged`: the manifest is checked with the rules, and not only compared.
+    `is_checked`: the manifest is checked with the rules, and not only compared.
     """
 
     context: ManifestContext
@@ -51,17 +51,17 @@ class ManifestTask:
     line_format: LineFormat | None
     current_line_format: LineFormat | None
     examples: TypeExamples | None
-    is_judged: bool = True
+    is_checked: bool = True
 
     @property
     def shape(self) -> Shape | None:
         """The shape of the connector."""
         return shape_of(self.context.config or {}, self.context.schema)
 
-    def judge(self) -> tuple[EntryJudge, CurrentSample | None]:
+    def checker(self) -> tuple[EntryChecker, CurrentSample | None]:
         """The rule function, and the object that receives a partition's current offset."""
         current = None if self.examples is None else CurrentSample(self.examples.offsets)
-        return EntryJudge(replace(self.context, live=current), self.kind), current
+        return EntryChecker(replace(self.context, current=current), self.kind), current
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Job:
     reader: ManifestReader
     seed: bytes
     buckets: int
-    folders: JobDirectories = field(default_factory=JobDirectories)
+    directories: JobDirectories = field(default_factory=JobDirectories)
 
     def read(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Read splits by their numbers; yields rows, each for the bucket of its hash."""
@@ -90,12 +90,12 @@ class Job:
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
         if not numbers:
             return
-        with task_violations(self.folders, f"read-{numbers[0]:07d}") as violations:
+        with task_violations(self.directories, f"read-{numbers[0]:07d}") as violations:
             parser_of = cache(partial(self._parser, Secret(self.seed), violations))
             for number in numbers:
                 split = self.splits[number]
-                parser = parser_of(split.manifest, is_live=split.is_live)
-                for block in pieces(split, self.reader):
+                parser = parser_of(split.manifest, is_current=split.is_current)
+                for block in blocks_of(split, self.reader):
                     rows, counts, lines = parser.parse(block, number)
                     found = pickle.dumps(BlockResult(number, block.base + lines, counts.without_file()))
                     place = {"split": number, "base": block.base}
@@ -105,12 +105,12 @@ class Job:
                     ]
                     yield pa.RecordBatch.from_pylist(cells, ROWS)
 
-    def _parser(self, secret: Secret, violations: TaskViolations | None, number: int, *, is_live: bool) -> Parser:
+    def _parser(self, secret: Secret, violations: TaskViolations | None, number: int, *, is_current: bool) -> Parser:
         manifest = self.manifests[number]
         examples, counted = manifest.examples, counted_field(manifest.shape)
-        if is_live:
+        if is_current:
             return Parser(self.reader, secret, manifest.current_line_format, counted, None, known=examples)
-        if not manifest.is_judged:
+        if not manifest.is_checked:
             return Parser(self.reader, secret, manifest.line_format, counted, None)
         counts = ViolationCounts(manifest.context.acknowledged, violations)
         # If a field of the current offsets has several types, each entry is checked with its own current offset.
@@ -118,5 +118,5 @@ class Job:
         line_format = None if is_mixed else manifest.line_format
         if line_format is not None and violations is not None:
             line_format = line_format.in_words()
-        judge, _ = manifest.judge()
-        return Parser(self.reader, secret, line_format, counted, judge, counts, examples is not None, is_mixed)
+        checker, _ = manifest.checker()
+        return Parser(self.reader, secret, line_format, counted, checker, counts, examples is not None, is_mixed)

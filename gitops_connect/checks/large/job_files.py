@@ -47,10 +47,10 @@ class JobDirectories:
 
 def job_directories(ready: Path | None, violations: Path | None) -> JobDirectories:
     """The directories of one job, which are created. Raises OSError if that fails."""
-    folders = JobDirectories(ready and ready.absolute(), violations and violations.absolute())
-    for folder in filter(None, (folders.ready, folders.violations)):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folders
+    directories = JobDirectories(ready and ready.absolute(), violations and violations.absolute())
+    for directory in filter(None, (directories.ready, directories.violations)):
+        directory.mkdir(parents=True, exist_ok=True)
+    return directories
 
 
 @contextmanager

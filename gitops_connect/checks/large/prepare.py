@@ -11,10 +11,16 @@ from itertools import chain, islice
 
 import pyarrow.compute as pc
 
-from gitops_connect.checks.large.input_splits.splits import UNIT, InputSplit, ManifestReader, input_splits, pieces
+from gitops_connect.checks.large.input_splits.splits import (
+    SPLIT_SIZE,
+    InputSplit,
+    ManifestReader,
+    blocks_of,
+    input_splits,
+)
 from gitops_connect.checks.large.job import Job, ManifestTask
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFormat
-from gitops_connect.checks.large.line_formats.line_format import learn, learn_live
+from gitops_connect.checks.large.line_formats.line_format import learn, learn_current
 from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
 from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.shapes import shape_of
@@ -24,14 +30,16 @@ _FIRST_LINES = 1000
 """The number of lines from which the forms are learnt."""
 
 
-def prepare(manifests: Sequence[LargeManifest], reader: ManifestReader, buckets: int = 1, unit: int = UNIT) -> Job:
-    """The job over all manifests, in splits of `unit` bytes and in `buckets`, at least.
+def prepare(
+    manifests: Sequence[LargeManifest], reader: ManifestReader, buckets: int = 1, split_size: int = SPLIT_SIZE
+) -> Job:
+    """The job over all manifests, in splits of `split_size` bytes and in `buckets`, at least.
 
     Only the first current offsets are read: nearly always all others have the same types. Raises OSError if a file
     cannot be read.
     """
-    units = input_splits(manifests, unit)
-    return Job(tuple(units), tuple(_tasks(manifests, units, reader)), reader, os.urandom(16), buckets)
+    splits = input_splits(manifests, split_size)
+    return Job(tuple(splits), tuple(_tasks(manifests, splits, reader)), reader, os.urandom(16), buckets)
 
 
 def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
@@ -40,49 +48,49 @@ def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
 
 
 def _tasks(
-    manifests: Sequence[LargeManifest], units: Sequence[InputSplit], reader: ManifestReader, *, reads_all: bool = False
+    manifests: Sequence[LargeManifest], splits: Sequence[InputSplit], reader: ManifestReader, *, reads_all: bool = False
 ) -> Iterator[ManifestTask]:
     for number, manifest in enumerate(manifests):
         config = None if manifest.context.config is None else dict(manifest.context.config)
         shape = shape_of(config or {}, manifest.context.schema)
-        context = replace(manifest.context, config=config, live=None)
+        context = replace(manifest.context, config=config, current=None)
         current_format, examples = None, None
-        if manifest.live is not None:
-            live = [unit for unit in units if unit.manifest == number and unit.is_live]
-            current_format = learn_live(_first_lines(live, reader), shape)
+        if manifest.current is not None:
+            own = [split for split in splits if split.manifest == number and split.is_current]
+            current_format = learn_current(_first_lines(own, reader), shape)
             examples = TypeExamples()
-            lines = _lines_of_each_form(live, current_format, reader) if reads_all else _first_lines(live, reader)
+            lines = _lines_of_each_form(own, current_format, reader) if reads_all else _first_lines(own, reader)
             examples.add_all(json.loads(line) for line in lines)
-        first = _first_lines([unit for unit in units if unit.manifest == number and not unit.is_live], reader)
-        if manifest.is_judged:
-            current = None if examples is None else CurrentSample(examples.offsets)
-            line_format = learn(first, replace(context, live=current), manifest.kind)
+        first = _first_lines([split for split in splits if split.manifest == number and not split.is_current], reader)
+        if manifest.is_checked:
+            sample = None if examples is None else CurrentSample(examples.offsets)
+            line_format = learn(first, replace(context, current=sample), manifest.kind)
         else:
-            line_format = learn_live(first, shape, tombstones=True)
+            line_format = learn_current(first, shape, tombstones=True)
         yield ManifestTask(
             context=context,
             kind=manifest.kind,
             line_format=line_format,
             current_line_format=current_format,
             examples=examples,
-            is_judged=manifest.is_judged,
+            is_checked=manifest.is_checked,
         )
 
 
-def _first_lines(units: Sequence[InputSplit], reader: ManifestReader) -> Iterator[bytes]:
-    lines = (line for unit in units for piece in pieces(unit, reader) for line in piece.text.splitlines())
+def _first_lines(splits: Sequence[InputSplit], reader: ManifestReader) -> Iterator[bytes]:
+    lines = (line for split in splits for block in blocks_of(split, reader) for line in block.text.splitlines())
     return islice((line for line in lines if line.strip()), _FIRST_LINES)
 
 
 def _lines_of_each_form(
-    units: Sequence[InputSplit], line_format: LineFormat | None, reader: ManifestReader
+    splits: Sequence[InputSplit], line_format: LineFormat | None, reader: ManifestReader
 ) -> Iterator[str]:
     """The first line of each form, because lines of one form have equal types, and all lines of no form."""
 
-    def of_split(unit: InputSplit) -> list[str]:
+    def of_split(split: InputSplit) -> list[str]:
         lines = []
-        for piece in pieces(unit, reader):
-            left = LineBuffer(piece.text).array
+        for block in blocks_of(split, reader):
+            left = LineBuffer(block.text).array
             for form in () if line_format is None else line_format.forms:
                 well = pc.match_substring_regex(left, form.pattern)
                 first = pc.index(well, value=True).as_py()
@@ -93,4 +101,4 @@ def _lines_of_each_form(
         return lines
 
     with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it runs in Arrow, in parallel
-        yield from chain.from_iterable(pool.map(of_split, units))
+        yield from chain.from_iterable(pool.map(of_split, splits))

@@ -117,7 +117,7 @@ class LargeOffsetChange:
         self._before = current = self._read_current()
         difference = _removal(current)
         if self._manifest is not None:
-            manifest, ready = replace(self._manifest, live=current.file), self._directory / "ready"
+            manifest, ready = replace(self._manifest, current=current.file), self._directory / "ready"
             (verdict,) = self._checks.check([manifest], ready=ready)
             if verdict.difference is None or verdict.patch is None:
                 error = verdict.diagnostics.errors[0].summary
@@ -210,10 +210,10 @@ class LargeOffsetChange:
         """Set the offsets to send."""
         self._declared, self._reader = declared, PatchReader(declared.path)
 
-    def _request(self, offsets: SavedOffsets, live: SavedOffsets) -> LargeManifest:
+    def _request(self, offsets: SavedOffsets, current: SavedOffsets) -> LargeManifest:
         """The request to compare offsets that were checked before."""
         files, kind = (replace(offsets.file, name=Path(offsets.path).name),), OperationKind.ALTER
-        return LargeManifest(Location(""), files, self._compared_with, kind, live.file, is_judged=False)
+        return LargeManifest(Location(""), files, self._compared_with, kind, current.file, is_checked=False)
 
     def _since_begin(self, current: SavedOffsets) -> LargeManifest:
         """The request for every difference between the current offsets and the offsets before the change."""

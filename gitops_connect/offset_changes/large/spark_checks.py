@@ -41,7 +41,7 @@ class SparkChecks:
                 ) from error
             reader = ManifestReader(line_reader.read_lines, line_reader.refuse, line_reader.unpack)
             directories = job_files.job_directories(ready, violations)
-            job = replace(prepare.prepare(manifests, reader), folders=directories)
+            job = replace(prepare.prepare(manifests, reader), directories=directories)
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
             return check.carry_out(manifests, job, check.SparkEngine(session))

@@ -149,13 +149,13 @@ def large_manifest(
     return LargeManifest(manifest.location, tuple(files), context, operation.kind)
 
 
-def offsets_file(live: Offsets | SavedOffsets, path: Path) -> LargeFile:
+def offsets_file(current: Offsets | SavedOffsets, path: Path) -> LargeFile:
     """The file of the current offsets; `path` is written if they are in memory. Raises OSError."""
-    if isinstance(live, SavedOffsets):
-        return live.file
+    if isinstance(current, SavedOffsets):
+        return current.file
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(f'{{"partition":{one},"offset":{offset}}}\n' for one, offset in live.items())
+        stream.writelines(f'{{"partition":{one},"offset":{offset}}}\n' for one, offset in current.items())
     return LargeFile("the current offsets", str(path))
 
 

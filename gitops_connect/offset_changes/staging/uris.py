@@ -17,7 +17,7 @@ from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest, suff
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.copies import CopiedFile, Copy
 from gitops_connect.model.desired import ManifestUri
-from gitops_connect.model.globs import Glob, folder_of, is_glob, is_hidden
+from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.offset_changes.staging.files import secure, stage_file
 from gitops_connect.offset_changes.staging.store import Store
@@ -121,7 +121,7 @@ class _Place:
         host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
         root = f"{scheme}://{host}" if rest.startswith("//") else f"{scheme}:"
         path = os.path.normpath("/" + path.lstrip("/"))
-        return _Place(root, path, folder_of(path) if is_glob(path) else path)
+        return _Place(root, path, directory_of(path) if is_glob(path) else path)
 
     @property
     def is_local(self) -> bool:

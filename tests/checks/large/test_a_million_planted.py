@@ -37,7 +37,7 @@ def planted_in(plan: Plan, count: int, faults: int, rnd: random.Random) -> Plant
 
 def test_a_thousand_faults_in_a_million_lines(spark: Any, tmp_path: Path) -> None:
     rnd = random.Random(13)  # noqa: S311 - the same each time
-    mirror = Plan(FAMILIES["mirror"], names=FILES, live=0.001, styles=STYLES)
+    mirror = Plan(FAMILIES["mirror"], names=FILES, current=0.001, styles=STYLES)
     several = [planted_in(mirror, 1_000_000, 1000, rnd)]
     for name in OTHERS:
         count = 390 if FAMILIES[name].lenient else 2000

@@ -1,4 +1,4 @@
-"""What was written by Connect or by this program is not judged: whatever it is, it is compared as it is."""
+"""What was written by Connect or by this program is not checked: whatever it is, it is compared as it is."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ pytestmark = pytest.mark.slow
 ODD = [entry({"neither": "topic", "nor": 1.5}, {"offset": -7, "flag": True}), entry({}, {"x": None})]
 
 
-def compared(case: Case, folder: Path, unit: int = 300) -> LargeVerdict:
-    manifest = replace(filed(case, folder / "files"), is_judged=False)
-    (verdict,) = carry_out([manifest], prepare([manifest], READER, 3, unit), InProcess(2))
+def compared(case: Case, directory: Path, split_size: int = 300) -> LargeVerdict:
+    manifest = replace(filed(case, directory / "files"), is_checked=False)
+    (verdict,) = carry_out([manifest], prepare([manifest], READER, 3, split_size), InProcess(2))
     assert not verdict.errors
     assert verdict.difference is not None
     return verdict
 
 
 def test_odd_offsets_are_compared(tmp_path: Path) -> None:
-    live = [*ODD, *(mirrored(n, n) for n in range(50))]
-    verdict = compared(Case(jsonl(live), MIRROR, offsets(*live), OperationKind.REPLACE), tmp_path)
+    current = [*ODD, *(mirrored(n, n) for n in range(50))]
+    verdict = compared(Case(jsonl(current), MIRROR, offsets(*current), OperationKind.REPLACE), tmp_path)
     assert verdict.difference is not None
     assert {way: count for way, count in verdict.difference.counts.items() if count} == {Direction.SAME: 52}
     assert not verdict.counts
 
 
 def test_each_difference_is_told(tmp_path: Path) -> None:
-    live = [ODD[0], *(mirrored(n, 10) for n in range(100))]
+    current = [ODD[0], *(mirrored(n, 10) for n in range(100))]
     sent = [
         ODD[1],
         *(mirrored(n, 10 + n % 3 - 1) for n in range(60)),
         *({**mirrored(n, 0), "offset": None} for n in range(60, 130)),
     ]
-    verdict = compared(Case(jsonl(sent), MIRROR, offsets(*live), OperationKind.ALTER), tmp_path)
+    verdict = compared(Case(jsonl(sent), MIRROR, offsets(*current), OperationKind.ALTER), tmp_path)
     assert verdict.difference is not None
     assert {way: count for way, count in verdict.difference.counts.items() if count} == {
         Direction.NEW: 1,

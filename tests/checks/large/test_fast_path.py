@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from large_engine import laid_out
 from manifests import FILE_SOURCE, MIRROR, ORDERS, OTHER, SINK, entry, mirrored, read, sunk
 
-from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.entries import EntryChecker
 from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
 from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.fast_path import canonical_lines, canonical_partitions, match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer
-from gitops_connect.checks.large.line_formats.line_format import MAX_FORMS, learn, learn_live
+from gitops_connect.checks.large.line_formats.line_format import MAX_FORMS, learn, learn_current
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import OperationKind
@@ -80,7 +80,7 @@ def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, sever
     content = "".join(lines).encode()
     context = ManifestContext(ORDERS, config)
     line_format = learn(content.splitlines(), context, OperationKind.ALTER)
-    judge = EntryJudge(context, OperationKind.ALTER)
+    checker = EntryChecker(context, OperationKind.ALTER)
     found = zip(
         canonical_lines(content, line_format).to_pylist(),
         canonical_partitions(content, line_format).to_pylist(),
@@ -92,7 +92,7 @@ def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, sever
             assert (partition, line) == canonical(json.loads(text))
     for one in match_lines(LineBuffer(content), line_format)[0]:
         for row in one.rows:
-            findings = judge.judge(json.loads(lines[row])).findings
+            findings = checker.check(json.loads(lines[row])).findings
             if one.form.has_own_words:
                 findings = tuple(found._replace(words={}) for found in findings)
             assert findings == one.form.findings
@@ -157,5 +157,5 @@ def test_what_stands_may_be_laid_out_in_any_way(name: str) -> None:
     config, make = PLAIN[name]
     listed = [laid_out(make(n), backwards=True) for n in range(9)]
     content = ("\n".join(listed) + "\n").encode()
-    line_format = learn_live(content.splitlines(), shape_of(config or {}))
+    line_format = learn_current(content.splitlines(), shape_of(config or {}))
     assert canonical_partitions(content, line_format).to_pylist() == [canonical(json.loads(line))[0] for line in listed]

@@ -1,4 +1,4 @@
-"""Files copied by Spark, byte for byte: in a session of its own, out of folders of this machine."""
+"""Files copied by Spark, byte for byte: in a session of its own, out of directories of this machine."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("elsewhere")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("elsewhere")
     for name, content in FILES.items():
-        path = folder / name
+        path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     for hidden in ("_SUCCESS", ".x.jsonl.crc", "_old/x.jsonl"):
-        (folder / hidden).parent.mkdir(exist_ok=True)
-        (folder / hidden).write_bytes(b"hidden")
-    return folder
+        (directory / hidden).parent.mkdir(exist_ok=True)
+        (directory / hidden).write_bytes(b"hidden")
+    return directory
 
 
 def everything(_path: str) -> bool:
     return True
 
 
-def test_a_folder_is_copied_byte_for_byte(spark: Any, folder: Path, tmp_path: Path) -> None:
-    copied = copy(spark, f"file:{folder}", everything, str(tmp_path))
-    found = {Path(one.path).relative_to(folder).as_posix(): one for one in copied}
+def test_a_directory_is_copied_byte_for_byte(spark: Any, directory: Path, tmp_path: Path) -> None:
+    copied = copy(spark, f"file:{directory}", everything, str(tmp_path))
+    found = {Path(one.path).relative_to(directory).as_posix(): one for one in copied}
     assert sorted(found) == sorted(FILES)
     assert {name for name, one in found.items() if Path(one.file).read_bytes() != FILES[name]} == set()
     assert {name for name, one in found.items() if one.sha256 != hashlib.sha256(FILES[name]).hexdigest()} == set()
@@ -79,14 +79,16 @@ def test_a_folder_is_copied_byte_for_byte(spark: Any, folder: Path, tmp_path: Pa
         ("nothing/*.jsonl", []),
     ],
 )
-def test_a_file_a_folder_or_a_glob(spark: Any, folder: Path, tmp_path: Path, what: str, wanted: list[str]) -> None:
-    copied = copy(spark, f"file://{folder}/{what}", everything, str(tmp_path))
-    assert [Path(one.path).relative_to(folder).as_posix() for one in copied] == wanted
+def test_a_file_a_directory_or_a_glob(
+    spark: Any, directory: Path, tmp_path: Path, what: str, wanted: list[str]
+) -> None:
+    copied = copy(spark, f"file://{directory}/{what}", everything, str(tmp_path))
+    assert [Path(one.path).relative_to(directory).as_posix() for one in copied] == wanted
     assert [Path(one.file).read_bytes() for one in copied] == [FILES[name] for name in wanted]
 
 
-def test_only_what_is_wanted_is_copied(spark: Any, folder: Path, tmp_path: Path) -> None:
-    copied = copy(spark, f"file:{folder}", lambda path: path.endswith(".csv"), str(tmp_path))
+def test_only_what_is_wanted_is_copied(spark: Any, directory: Path, tmp_path: Path) -> None:
+    copied = copy(spark, f"file:{directory}", lambda path: path.endswith(".csv"), str(tmp_path))
     assert [Path(one.path).name for one in copied] == ["random.csv"]
     assert len(list(tmp_path.iterdir())) == 1
 

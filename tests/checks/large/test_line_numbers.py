@@ -35,11 +35,11 @@ PROGRAM = "import json, sys; from spark_parts.program import main; main(json.loa
 class Program:
     """It is told what to do, and says what came of it."""
 
-    def __init__(self, master: str, options: Mapping[str, str], folder: Path, **more: str) -> None:
-        folder.mkdir(parents=True)
-        told = {"master": master, "options": dict(options), "folder": str(folder), **more}
-        self._errors = (folder / "errors").open("w+")
-        self.folder = folder
+    def __init__(self, master: str, options: Mapping[str, str], directory: Path, **more: str) -> None:
+        directory.mkdir(parents=True)
+        told = {"master": master, "options": dict(options), "directory": str(directory), **more}
+        self._errors = (directory / "errors").open("w+")
+        self.directory = directory
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, json.dumps(told)],
             stdin=subprocess.PIPE,
@@ -80,7 +80,7 @@ class Program:
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
         """A check has begun, and will never end; afterwards others can."""
-        gate = self.folder / "gate"
+        gate = self.directory / "gate"
         os.mkfifo(gate)
         os.mkfifo(gate.with_name("never"))
         self.tell("check")
@@ -100,8 +100,8 @@ class Program:
 
 
 @contextlib.contextmanager
-def program(master: str, options: Mapping[str, str], folder: Path, **more: str) -> Iterator[Program]:
-    started = Program(master, options, folder, **more)
+def program(master: str, options: Mapping[str, str], directory: Path, **more: str) -> Iterator[Program]:
+    started = Program(master, options, directory, **more)
     try:
         yield started
     finally:
@@ -157,7 +157,7 @@ def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_i
         assert "Traceback" not in asked.errors
 
 
-def test_a_folder_that_is_another_one_there_and_a_package_that_is_not_there(tmp_path: Path, python: Path) -> None:
+def test_a_directory_that_is_another_one_there_and_a_package_that_is_not_there(tmp_path: Path, python: Path) -> None:
     lacking = executors_python(tmp_path / "python", without="zstandard")
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
         with program(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared") as asked:

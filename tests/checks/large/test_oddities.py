@@ -116,8 +116,8 @@ FORMS: dict[str, tuple[bytes, Verdict]] = {
 }
 
 
-def both(case: Case, folder: Path) -> list[Any]:
-    (verdict,) = in_process([filed(case, folder / "m")])
+def both(case: Case, directory: Path) -> list[Any]:
+    (verdict,) = in_process([filed(case, directory / "m")])
     several = [by_small(case), said_by_large(verdict)]
     assert not {*several[0].diagnostics} ^ {*several[1].diagnostics}
     return several
@@ -145,14 +145,14 @@ def test_a_line_that_is_not_utf8_hides_no_other_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("live", [None, offsets(entry({"a\x1b": 1}, {"b\0": 1}))])
-def test_a_message_has_no_control_characters(live: Any, tmp_path: Path) -> None:
+def test_a_message_has_no_control_characters(current: Any, tmp_path: Path) -> None:
     """Field names come from the file, and messages go to terminals and logs."""
     odd = mirrored(1, **{"\0zone": 1, "\x1b[31m": 2, "\u202e": 3, "x" * 500: 4})
     odd["offset"] |= {"\x07": 1, "\r": 1}
     free = entry({"a\x1b": "1"}, {"b\0": "1"})
-    for number, case in enumerate((Case(jsonl([odd]), MIRROR, live), Case(jsonl([free]), OTHER, live))):
+    for number, case in enumerate((Case(jsonl([odd]), MIRROR, current), Case(jsonl([free]), OTHER, current))):
         for said in both(case, tmp_path / str(number)):
-            assert len(said.diagnostics) == (6 if number == 0 else 2 * (live is not None))
+            assert len(said.diagnostics) == (6 if number == 0 else 2 * (current is not None))
             assert all(one.summary.isprintable() and len(one.summary) < 200 for one in said.diagnostics)
 
 
@@ -250,8 +250,8 @@ def test_one_line_a_million_times(tmp_path: Path) -> None:
             ]
 
 
-def _large(case: Case, folder: Path) -> list[Any]:
-    (verdict,) = in_process([filed(case, folder / "m")])
+def _large(case: Case, directory: Path) -> list[Any]:
+    (verdict,) = in_process([filed(case, directory / "m")])
     return [said_by_large(verdict)]
 
 

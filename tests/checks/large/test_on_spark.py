@@ -31,9 +31,9 @@ FAULTS: dict[str, Any] = {
 
 def test_several_manifests_in_one_job(spark: Any, tmp_path: Path) -> None:
     rnd = random.Random(7)  # noqa: S311 - the same each time
-    live = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
-    moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, live, name="a.jsonl.zst")
-    replaced = Case(jsonl(mirrored(n) for n in range(50)), MIRROR, live, OperationKind.REPLACE, name="b.jsonl.gz")
+    current = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
+    moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, current, name="a.jsonl.zst")
+    replaced = Case(jsonl(mirrored(n) for n in range(50)), MIRROR, current, OperationKind.REPLACE, name="b.jsonl.gz")
     sinks = Case(jsonl([sunk("orders", 1), sunk("invoices", 1), sunk("elsewhere", 2), sunk("orders", 1)]), SINK)
     others = Case(
         jsonl(entry({"shard": n}, {"seq": n % 7}) for n in range(300)),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from large_engine import READER, Case, by_small, filed, in_process, jsonl, laid_out, line_of, said_by_large
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 
-from gitops_connect.checks.large.input_splits.splits import UNIT
+from gitops_connect.checks.large.input_splits.splits import SPLIT_SIZE
 from gitops_connect.checks.large.join.moves import TIES
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.checks.small import SHOWN
@@ -50,10 +50,10 @@ def first_of_each(moves: Sequence[Move]) -> list[Move]:
     return found
 
 
-def checked(*cases: Case, unit: int = UNIT) -> None:
-    with TemporaryDirectory() as folder:
-        manifests = [filed(case, Path(folder) / str(number)) for number, case in enumerate(cases)]
-        held_alike(list(cases), in_process(manifests, unit=unit))
+def checked(*cases: Case, split_size: int = SPLIT_SIZE) -> None:
+    with TemporaryDirectory() as directory:
+        manifests = [filed(case, Path(directory) / str(number)) for number, case in enumerate(cases)]
+        held_alike(list(cases), in_process(manifests, split_size=split_size))
 
 
 PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*|in+voices"}
@@ -126,11 +126,11 @@ def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind,
     """Wherever they stand, as long as not too many tie."""
     rnd = random.Random(1)  # noqa: S311 - the same each time
     for config, make in ((MIRROR, mirrored), (OTHER, lambda n, at: entry({"shard": n}, {"seq": at}))):
-        live = [make(n, 50) for n in range(2 * TIES)]
+        current = [make(n, 50) for n in range(2 * TIES)]
         lines = [make(n, 50 + rnd.choice([5, 5, 5, 5, 6, 7, 1]) * (-1) ** (n % 2)) for n in range(TIES)]
         lines += [make(n, 1) for n in range(1000, 1120)]
         rnd.shuffle(lines)
-        checked(Case(jsonl(lines), config, offsets(*live), kind, name=f"m.jsonl{suffix}"), unit=2000)
+        checked(Case(jsonl(lines), config, offsets(*current), kind, name=f"m.jsonl{suffix}"), split_size=2000)
 
 
 @pytest.mark.parametrize("name", ODD_LINES)
@@ -138,14 +138,14 @@ def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind,
 def test_odd_lines(name: str, suffix: str) -> None:
     if suffix and name in ("gzip in disguise", "lfs"):
         pytest.skip("that is not what is inside of a compressed file")
-    live = offsets(mirrored(1), mirrored(7))
+    current = offsets(mirrored(1), mirrored(7))
     content = ODD_LINES[name]
-    cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, live, name=f"m.jsonl{suffix}")]
-    cases += [Case(content, config, live, name=f"m.jsonl{suffix}") for config in (OTHER, SINK, PATTERN_SINK)]
+    cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, current, name=f"m.jsonl{suffix}")]
+    cases += [Case(content, config, current, name=f"m.jsonl{suffix}") for config in (OTHER, SINK, PATTERN_SINK)]
     cases += [Case(content, name=f"m.jsonl{suffix}")]
     checked(*cases)
     if len(content) < 10_000:
-        checked(*cases, unit=100)
+        checked(*cases, split_size=100)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -159,7 +159,10 @@ def test_a_compressed_file_that_is_cut_off_or_damaged(suffix: str) -> None:
 def test_many_offenders_of_a_rule_are_counted() -> None:
     lines = [mirrored(n, -1) for n in range(50)] + [mirrored(n, 3) for n in range(100, 160)] * 2
     checked(Case(jsonl([*lines, *(mirrored(n, 4) for n in range(100, 150))]), MIRROR))
-    checked(Case(b'{"partition":\n' * 30 + b"[NaN]\n" * (SHOWN + 1) + b"{}}\n" * 9 + b"[1e999]\n" * 2, MIRROR), unit=50)
+    checked(
+        Case(b'{"partition":\n' * 30 + b"[NaN]\n" * (SHOWN + 1) + b"{}}\n" * 9 + b"[1e999]\n" * 2, MIRROR),
+        split_size=50,
+    )
 
 
 def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_singly() -> None:
@@ -214,12 +217,12 @@ def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged:
             planted.append((number, rule))
     if kind is OperationKind.REPLACE:
         planted = [(line, "tombstone" if rule == "nothing-to-remove" else rule) for line, rule in planted]
-    live = offsets(*(mirrored(n, rnd.choice([3, 5, 8])) for n in rnd.sample(range(1, 40), 10)), mirrored(-1))
-    standing = {json.loads(one)["partition"] for one in live}
+    current = offsets(*(mirrored(n, rnd.choice([3, 5, 8])) for n in rnd.sample(range(1, 40), 10)), mirrored(-1))
+    standing = {json.loads(one)["partition"] for one in current}
     planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in standing]
-    case = Case(b"\n".join(lines) + b"\n", MIRROR, live, kind, acknowledged)
-    with TemporaryDirectory() as folder:
-        (verdict,) = in_process([filed(case, Path(folder) / "m")], unit=rnd.choice([UNIT, 400]))
+    case = Case(b"\n".join(lines) + b"\n", MIRROR, current, kind, acknowledged)
+    with TemporaryDirectory() as directory:
+        (verdict,) = in_process([filed(case, Path(directory) / "m")], split_size=rnd.choice([SPLIT_SIZE, 400]))
     assert {rule.removeprefix("manifest/"): count for rule, count in verdict.counts.items()} == Counter(
         rule for _, rule in planted
     )
@@ -268,8 +271,8 @@ lives = st.sampled_from(
     ]
 )
 cases = st.builds(
-    lambda lines, config, live, kind, acknowledged: Case(
-        "\n".join(lines).encode("utf-8", "surrogatepass"), config, live, kind, acknowledged
+    lambda lines, config, current, kind, acknowledged: Case(
+        "\n".join(lines).encode("utf-8", "surrogatepass"), config, current, kind, acknowledged
     ),
     st.lists(texts, max_size=8),
     st.sampled_from([MIRROR, SINK, PATTERN_SINK, FILE_SOURCE, OTHER, None]),
@@ -281,10 +284,12 @@ cases = st.builds(
 
 @settings(max_examples=max(40, settings().max_examples // 2))
 @given(
-    st.lists(cases, min_size=1, max_size=4), st.sampled_from([UNIT, 1, 50, 300]), st.sampled_from(["", ".gz", ".zst"])
+    st.lists(cases, min_size=1, max_size=4),
+    st.sampled_from([SPLIT_SIZE, 1, 50, 300]),
+    st.sampled_from(["", ".gz", ".zst"]),
 )
-def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case], unit: int, suffix: str) -> None:
-    checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), unit=unit)
+def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case], split_size: int, suffix: str) -> None:
+    checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), split_size=split_size)
 
 
 @pytest.mark.parametrize("config", [MIRROR, SINK, FILE_SOURCE, OTHER, None], ids=str)
@@ -305,7 +310,8 @@ def test_lsns_as_postgresql_writes_them_are_the_same_offsets_as_their_numbers() 
     config = {"connector.class": "PostgresConnector"}
     lsns = [100, "0/64", "0/1985390", "x/1", "0/123456789", -1]
     lines = [entry({"server": f"s{n}"}, {"lsn": lsns[n % len(lsns)]}) for n in range(60)]
-    live = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100 + n % 2}) for n in range(30)))
+    current = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100 + n % 2}) for n in range(30)))
     checked(
-        Case(jsonl(lines), config, live), Case(jsonl(line for n, line in enumerate(lines) if n % 6 < 3), config, live)
+        Case(jsonl(lines), config, current),
+        Case(jsonl(line for n, line in enumerate(lines) if n % 6 < 3), config, current),
     )

@@ -19,7 +19,7 @@ from large_engine import READER, Case, by_small, filed, in_process, jsonl, said_
 from manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
 
 from gitops_connect.checks.large.input_splits.parquet import SUFFIX
-from gitops_connect.checks.large.input_splits.splits import pieces
+from gitops_connect.checks.large.input_splits.splits import blocks_of
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer
 from gitops_connect.checks.large.prepare import prepare
@@ -51,20 +51,20 @@ def columns(entries: list[Any], *, flat: bool, types: dict[str, Any] | None = No
     return pa.table(arrays)
 
 
-def verdict_of(table: pa.Table | bytes, case: Case, groups: int = 1000, unit: int = 1 << 20) -> LargeVerdict:
-    with TemporaryDirectory() as folder:
-        manifest = filed(case, Path(folder) / "m")
-        path = Path(folder, f"m{SUFFIX}")
+def verdict_of(table: pa.Table | bytes, case: Case, groups: int = 1000, split_size: int = 1 << 20) -> LargeVerdict:
+    with TemporaryDirectory() as directory:
+        manifest = filed(case, Path(directory) / "m")
+        path = Path(directory, f"m{SUFFIX}")
         if isinstance(table, bytes):
             path.write_bytes(table)
         else:
             pq.write_table(table, path, row_group_size=groups)
-        (verdict,) = in_process([replace(manifest, files=(LargeFile(case.name, str(path)),))], unit=unit)
+        (verdict,) = in_process([replace(manifest, files=(LargeFile(case.name, str(path)),))], split_size=split_size)
     return verdict
 
 
-def held_alike(table: pa.Table, case: Case, groups: int = 1000, unit: int = 1 << 20) -> None:
-    expected, found = by_small(case), said_by_large(verdict_of(table, case, groups, unit))
+def held_alike(table: pa.Table, case: Case, groups: int = 1000, split_size: int = 1 << 20) -> None:
+    expected, found = by_small(case), said_by_large(verdict_of(table, case, groups, split_size))
     assert [replace(one, location=replace(one.location, column=1)) for one in found.diagnostics] == [
         replace(one, location=replace(one.location, column=1)) for one in expected.diagnostics
     ]
@@ -110,9 +110,9 @@ def kept(entry_: Any) -> Any:
     st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE]),
     st.tuples(st.booleans(), st.booleans(), st.sampled_from([1, 3, 1000]), st.sampled_from([1, 1 << 20])),
 )
-def test_the_same_verdict(made: Any, cells: Any, live: Any, kind: Any, way: Any) -> None:
+def test_the_same_verdict(made: Any, cells: Any, current: Any, kind: Any, way: Any) -> None:
     config, make = made
-    flat, packed, groups, unit = way
+    flat, packed, groups, split_size = way
     entries = [kept(make(*one)) for one in cells]
     entries[0] = kept(make("orders", 1, 2))
     table = columns(entries, flat=flat)
@@ -123,7 +123,7 @@ def test_the_same_verdict(made: Any, cells: Any, live: Any, kind: Any, way: Any)
                 for name, column in zip(table.column_names, table.columns, strict=True)
             }
         )
-    held_alike(table, Case(jsonl(entries), config, live, kind), groups, unit)
+    held_alike(table, Case(jsonl(entries), config, current, kind), groups, split_size)
 
 
 @pytest.mark.parametrize("flat", [True, False])
@@ -166,12 +166,12 @@ def test_the_short_way_is_taken(tmp_path: Path) -> None:
     pq.write_table(columns(entries, flat=False), tmp_path / "m.parquet")
     manifest = replace(filed(Case(b"", MIRROR), tmp_path / "m"), files=(LargeFile("m", str(tmp_path / "m.parquet")),))
     job = prepare([manifest], READER, 2)
-    (piece,) = (piece for unit in job.splits for piece in pieces(unit, READER))
-    found, left = match_lines(LineBuffer(piece.text), job.manifests[0].line_format)
+    (block,) = (block for split in job.splits for block in blocks_of(split, READER))
+    found, left = match_lines(LineBuffer(block.text), job.manifests[0].line_format)
     assert not len(left)
     assert sum(len(one.rows) for one in found) == 50
     assert all(one.form.is_canonical for one in found)
-    assert [json.loads(line) for line in piece.text.splitlines()] == entries
+    assert [json.loads(line) for line in block.text.splitlines()] == entries
 
 
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)

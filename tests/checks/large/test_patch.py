@@ -30,7 +30,7 @@ from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, entry, mirrored, offsets
 from pyarrow import parquet
 
 from gitops_connect.checks.large.check import carry_out
-from gitops_connect.checks.large.input_splits.splits import UNIT
+from gitops_connect.checks.large.input_splits.splits import SPLIT_SIZE
 from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.output.patch_files import PatchJob
 from gitops_connect.checks.large.output.verdicts import Results
@@ -52,15 +52,15 @@ MAKE = {
 }
 
 
-def left_alike(cases: list[Case], unit: int = UNIT, tasks: int = 2) -> list[list[str] | None]:
+def left_alike(cases: list[Case], split_size: int = SPLIT_SIZE, tasks: int = 2) -> list[list[str] | None]:
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        manifests = [filed(case, folder / str(number)) for number, case in enumerate(cases)]
-        job = replace(prepare(manifests, READER, 3, unit), folders=job_directories(folder / "ready", None))
+        directory = Path(name)
+        manifests = [filed(case, directory / str(number)) for number, case in enumerate(cases)]
+        job = replace(prepare(manifests, READER, 3, split_size), directories=job_directories(directory / "ready", None))
         verdicts = carry_out(manifests, job, InProcess(tasks))
         found = [sent(verdict) for verdict in verdicts]
         named = {file for verdict in verdicts if verdict.patch for file in verdict.patch.files}
-        assert {str(path) for path in (folder / "ready").iterdir()} == named, "nothing else is left"
+        assert {str(path) for path in (directory / "ready").iterdir()} == named, "nothing else is left"
         assert found == [patch_by_small(case) for case in cases], cases
         assert [one.distribution for one in verdicts] == [decades(by_small(case).largest) for case in cases], cases
         return found
@@ -95,7 +95,9 @@ def cases(draw: st.DrawFn) -> Case:
     numbers = draw(st.lists(st.integers(0, 60), unique=rnd.random() < 0.9, max_size=40))
     if name == "file":
         numbers = numbers[:1] and [0]
-    live = [make(n, rnd.randrange(3)) for n in rnd.sample(range(61), rnd.choice([0, 5, 30])) if name != "file" or not n]
+    current = [
+        make(n, rnd.randrange(3)) for n in rnd.sample(range(61), rnd.choice([0, 5, 30])) if name != "file" or not n
+    ]
     lines = []
     for n in numbers:
         value = make(n, rnd.randrange(3))
@@ -103,14 +105,14 @@ def cases(draw: st.DrawFn) -> Case:
             value["offset"] = None
         lines.append(written(value, rnd) + rnd.choice(["", "", "", "\r", "\n", "\n \t\r", " "]))
     content = (rnd.choice(["", "", "\ufeff"]) + "\n".join(lines) + rnd.choice(["", "\n"])).encode()
-    standing = rnd.choice([offsets(*live), offsets(*live), offsets(*live), None])
+    standing = rnd.choice([offsets(*current), offsets(*current), offsets(*current), None])
     return Case(content, config, standing, kind, name=f"m.jsonl{draw(st.sampled_from(['', '', '.gz', '.zst']))}")
 
 
 @settings(max_examples=max(40, settings().max_examples // 2))
-@given(st.lists(cases(), min_size=1, max_size=4), st.sampled_from([UNIT, 1, 60, 300]), st.integers(1, 5))
-def test_what_is_left_is_what_the_plan_sends(several: list[Case], unit: int, tasks: int) -> None:
-    left_alike(several, unit, tasks)
+@given(st.lists(cases(), min_size=1, max_size=4), st.sampled_from([SPLIT_SIZE, 1, 60, 300]), st.integers(1, 5))
+def test_what_is_left_is_what_the_plan_sends(several: list[Case], split_size: int, tasks: int) -> None:
+    left_alike(several, split_size, tasks)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
@@ -119,26 +121,26 @@ def test_of_each_kind_something_is_left(name: str, kind: OperationKind) -> None:
     """Of most classes; else the property above would hold of nothing."""
     config, make = MAKE[name]
     values = [make(n, n % 3) for n in range(0 if name == "file" else 1, 1 if name == "file" else 90)]
-    live = offsets(*(make(n, 1) for n in ([] if name == "file" else range(40, 120))))
+    current = offsets(*(make(n, 1) for n in ([] if name == "file" else range(40, 120))))
     if kind is OperationKind.ALTER:
         values += [] if name == "file" else [{**make(n, 1), "offset": None} for n in (90, 100, 119, 120, 200)]
-    (found,) = left_alike([Case(jsonl(values), config, live, kind)], unit=200)
+    (found,) = left_alike([Case(jsonl(values), config, current, kind)], split_size=200)
     assert found is not None
     expected = len(values) if name == "file" else {"alter": 89 + 3, "seed": 89, "replace": 89 - 17 + 30}[kind.value]
     assert len(found) == expected
 
 
 def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
-    live = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
-    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, live, OperationKind.REPLACE)
-    found = [left_alike([case], unit, tasks) for unit in (300, 5000, UNIT) for tasks in (1, 3, 7)]
+    current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
+    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OperationKind.REPLACE)
+    found = [left_alike([case], split_size, tasks) for split_size in (300, 5000, SPLIT_SIZE) for tasks in (1, 3, 7)]
     assert all(one == found[0] for one in found)
 
 
 def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
     """And one that is ended in the middle of that leaves nothing behind."""
-    live = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
-    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, live, OperationKind.REPLACE)
+    current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
+    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OperationKind.REPLACE)
 
     class Twice(InProcess):
         def compare(self, job: Any) -> Any:
@@ -153,7 +155,7 @@ def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
             return super().write(patch_job)
 
     manifest = filed(case, tmp_path / "m")
-    job = replace(prepare([manifest], READER, 3, 2000), folders=job_directories(tmp_path / "ready", None))
+    job = replace(prepare([manifest], READER, 3, 2000), directories=job_directories(tmp_path / "ready", None))
     (verdict,) = carry_out([manifest], job, Twice())
     assert sent(verdict) == patch_by_small(case)
     assert verdict.patch is not None
@@ -163,9 +165,9 @@ def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
 def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
     """They are an error, so that nothing of such a manifest is sent; but what would be does not depend on that."""
     values = [mirrored(n % 7, 5) for n in range(40)]
-    live = offsets(mirrored(1), mirrored(3, 4))
-    manifest = filed(Case(jsonl(values), MIRROR, live), tmp_path / "m")
-    job = replace(prepare([manifest], READER, 2, 200), folders=job_directories(tmp_path / "ready", None))
+    current = offsets(mirrored(1), mirrored(3, 4))
+    manifest = filed(Case(jsonl(values), MIRROR, current), tmp_path / "m")
+    job = replace(prepare([manifest], READER, 2, 200), directories=job_directories(tmp_path / "ready", None))
     engine = InProcess()
     results = Results([manifest], job, engine.compare(job))
     rows = sorted(engine.write(PatchJob(job, {0: results.each[0].deletions})))
@@ -185,7 +187,7 @@ def test_the_same_is_left_of_parquet(kind: OperationKind, tmp_path: Path) -> Non
     halves = {half: pa.array([one[half] for one in values]) for half in ("partition", "offset")}
     parquet.write_table(pa.table(halves), tmp_path / "m.parquet", row_group_size=40)
     manifest = replace(filed(case, tmp_path / "m"), files=(LargeFile("m.parquet", str(tmp_path / "m.parquet")),))
-    (verdict,) = in_process([manifest], unit=300, ready=tmp_path / "ready")
+    (verdict,) = in_process([manifest], split_size=300, ready=tmp_path / "ready")
     assert expected is not None
     assert sent(verdict) == expected
 
@@ -195,7 +197,7 @@ def test_an_entry_that_is_only_compared_is_left_too(tmp_path: Path) -> None:
     values = [mirrored(n, -1, cluster="elsewhere") for n in range(9)] + [{**mirrored(99), "offset": None}]
     content = jsonl(values) + line_of(mirrored(10, 1.0), (", ", ": ")).encode()
     manifest = filed(Case(content, MIRROR, offsets(mirrored(99))), tmp_path / "m")
-    (verdict,) = in_process([replace(manifest, is_judged=False)], ready=tmp_path / "ready")
+    (verdict,) = in_process([replace(manifest, is_checked=False)], ready=tmp_path / "ready")
     assert sent(verdict) == [jsonl([one]).decode() for one in (*values, mirrored(10, 1.0))]
 
 
@@ -207,7 +209,7 @@ def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -
             Path(manifest.files[0].path).write_bytes(jsonl(mirrored(n) for n in range(49)))
             return super().write(patch_job)
 
-    job = replace(prepare([manifest], READER, 2), folders=job_directories(tmp_path / "ready", None))
+    job = replace(prepare([manifest], READER, 2), directories=job_directories(tmp_path / "ready", None))
     with pytest.raises(SparkFailed, match="49 of its entries remain to be sent, expected 50"):
         carry_out([manifest], job, Hasty())
 
@@ -228,18 +230,20 @@ def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:
 def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, tmp_path: Path) -> None:
     """On Spark, where units of one manifest are in several tasks, and one task has units of several manifests."""
     rnd = random.Random(3)  # noqa: S311 - the same each time
-    live = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 90_000, 3)))
+    current = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 90_000, 3)))
     tombstones = ({**mirrored(n), "offset": None} for n in range(0, 9000, 2))
     altered = [mirrored(n, n % 9) for n in range(9000, 100_000)]
     replaced = [mirrored(n, rnd.randrange(9)) for n in range(30_000)]
     make = MAKE["sink"][1]
     cases = [
-        Case(jsonl([*tombstones, *altered]), MIRROR, live, name="a.jsonl"),
-        Case(b"\xef\xbb\xbf" + jsonl(replaced).replace(b"\n", b"\r\n\r\n"), MIRROR, live, KINDS[2], name="b.jsonl.zst"),
+        Case(jsonl([*tombstones, *altered]), MIRROR, current, name="a.jsonl"),
+        Case(
+            b"\xef\xbb\xbf" + jsonl(replaced).replace(b"\n", b"\r\n\r\n"), MIRROR, current, KINDS[2], name="b.jsonl.zst"
+        ),
         Case(jsonl(make(n, 7) for n in range(20_000)), SINK, offsets(make(1, 3), make(-1, 4)), name="c.jsonl.gz"),
         Case("".join(written(MAKE["other"][1](n, n), rnd) + "\n" for n in range(5000)).encode(), OTHER, {}, KINDS[1]),
         Case(jsonl([read()]), FILE_SOURCE, {}, KINDS[1]),
-        Case(jsonl([mirrored(1, -1), mirrored(2)]), MIRROR, live),
+        Case(jsonl([mirrored(1, -1), mirrored(2)]), MIRROR, current),
     ]
     manifests = [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)]
     verdicts = on_spark(spark, manifests, ready=tmp_path / "ready")
@@ -253,11 +257,11 @@ def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, t
 def test_distances_are_counted_by_their_decades() -> None:
     far = [0, 1, 9, 10, 99, 100, 10**6, 10**18, 2**63 - 2**62 - 1]
     half = 2**62
-    live = offsets(*(mirrored(n, half) for n in range(20)))
+    current = offsets(*(mirrored(n, half) for n in range(20)))
     values = [mirrored(n, half + one) for n, one in enumerate(far)]
     values += [mirrored(10 + n, half - one) for n, one in enumerate((1, 10**5, 10**18, half))]
     with TemporaryDirectory() as name:
-        (verdict,) = in_process([filed(Case(jsonl(values), MIRROR, live), Path(name) / "m")])
+        (verdict,) = in_process([filed(Case(jsonl(values), MIRROR, current), Path(name) / "m")])
     forward = (2, 2, 1, 0, 0, 0, 1, *[0] * 11, 2)
     assert verdict.distribution == {
         Direction.FORWARD: forward,
@@ -266,13 +270,13 @@ def test_distances_are_counted_by_their_decades() -> None:
 
 
 def test_lsns_as_postgresql_writes_them_are_sent_as_numbers() -> None:
-    """Such lines are judged one by one; nothing of how they are written is left in what is sent."""
+    """Such lines are checked one by one; nothing of how they are written is left in what is sent."""
     config = {"connector.class": "PostgresConnector"}
     lsns = [100, "0/64", "0/1985390", 26_760_080]
     values = [entry({"server": f"s{n}"}, {"lsn": lsns[n % 4], "lsn_commit": "0/5"}) for n in range(80)]
-    live = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100, "lsn_commit": 5}) for n in range(40)))
+    current = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100, "lsn_commit": 5}) for n in range(40)))
     for kind in (OperationKind.ALTER, OperationKind.REPLACE):
-        (found,) = left_alike([Case(jsonl(values), config, live, kind)], unit=300)
+        (found,) = left_alike([Case(jsonl(values), config, current, kind)], split_size=300)
         assert found
         assert not any("0/" in line for line in found)
         assert any("26760080" in line for line in found)

@@ -23,7 +23,7 @@ from planted_families import ODD_LINES
 from planted_lines import REPEATS, UNKEPT_LINES, Plan, is_fine
 from planting import make
 
-from gitops_connect.checks.large.input_splits.splits import UNIT
+from gitops_connect.checks.large.input_splits.splits import SPLIT_SIZE
 from gitops_connect.checks.rules import RULES
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.diagnostics import Diagnostic
@@ -63,11 +63,11 @@ def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return sorted(found, key=Diagnostic.sort_key)
 
 
-def checked(*several: Planted, unit: int = UNIT) -> None:
-    with TemporaryDirectory() as folder:
-        filed = [one.filed(Path(folder) / str(number)) for number, one in enumerate(several)]
-        both(several, in_process(filed, unit=unit, violations=Path(folder)))
-        told = told_in(Path(folder))
+def checked(*several: Planted, split_size: int = SPLIT_SIZE) -> None:
+    with TemporaryDirectory() as directory:
+        filed = [one.filed(Path(directory) / str(number)) for number, one in enumerate(several)]
+        both(several, in_process(filed, split_size=split_size, violations=Path(directory)))
+        told = told_in(Path(directory))
     found, expected = Counter(one[:4] for one in told.elements()), sum((one.all_named() for one in several), Counter())
     assert not [*(found - expected), *(expected - found)]
     said = {(*place(one), one.summary) for planted in several for one in planted.by_small().diagnostics}
@@ -78,13 +78,13 @@ def checked(*several: Planted, unit: int = UNIT) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("kind", EACH_KIND, ids=lambda kind: kind.value)
 @pytest.mark.parametrize("live", [*(pytest.param(one, marks=_THOROUGH) for one in (None, 0.0)), 0.5])
-def test_each_plant_alone(name: str, kind: OperationKind, live: float | None) -> None:
+def test_each_plant_alone(name: str, kind: OperationKind, current: float | None) -> None:
     family = FAMILIES[name]
     chosen: list[Any] = [[]]
     for one in (*family.plants, *UNKEPT_LINES):
         chosen += [[one], []]
     chosen += [["duplicate"], ["conflict"], ["duplicate"]]
-    plans = [Plan(family, kind, acknowledged, live) for acknowledged in (frozenset(), UNREAD)]
+    plans = [Plan(family, kind, acknowledged, current) for acknowledged in (frozenset(), UNREAD)]
     checked(*(make(plan, chosen, random.Random(3)) for plan in plans))  # noqa: S311 - the same each time
 
 
@@ -100,9 +100,9 @@ def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind, o
     family = FAMILIES[name]
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
     chosen: list[Any] = [[one] if rest else [] for one in fine for rest in (1, 0, 0, 0)]
-    plans = [Plan(family, kind, UNREAD, live, names) for live, names in of]
+    plans = [Plan(family, kind, UNREAD, current, names) for current, names in of]
     made = [make(plan, chosen, random.Random(5)) for plan in plans]  # noqa: S311 - a test needs no secure random numbers
-    assert all(one.errors == 0 and (one.moves or not one.context.live) for one in made)
+    assert all(one.errors == 0 and (one.moves or not one.context.current) for one in made)
     checked(*made)
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind, o
 def test_several_plants_in_one_entry(name: str, kind: OperationKind) -> None:
     family, rnd = FAMILIES[name], random.Random(11)  # noqa: S311 - a test needs no secure random numbers
     chosen = [rnd.sample(list(family.plants), rnd.choice([2, 2, 3])) for _ in range(100)]
-    checked(*(make(Plan(family, kind, UNREAD, live), chosen, rnd) for live in (None, 0.4)))
+    checked(*(make(Plan(family, kind, UNREAD, current), chosen, rnd) for current in (None, 0.4)))
 
 
 plans = st.builds(
@@ -133,9 +133,9 @@ def manifests(draw: Any) -> Planted:
 
 
 @settings(max_examples=max(40, settings().max_examples // 2))
-@given(st.lists(manifests(), min_size=1, max_size=4), st.sampled_from([UNIT, 300, 1]))
-def test_whatever_was_planted_is_found(several: list[Planted], unit: int) -> None:
-    checked(*several, unit=unit)
+@given(st.lists(manifests(), min_size=1, max_size=4), st.sampled_from([SPLIT_SIZE, 300, 1]))
+def test_whatever_was_planted_is_found(several: list[Planted], split_size: int) -> None:
+    checked(*several, split_size=split_size)
 
 
 def test_of_many_offenders_the_first_are_named() -> None:
@@ -145,7 +145,7 @@ def test_of_many_offenders_the_first_are_named() -> None:
     chosen = [[names[number % 7]] if number % 7 < 6 else [] for number in range(400)]
     for acknowledged in (frozenset(), UNREAD):
         plan = Plan(family, OperationKind.ALTER, acknowledged, 0.5, NAMES[1])
-        checked(make(plan, chosen, random.Random(7)), unit=900)  # noqa: S311 - a test needs no secure random numbers
+        checked(make(plan, chosen, random.Random(7)), split_size=900)  # noqa: S311 - a test needs no secure random numbers
 
 
 def test_every_rule_is_planted() -> None:

@@ -33,8 +33,8 @@ MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
     "topic": (SINK, lambda n, at: sunk("others", n, at), "manifest/topic"),
 }
 ONE_PARTITION = ("file", "server")
-UNIT = 300
-"""Bytes: several units, and so several pieces."""
+SPLIT_SIZE = 300
+"""Bytes: several splits, and so several blocks."""
 
 
 def _refuse(text: str) -> LinesRead:
@@ -57,10 +57,12 @@ def test_no_line_is_looked_at_alone(
 ) -> None:
     config, make, rule = MADE[name]
     numbers = range(0, MANY if current else 0, current or 1)
-    live = None if current is None else offsets(*(make(number, number) for number in numbers))
-    case = Case(jsonl(_lines(name)), config, live, kind, acknowledged)
+    existing = None if current is None else offsets(*(make(number, number) for number in numbers))
+    case = Case(jsonl(_lines(name)), config, existing, kind, acknowledged)
     manifest = filed(case, tmp_path / "m")
-    job = replace(prepare([manifest], HURRIED, 3, UNIT), folders=job_directories(None, tmp_path / "offenders"))
+    job = replace(
+        prepare([manifest], HURRIED, 3, SPLIT_SIZE), directories=job_directories(None, tmp_path / "offenders")
+    )
     (verdict,) = carry_out([manifest], job, InProcess())
     expected, found = by_small(case), said_by_large(verdict)
     assert list(found.diagnostics) == list(expected.diagnostics)
@@ -106,14 +108,14 @@ def test_lines_with_words_of_their_own(
     )
     reader = READER if current in ("half", "all") else HURRIED
     manifest = filed(case, tmp_path / "m")
-    (verdict,) = carry_out([manifest], prepare([manifest], reader, 3, UNIT), InProcess())
+    (verdict,) = carry_out([manifest], prepare([manifest], reader, 3, SPLIT_SIZE), InProcess())
     expected, found = by_small(case), said_by_large(verdict)
     assert list(found.diagnostics) == list(expected.diagnostics)
     assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
     assert (found.moves, found.distances) == (expected.moves, expected.distances)
     assert current in ("half", "all") or expected.counts[rule] >= MANY
-    folders = job_directories(None, tmp_path / "offenders")
-    job = replace(prepare([manifest], READER, 3, UNIT), folders=folders)
+    directories = job_directories(None, tmp_path / "offenders")
+    job = replace(prepare([manifest], READER, 3, SPLIT_SIZE), directories=directories)
     carry_out([manifest], job, InProcess())
     told = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist()
     assert len(told) == sum(expected.counts.values())

@@ -76,8 +76,8 @@ CONTENTS: Mapping[str, list[bytes]] = {
 }
 
 
-def staged(names_and_contents: list[tuple[str, bytes]], folder: Path) -> tuple[LargeFile, ...]:
-    with opened(folder) as store:
+def staged(names_and_contents: list[tuple[str, bytes]], directory: Path) -> tuple[LargeFile, ...]:
+    with opened(directory) as store:
         return tuple(
             store.blob(Entry(name, f"id-{number}", None), [content])
             for number, (name, content) in enumerate(names_and_contents)
@@ -85,7 +85,7 @@ def staged(names_and_contents: list[tuple[str, bytes]], folder: Path) -> tuple[L
 
 
 def hold(case: Case, files: tuple[LargeFile, ...]) -> None:
-    manifest = LargeManifest(Location(case.name), files, replace(case.context, live=None), case.kind)
+    manifest = LargeManifest(Location(case.name), files, replace(case.context, current=None), case.kind)
     (verdict,) = in_process([manifest])
     said, expected = said_by_large(verdict), by_small(case)
     assert said.diagnostics == expected.diagnostics
@@ -118,7 +118,7 @@ def test_one_file(name: str, content: bytes, packing: str, tmp_path: Path) -> No
 def test_several_files(contents: list[tuple[str, bytes]], tmp_path: Path) -> None:
     case = Case(b"", FILE_SOURCE, name=contents[0][0])
     files = staged(contents, tmp_path)
-    (verdict,) = in_process([LargeManifest(Location(case.name), files, replace(case.context, live=None), case.kind)])
+    (verdict,) = in_process([LargeManifest(Location(case.name), files, replace(case.context, current=None), case.kind)])
     manifest = manifests.parse_all(Blob(name, "", content) for name, content in contents)
     expected = small.check(manifest, case.context, case.kind)
     assert _said(verdict.diagnostics.items) == _said(expected.diagnostics.items)

@@ -39,9 +39,9 @@ SPOILED = {
 }
 
 
-def told(folder: Path) -> list[Any]:
-    assert [path.name for path in folder.iterdir()] == ["violations.parquet"], "nothing else is left"
-    return [tuple(row.values()) for row in pq.read_table(folder / "violations.parquet").to_pylist()]
+def told(directory: Path) -> list[Any]:
+    assert [path.name for path in directory.iterdir()] == ["violations.parquet"], "nothing else is left"
+    return [tuple(row.values()) for row in pq.read_table(directory / "violations.parquet").to_pylist()]
 
 
 def named(verdict: LargeVerdict) -> list[Any]:
@@ -57,17 +57,17 @@ def named(verdict: LargeVerdict) -> list[Any]:
     st.sampled_from([1, 200, 10**6]),
     st.booleans(),
 )
-def test_it_has_what_the_verdicts_name(chosen: Any, unit: int, is_known: bool) -> None:
+def test_it_has_what_the_verdicts_name(chosen: Any, split_size: int, is_known: bool) -> None:
     cases = []
     for number, rules in enumerate(chosen):
         lines = [jsonl([mirrored(n)]) if rule is None else SPOILED[rule](n) for n, rule in enumerate([None, *rules])]
-        live = offsets(mirrored(1), mirrored(3), mirrored(70)) if is_known else None
-        cases.append(Case(b"".join(lines), MIRROR, live, acknowledged=UNREAD, name=f"m{number}.jsonl"))
+        current = offsets(mirrored(1), mirrored(3), mirrored(70)) if is_known else None
+        cases.append(Case(b"".join(lines), MIRROR, current, acknowledged=UNREAD, name=f"m{number}.jsonl"))
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        manifests = [filed(case, folder / str(number)) for number, case in enumerate(cases)]
-        verdicts = in_process(manifests, unit=unit, violations=folder / "offenders")
-        found = told(folder / "offenders")
+        directory = Path(name)
+        manifests = [filed(case, directory / str(number)) for number, case in enumerate(cases)]
+        verdicts = in_process(manifests, split_size=split_size, violations=directory / "offenders")
+        found = told(directory / "offenders")
         assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
 
 
@@ -77,14 +77,14 @@ def planted(count: int, faults: int) -> tuple[Case, Counter[tuple[str, int]]]:
     chosen = {n: rnd.choice(sorted(SPOILED)) for n in rnd.sample(range(1, count), faults)}
     for n, rule in chosen.items():
         lines[n] = SPOILED[rule](n)
-    live = offsets(*(mirrored(-n) for n in range(1, 4)))
+    current = offsets(*(mirrored(-n) for n in range(1, 4)))
     expected = Counter((f"manifest/{rule}", n + 1) for n, rule in chosen.items())
-    return Case(b"".join(lines), MIRROR, live), expected
+    return Case(b"".join(lines), MIRROR, current), expected
 
 
 def test_all_that_was_planted_is_told(tmp_path: Path) -> None:
     case, expected = planted(3000, 2000)
-    in_process([filed(case, tmp_path / "m")], unit=9000, violations=tmp_path / "offenders")
+    in_process([filed(case, tmp_path / "m")], split_size=9000, violations=tmp_path / "offenders")
     assert Counter((row[0], row[3]) for row in told(tmp_path / "offenders")) == expected
 
 
@@ -97,8 +97,8 @@ def test_all_that_was_planted_is_told_on_spark(spark: Any, tmp_path: Path) -> No
 
 
 def test_of_a_mixed_class_each_entry_that_needs_its_own_look_is_told(tmp_path: Path) -> None:
-    live = offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": "x"}))
-    case = Case(jsonl(entry({"shard": n % 3}, {"seq": True}) for n in range(3)), OTHER, live)
+    current = offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": "x"}))
+    case = Case(jsonl(entry({"shard": n % 3}, {"seq": True}) for n in range(3)), OTHER, current)
     (verdict,) = in_process([filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
     assert verdict.errors
     assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
@@ -147,8 +147,8 @@ def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None
         return LargeManifest(Location(name), files, context, Case(b"").kind)
 
     manifest = rewritten("m.yaml")
-    for unit in (1, 10**6):
-        (verdict,) = in_process([manifest], unit=unit, violations=tmp_path / "offenders")
+    for split_size in (1, 10**6):
+        (verdict,) = in_process([manifest], split_size=split_size, violations=tmp_path / "offenders")
         found = [(row[0].removeprefix("manifest/"), *row[3:5]) for row in named(verdict)]
         assert found == [
             ("negative", 10, 3),

@@ -64,8 +64,8 @@ def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
     review = change.review()
     assert review.difference == Difference({Direction.NEW: 1})
     earlier, to_declared, since = spark.requests
-    assert to_declared.live == seen.file
+    assert to_declared.current == seen.file
     assert [one.path for one in since.files] == ["seen.jsonl"]
-    assert since.live == earlier.live
-    assert since.live is not None
-    assert since.live.path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")
+    assert since.current == earlier.current
+    assert since.current is not None
+    assert since.current.path == str(tmp_path / f"{OffsetsPart.BEFORE.value}.jsonl")

@@ -11,8 +11,8 @@ from gitops_connect.offset_changes.large.change import PatchReader
 ENTRIES = st.lists(st.text(max_size=8), max_size=40)
 
 
-def _written(folder: Path, texts: list[str]) -> str:
-    file = folder / "declared.jsonl"
+def _written(directory: Path, texts: list[str]) -> str:
+    file = directory / "declared.jsonl"
     file.write_text("".join(f"{json.dumps(text)}\n" for text in texts))
     return str(file)
 

@@ -44,7 +44,9 @@ class _Client:
         return SavedOffsets("live.jsonl", 3, 10, Digest("s"))
 
 
-def needed(operation: Operation, config: dict[str, str], folder: Path, **counts: int) -> list[Acknowledgement | None]:
+def needed(
+    operation: Operation, config: dict[str, str], directory: Path, **counts: int
+) -> list[Acknowledgement | None]:
     spark: Any = _Spark(Difference({Direction(way): count for way, count in counts.items()}))
     shape = shape_of({"connector.class": "PostgresConnector", **config})
     runtime: Any = SimpleNamespace(clients={CLUSTER: _Client()}, clock=ManualClock(), spark=None, say=None)
@@ -52,7 +54,7 @@ def needed(operation: Operation, config: dict[str, str], folder: Path, **counts:
     about = situation(offsets=OffsetSituation(shapes=shapes))
     manifest = LargeManifest(Location("m"), (), ManifestContext(NAME), OperationKind.ALTER)
     declared = manifest if operation.kind is OperationKind.ALTER else None
-    change = LargeOffsetChange(operation, ChangeContext(runtime, about, cast("Any", None), folder), declared)
+    change = LargeOffsetChange(operation, ChangeContext(runtime, about, cast("Any", None), directory), declared)
     change._checks = spark
     review = change.review()
     assert "the replication slot also decides" in review.unchecked

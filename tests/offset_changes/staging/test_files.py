@@ -49,9 +49,9 @@ def cut(content: bytes, size: int = 1000) -> Iterator[bytes]:
     return (content[at : at + size] for at in range(0, len(content), size))
 
 
-def staged(name: str, content: bytes, folder: Path) -> LargeFile:
-    folder.mkdir(parents=True)
-    return stage(name, cut(content), folder)
+def staged(name: str, content: bytes, directory: Path) -> LargeFile:
+    directory.mkdir(parents=True)
+    return stage(name, cut(content), directory)
 
 
 def read(file: LargeFile) -> tuple[list[Any], list[Any]]:
@@ -74,8 +74,8 @@ def by_small(name: str, content: bytes) -> tuple[list[Any], list[Any]]:
     return entries, [one for one in faults if one[0] != "manifest/empty"]
 
 
-def hold(name: str, content: bytes, folder: Path) -> None:
-    entries, faults = read(staged(name, content, folder))
+def hold(name: str, content: bytes, directory: Path) -> None:
+    entries, faults = read(staged(name, content, directory))
     expected, expected_faults = by_small(name, content)
     assert sorted(faults) == sorted(expected_faults)
     if {"manifest/encoding", "manifest/compression"}.isdisjoint(one[0] for one in faults) or expected:
@@ -223,10 +223,10 @@ def test_the_memory_is_flat(name: str, head: bytes, entry: bytes, tmp_path: Path
 
     peaks = []
     for count in (4000, 16_000):
-        folder = tmp_path / str(count)
-        folder.mkdir()
+        directory = tmp_path / str(count)
+        directory.mkdir()
         tracemalloc.start()
-        file = stage(name, chunks(count), folder)
+        file = stage(name, chunks(count), directory)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert Path(file.path).read_bytes().count(b"\n") == count + (name == "a.json")

@@ -19,8 +19,8 @@ def never() -> Iterator[bytes]:
     yield b""
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if path.is_dir())
 
 
 def test_what_was_staged_is_kept_with_its_places_and_faults(tmp_path: Path) -> None:

@@ -33,15 +33,15 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "elsewhere"
+def directory(tmp_path: Path) -> Path:
+    directory = tmp_path / "elsewhere"
     for name, content in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    return directory
 
 
-def no_spark(_uri: str, _takes: Callable[[str], bool], _folder: str) -> Sequence[CopiedFile]:
+def no_spark(_uri: str, _takes: Callable[[str], bool], _directory: str) -> Sequence[CopiedFile]:
     raise AssertionError("Spark is not needed for that")
 
 
@@ -55,14 +55,14 @@ def staged(
             return refused
 
 
-def printed(command: str, folder: Path) -> str:
-    shell = subprocess.run(["bash", "-c", command], cwd=folder, check=True, capture_output=True, text=True)
+def printed(command: str, directory: Path) -> str:
+    shell = subprocess.run(["bash", "-c", command], cwd=directory, check=True, capture_output=True, text=True)
     return shell.stdout.split()[0]
 
 
-def test_one_file(folder: Path, tmp_path: Path) -> None:
-    path = folder / "a.jsonl"
-    found = staged(tmp_path, f"file:{path}", printed(f"sha256sum {path}", folder))
+def test_one_file(directory: Path, tmp_path: Path) -> None:
+    path = directory / "a.jsonl"
+    found = staged(tmp_path, f"file:{path}", printed(f"sha256sum {path}", directory))
     assert not isinstance(found, UriRefused), found
     (file,) = found
     assert file.name == f"file:{path}"
@@ -89,30 +89,30 @@ ALL = (
     ],
 )
 def test_several_files_are_known_by_what_sha256sum_prints_for_all(
-    folder: Path, tmp_path: Path, what: str, command: str, names: list[str]
+    directory: Path, tmp_path: Path, what: str, command: str, names: list[str]
 ) -> None:
     for root in ("file:", "file://"):
-        found = staged(tmp_path, f"{root}{folder}{what}", printed(command, folder))
+        found = staged(tmp_path, f"{root}{directory}{what}", printed(command, directory))
         assert not isinstance(found, UriRefused), found
-        assert [file.name for file in found] == [f"{root}{folder}/{name}" for name in names]
+        assert [file.name for file in found] == [f"{root}{directory}/{name}" for name in names]
         assert all(Path(file.path).is_file() for file in found)
 
 
 @pytest.mark.parametrize("what", ["/a.jsonl", "", "/*.jsonl", "/many", "/many/*.csv", "/many/**/1*.csv"])
 def test_another_content_is_not_staged_and_the_message_computes_the_digest(
-    folder: Path, tmp_path: Path, what: str
+    directory: Path, tmp_path: Path, what: str
 ) -> None:
-    (folder / "many").mkdir()
+    (directory / "many").mkdir()
     for number in range(12):
-        (folder / "many" / f"{number} x.csv").write_text(str(number))
-    problem = staged(tmp_path, f"file:{folder}{what}", "0" * 64)
+        (directory / "many" / f"{number} x.csv").write_text(str(number))
+    problem = staged(tmp_path, f"file:{directory}{what}", "0" * 64)
     assert isinstance(problem, UriRefused)
     assert problem.rule == "offsets/sha256"
     assert f"expected {'0' * 64}" in str(problem)
-    found = printed(problem.hint.partition("from a copy, run: ")[2], folder)
+    found = printed(problem.hint.partition("from a copy, run: ")[2], directory)
     assert f" at the URI is {found}, expected" in str(problem)
     assert not [path for path in (tmp_path / "store").rglob("*") if path.name != "lock"]
-    assert not isinstance(staged(tmp_path, f"file:{folder}{what}", found), UriRefused)
+    assert not isinstance(staged(tmp_path, f"file:{directory}{what}", found), UriRefused)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_another_content_is_not_staged_and_the_message_computes_the_digest(
         ("/pipe", "pipe is not a file"),
     ],
 )
-def test_what_is_not_there_is_named(folder: Path, tmp_path: Path, what: str, said: str) -> None:
-    os.mkfifo(folder / "pipe")
-    problem = staged(tmp_path, f"file:{folder}{what}", "0" * 64)
+def test_what_is_not_there_is_named(directory: Path, tmp_path: Path, what: str, said: str) -> None:
+    os.mkfifo(directory / "pipe")
+    problem = staged(tmp_path, f"file:{directory}{what}", "0" * 64)
     assert isinstance(problem, UriRefused)
     assert problem.rule == "offsets/uri"
     assert said in str(problem)
@@ -138,7 +138,7 @@ def test_a_host_is_refused(tmp_path: Path) -> None:
     assert "must not name a host, found 'server'" in str(problem)
 
 
-def test_other_schemes_are_copied_by_spark_and_then_kept(folder: Path, tmp_path: Path) -> None:
+def test_other_schemes_are_copied_by_spark_and_then_kept(directory: Path, tmp_path: Path) -> None:
     asked = []
 
     def copy(uri: str, takes: Callable[[str], bool], target: str) -> Sequence[CopiedFile]:
@@ -160,7 +160,7 @@ def test_other_schemes_are_copied_by_spark_and_then_kept(folder: Path, tmp_path:
 
 
 def test_what_spark_cannot_copy_holds_up_nothing_else(tmp_path: Path) -> None:
-    def copy(_uri: str, _takes: Callable[[str], bool], _folder: str) -> Sequence[CopiedFile]:
+    def copy(_uri: str, _takes: Callable[[str], bool], _directory: str) -> Sequence[CopiedFile]:
         raise SparkFailed("s3b://x could not be copied because Spark failed: No FileSystem for scheme s3b")
 
     problem = staged(tmp_path, "s3b://x/y", "0" * 64, copy)

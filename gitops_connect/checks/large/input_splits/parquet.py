@@ -140,7 +140,7 @@ def _objects(table: Any, half: str) -> Any:
 
 
 def _in_json(array: Any) -> Sequence[Any]:
-    """The values of a column in JSON, in pieces. A byte that is not UTF-8 stays, for the reader of the lines."""
+    """The values of a column in JSON, in parts. A byte that is not UTF-8 stays, for the reader of the lines."""
     array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_boolean(array.type) or pa.types.is_integer(array.type):
         return (array.cast(pa.string()),)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from gitops_connect.checks.large.input_splits.parquet import SUFFIX, groups_of, rows_as_lines
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LineFault, LinesRead
 
-UNIT = 8 * 1024 * 1024
+SPLIT_SIZE = 8 * 1024 * 1024
 """Bytes of a split, and about those of a block: they fit into a processor's cache, and Spark moves them in one row."""
-MAX_UNITS = 2**20
+MAX_SPLITS = 2**20
 """Splits of one job; splits grow if the files are larger than that."""
 MAX_LINE = 16 * 1024 * 1024
 """Bytes. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
@@ -42,9 +42,9 @@ class InputSplit(NamedTuple):
     """
 
     manifest: int
-    is_live: bool
+    is_current: bool
     file: LargeFile
-    size: int = UNIT
+    size: int = SPLIT_SIZE
     start: int = 0
     end: int | None = None
 
@@ -67,14 +67,16 @@ class Block:
         return self.text.count(b"\n")
 
 
-def input_splits(manifests: Sequence[LargeManifest], smallest: int = UNIT) -> list[InputSplit]:
+def input_splits(manifests: Sequence[LargeManifest], smallest: int = SPLIT_SIZE) -> list[InputSplit]:
     """All splits of all files, current offsets first: the order of splits is the order of places."""
-    live = [(number, True, one.live) for number, one in enumerate(manifests) if one.live is not None]
+    current = [(number, True, one.current) for number, one in enumerate(manifests) if one.current is not None]
     files = [(number, False, file) for number, one in enumerate(manifests) for file in one.files]
-    total = sum(Path(file.path).stat().st_size for _, _, file in (*live, *files))
-    size = max(smallest, -(-total // MAX_UNITS) * 2)
+    total = sum(Path(file.path).stat().st_size for _, _, file in (*current, *files))
+    size = max(smallest, -(-total // MAX_SPLITS) * 2)
     return [
-        unit for number, is_live, file in (*live, *files) for unit in _parts(InputSplit(number, is_live, file, size))
+        split
+        for number, is_current, file in (*current, *files)
+        for split in _parts(InputSplit(number, is_current, file, size))
     ]
 
 
@@ -93,20 +95,20 @@ def is_packed(file: LargeFile) -> bool:
     return is_parquet(file) or bool(compression_of(file.path))
 
 
-def pieces(unit: InputSplit, reader: ManifestReader) -> Iterator[Block]:
+def blocks_of(split: InputSplit, reader: ManifestReader) -> Iterator[Block]:
     """The lines of a split in blocks. Raises OSError if its file cannot be read."""
-    if is_parquet(unit.file):
-        yield from _of_parquet(unit)
+    if is_parquet(split.file):
+        yield from _of_parquet(split)
         return
-    if unit.end is not None:
-        yield from _plain(unit, unit.end)
+    if split.end is not None:
+        yield from _plain(split, split.end)
         return
-    with Path(unit.file.path).open("rb") as stream:
-        if not Path(unit.file.path).stat().st_size:
-            yield from _whole_lines(reader.unpack(b"", compression_of(unit.file.path)), unit.size)
+    with Path(split.file.path).open("rb") as stream:
+        if not Path(split.file.path).stat().st_size:
+            yield from _whole_lines(reader.unpack(b"", compression_of(split.file.path)), split.size)
             return
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            yield from _whole_lines(reader.unpack(content, compression_of(unit.file.path)), unit.size)
+            yield from _whole_lines(reader.unpack(content, compression_of(split.file.path)), split.size)
 
 
 def _parts(whole: InputSplit) -> Iterator[InputSplit]:
@@ -122,9 +124,9 @@ def _parts(whole: InputSplit) -> Iterator[InputSplit]:
         yield whole._replace(start=start, end=min(start + whole.size, length))
 
 
-def _of_parquet(unit: InputSplit) -> Iterator[Block]:
+def _of_parquet(split: InputSplit) -> Iterator[Block]:
     base = 0
-    for found in rows_as_lines(unit.file.path, unit.start, unit.end or 0, MAX_LINE):
+    for found in rows_as_lines(split.file.path, split.start, split.end or 0, MAX_LINE):
         if isinstance(found, LineFault):
             yield Block(base, b"", fault=found)
             return
@@ -132,14 +134,14 @@ def _of_parquet(unit: InputSplit) -> Iterator[Block]:
         base += found.count(b"\n")
 
 
-def _plain(unit: InputSplit, end: int) -> Iterator[Block]:
-    with Path(unit.file.path).open("rb") as stream:
-        stream.seek(max(unit.start - 1, 0))
-        content = stream.read(end - max(unit.start - 1, 0))
-        if unit.start:
+def _plain(split: InputSplit, end: int) -> Iterator[Block]:
+    with Path(split.file.path).open("rb") as stream:
+        stream.seek(max(split.start - 1, 0))
+        content = stream.read(end - max(split.start - 1, 0))
+        if split.start:
             content = content[content.find(b"\n") + 1 :] if b"\n" in content else b""
         if not content:
-            yield Block(0, b"", is_first=not unit.start)
+            yield Block(0, b"", is_first=not split.start)
             return
         rest = []
         length = len(content) - content.rfind(b"\n") - 1
@@ -149,7 +151,7 @@ def _plain(unit: InputSplit, end: int) -> Iterator[Block]:
             length += len(rest[-1])
             if at:
                 break
-        yield _finished(0, b"".join((content, *rest)), is_first=not unit.start)
+        yield _finished(0, b"".join((content, *rest)), is_first=not split.start)
 
 
 def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Block]:
@@ -164,11 +166,11 @@ def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Blo
         at = held.rfind(b"\n") + 1
         if (len(held) >= size and at) or len(held) - at > MAX_LINE:
             at = at if len(held) - at <= MAX_LINE else len(held)
-            piece = _finished(base, bytes(held[:at]), is_first=is_first)
-            yield piece
-            if piece.fault is not None:
+            block = _finished(base, bytes(held[:at]), is_first=is_first)
+            yield block
+            if block.fault is not None:
                 return
-            base += piece.lines
+            base += block.lines
             is_first = False
             del held[:at]
     yield _finished(base, bytes(held), is_first=is_first)

@@ -65,7 +65,7 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
         found += [result for result in (row[4].as_py(),) if result]
     if blocks:
         blocks.sort(key=lambda block: block[:3])
-        with task_violations(job.folders, f"join-{bucket:05d}") as violations:
+        with task_violations(job.directories, f"join-{bucket:05d}") as violations:
             for manifest, own in groupby(blocks, key=lambda block: block.manifest):
                 comparison = _Comparison(job, manifest, [*own], violations)
                 comparison.run()
@@ -142,7 +142,7 @@ class _Comparison:
         self._manifest = job.manifests[manifest]
         self._shape = self._manifest.shape
         self._rows = _Rows(blocks, counted_field(self._shape))
-        current = sum(block.rows.num_rows for block in blocks if job.splits[block.split].is_live)
+        current = sum(block.rows.num_rows for block in blocks if job.splits[block.split].is_current)
         self._joined = outer_join(self._rows.h1, self._rows.h2, current)
         self._equal: list[Indexes] = []
         self._counts = ViolationCounts(self._manifest.context.acknowledged, file)
@@ -159,8 +159,8 @@ class _Comparison:
     def result(self, bucket: int) -> BucketResult:
         """The result, and a file with the deletions if a patch is requested: known after `run`."""
         path = None
-        if self._job.folders.ready and self._manifest.examples is not None and len(deletions := self._deletions()):
-            path = self._job.folders.in_ready(f"{self._number:05d}-{bucket:05d}.arrow")
+        if self._job.directories.ready and self._manifest.examples is not None and len(deletions := self._deletions()):
+            path = self._job.directories.in_ready(f"{self._number:05d}-{bucket:05d}.arrow")
             save_deletions(path, *self._rows.positions(deletions))
         return BucketResult(self._number, self._counts.without_file(), self._moves, path)
 
@@ -189,7 +189,7 @@ class _Comparison:
     def _check_deferred(self) -> None:
         """Check the deferred entries, now with their current offsets."""
         joined = self._joined
-        judge, sample = self._manifest.judge()
+        checker, sample = self._manifest.checker()
         rows = np.concatenate((joined.new, joined.matched, joined.repeated))
         current = np.concatenate((np.full(len(joined.new), -1), joined.current, joined.current_of_repeated))
         for index in np.flatnonzero(self._rows.form[rows] == OffsetForm.DEFERRED).tolist():
@@ -198,7 +198,7 @@ class _Comparison:
             own = self._rows.offset(current_row) if current_row >= 0 else None
             if sample is not None:
                 sample.own = None if own is None else (partition, own)
-            findings, _, offset = judge.judge(value)
+            findings, _, offset = checker.check(value)
             self._counts.add_entry(self._rows.position(row, column), findings)
             self._rows.set_offset(row, offset)
 

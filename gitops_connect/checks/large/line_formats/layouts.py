@@ -65,7 +65,7 @@ class Field(NamedTuple):
 class LineForm:
     """A form of lines. `pattern` is for RE2 and matches whole lines of this form with their line feed, and no others.
 
-    `partition` and `offset` are the pieces of their canonical texts: constant bytes, and parts of the line. An empty
+    `partition` and `offset` are the parts of their canonical texts: constant bytes, and parts of the line. An empty
     `offset` means null. `number` is the number that alone decides the move. `is_canonical`: the line equals the line to
     send. `fields` are those of all such lines. A line has the form only if each of the `filters` says so of its string.
 

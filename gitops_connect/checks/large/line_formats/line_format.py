@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.entries import EntryChecker
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.known_fields import BY_TYPE, Known, counted_field, known_of
 from gitops_connect.checks.large.line_formats.layouts import (
@@ -63,40 +63,40 @@ _NUMBERS = frozenset(_PATTERNS) - {*TEXTS, FieldType.FLAG, FieldType.PG_LSN}
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> LineFormat | None:
     """Learn from lines that are certain. None if no line has a known form, or if each line must be checked singly.
 
-    `context.live` are offsets that show the types of all current offsets.
+    `context.current` are offsets that show the types of all current offsets.
     """
     known = known_of(context)
     if known is None:
         return None
-    judge = EntryJudge(context, kind)
-    strings = _string_fields(context.live or {})
-    certain = partial(_certain, judge, known, strings)
+    checker = EntryChecker(context, kind)
+    strings = _string_fields(context.current or {})
+    certain = partial(_certain, checker, known, strings)
     return _learnt(lines, known, certain, tombstones=kind is OperationKind.ALTER)
 
 
-def learn_live(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool = False) -> LineFormat | None:
+def learn_current(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool = False) -> LineFormat | None:
     """Learn the format of the current offsets: as they are, valid or not."""
     counted = counted_field(shape)
     known = Known(offset={counted: FieldType.NUMBER} if counted else {}, counted=counted)
     return _learnt(lines, known, lambda value: None if value["offset"] is None else (), tombstones=tombstones)
 
 
-def _string_fields(live: Offsets) -> frozenset[str]:
+def _string_fields(current: Offsets) -> frozenset[str]:
     """The fields that are strings in some of the current offsets."""
-    halves = [("partition", str(text)) for text in live] + [("offset", str(text)) for text in live.values()]
+    halves = [("partition", str(text)) for text in current] + [("offset", str(text)) for text in current.values()]
     return frozenset(
         f"{half}.{name}" for half, text in halves for name, value in json.loads(text).items() if isinstance(value, str)
     )
 
 
-def _certain(judge: EntryJudge, known: Known, strings: frozenset[str], value: Any) -> tuple[Finding, ...] | None:
+def _certain(checker: EntryChecker, known: Known, strings: frozenset[str], value: Any) -> tuple[Finding, ...] | None:
     """The findings of each line like this one; None: not certain.
 
     A line like this one has other strings of the config's fields, or another string for a number. If no current offset
     has a string there, its type is wrong whatever the current offset is. A null for a partition without a current
     offset is found by the join.
     """
-    found = [one for one in judge.judge(value).findings if one.rule != "manifest/nothing-to-remove"]
+    found = [one for one in checker.check(value).findings if one.rule != "manifest/nothing-to-remove"]
     fixed = {f"partition.{name}" for name in known.admits}
     if all(one.rule in RULES and one.field in fixed for one in found):
         return tuple(one.explained() for one in found)
@@ -238,22 +238,22 @@ def _pattern(line: bytes, varying: Mapping[int, tuple[Member, str]]) -> str:
 
 
 def _pieces(layout: Layout, half: str, varying: Sequence[Member], anchors: Anchors) -> tuple[bytes | Span, ...]:
-    """The pieces of the canonical text of that half: one part of the line if the line is canonical there."""
+    """The parts of the canonical text of that half: one part of the line if the line is canonical there."""
     whole = layout.halves[half]
     text = (partition_text if half == "partition" else offset_text)(whole.value)
     if layout.line[whole.start : whole.end].decode() == text:
         return (anchors.span(whole.start, whole.end),)
-    pieces: list[bytes | Span] = []
+    parts: list[bytes | Span] = []
     constant = b"{"
     members = layout.partition if half == "partition" else layout.offset
     for member in sorted(members, key=lambda one: one.name):
-        constant += f"{',' if pieces or constant != b'{' else ''}{_json(member.name)}:".encode()
+        constant += f"{',' if parts or constant != b'{' else ''}{_json(member.name)}:".encode()
         if member in varying:
-            pieces += [constant, anchors.span(member.start, member.end)]
+            parts += [constant, anchors.span(member.start, member.end)]
             constant = b""
         else:
             constant += _json(member.value).encode()
-    return (*pieces, constant + b"}")
+    return (*parts, constant + b"}")
 
 
 def _number(layout: Layout, known: Known, anchors: Anchors) -> Span | None:

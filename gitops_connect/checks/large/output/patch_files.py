@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gitops_connect.checks.large.input_splits.splits import Block, pieces
+from gitops_connect.checks.large.input_splits.splits import Block, blocks_of
 from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.job_files import PATCH, DeletionVector, write_atomically
 from gitops_connect.checks.large.keys.text_hashes import Positions
@@ -57,15 +57,15 @@ class PatchJob:
 
     def _write_split(self, number: int, deleted: Positions) -> tuple[int, int]:
         split = self.job.splits[number]
-        if split.is_live and not len(deleted):
+        if split.is_current and not len(deleted):
             return 0, 0
         path = _path(self.job, number)
         entries, size = 0, 0
         with write_atomically(path) as stream:
-            for block in pieces(split, self.job.reader):
+            for block in blocks_of(split, self.job.reader):
                 start, end = np.searchsorted(deleted, (block.base, block.base + block.lines))
                 rows = deleted[start:end] - block.base
-                lines = (self._removals if split.is_live else self._declared)(split.manifest, block, rows)
+                lines = (self._removals if split.is_current else self._declared)(split.manifest, block, rows)
                 entries += len(lines)
                 size += stream.write(bytes_of(lines))
         if not entries:
@@ -89,11 +89,11 @@ class PatchJob:
         """Lines of no known form as they are sent; None for a line of whitespace."""
         texts: list[str | None] = [None] * len(lines)
         task = self.job.manifests[manifest]
-        judge, _ = task.judge()
+        checker, _ = task.checker()
         for value, number, _ in self.job.reader.lines(bytes_of(lines).decode()).entries:
             partition, offset = value["partition"], value["offset"]
-            if task.is_judged:
-                _, partition, offset = judge.judge(value)
+            if task.is_checked:
+                _, partition, offset = checker.check(value)
             else:
                 partition, offset = partition_text(partition), None if offset is None else offset_text(offset)
             texts[number - 1] = f'{{"partition":{partition},"offset":{offset or "null"}}}\n'
@@ -118,7 +118,7 @@ def patch_of(manifest: int, difference: Difference, written: Sequence[Sequence[i
     Raises SparkFailed if the number of entries differs from the count of the first job.
     """
     own = [row for row in written if job.splits[row[0]].manifest == manifest and row[1]]
-    own.sort(key=lambda row: job.splits[row[0]].is_live)
+    own.sort(key=lambda row: job.splits[row[0]].is_current)
     entries = sum(row[1] for row in own)
     same = difference.counts.get(Direction.SAME, 0) if job.manifests[manifest].kind is OperationKind.REPLACE else 0
     expected = sum(difference.counts.values()) - same
@@ -131,7 +131,7 @@ def patch_of(manifest: int, difference: Difference, written: Sequence[Sequence[i
 
 
 def _path(job: Job, split: int) -> Path:
-    return job.folders.in_ready(f"{split:07d}{PATCH}")
+    return job.directories.in_ready(f"{split:07d}{PATCH}")
 
 
 def _text(block: Block) -> bytes:

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from gitops_connect.checks.large.input_splits.splits import pieces
+from gitops_connect.checks.large.input_splits.splits import blocks_of
 from gitops_connect.checks.large.job import BlockResult, Job
 from gitops_connect.checks.large.job_files import JobDirectories
 from gitops_connect.checks.large.join.compare import BucketResult
@@ -47,12 +47,12 @@ class Results:
         self.are_unsure = False
         for block in blocks:
             split = job.splits[block.split]
-            if split.is_live:
+            if split.is_current:
                 manifest = manifests[split.manifest]
-                if block.counts.shown and manifest.live is not None:
+                if block.counts.shown and manifest.current is not None:
                     finding = next(iter(block.counts.shown.values()))[0].finding
-                    raise SparkFailed(f"the current offsets in {manifest.live.name} cannot be read: {finding}")
-                self.are_unsure |= manifest.is_judged and block.counts.new_types > 0
+                    raise SparkFailed(f"the current offsets in {manifest.current.name} cannot be read: {finding}")
+                self.are_unsure |= manifest.is_checked and block.counts.new_types > 0
             else:
                 self.each[split.manifest].counts.add_all(block.counts)
         for result in results:
@@ -63,11 +63,11 @@ class Results:
         """The verdict on each manifest."""
         return [result.verdict() for result in self.each]
 
-    def write_violations(self, folders: JobDirectories) -> None:
+    def write_violations(self, directories: JobDirectories) -> None:
         """Write all violations to one file. Raises OSError."""
         others = [diagnostic for result in self.each for diagnostic in result.other_diagnostics()]
         broken = [number for number, result in enumerate(self.each) if result.counts.broken]
-        join_violations(folders, others, self._line_numbers, broken)
+        join_violations(directories, others, self._line_numbers, broken)
 
 
 class ManifestResult:
@@ -96,7 +96,7 @@ class ManifestResult:
         counts = found.counts + Counter((one.rule, one.severity) for one in others)
         errors = sum(count for (_, severity), count in counts.items() if severity is Severity.ERROR)
         by_rule = {rule: sum(counts[rule, severity] for severity in Severity) for rule, _ in counts}
-        known = self._manifest.live is not None and not errors
+        known = self._manifest.current is not None and not errors
         return LargeVerdict(
             entries=found.entries,
             size=found.size,
@@ -160,8 +160,8 @@ class ManifestResult:
             named = str(first.line) if first.file == location.file else f"{first.line} of {first.file}"
             finding = finding._replace(words={**finding.words, "first": named, "second": str(location.line)})
         if _lacks_words(violation):
-            judge, _ = self._task.judge()
-            findings = judge.judge(json.loads(text)).findings
+            checker, _ = self._task.checker()
+            findings = checker.check(json.loads(text)).findings
             finding = next(one for one in findings if one[:2] == finding[:2])
         if text and self._has_fields(violation):
             line, column = locate_in(text, (location.line, location.column), finding.field)
@@ -183,10 +183,10 @@ class ManifestResult:
     def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
         """The partitions in these lines."""
         found = {}
-        judge, _ = self._task.judge()
+        checker, _ = self._task.checker()
         for position, text in self._texts(positions).items():
             value: Any = json.loads(text)
-            kept = None if self._job.splits[position.split].is_live else judge.judge(value).partition
+            kept = None if self._job.splits[position.split].is_current else checker.check(value).partition
             found[position] = kept if kept is not None else partition_text(value["partition"])
         return found
 
@@ -195,7 +195,7 @@ class ManifestResult:
         found = {}
         for split, group in groupby(sorted(positions), key=lambda position: position.split):
             missing = [*group]
-            for block in pieces(self._job.splits[split], self._job.reader):
+            for block in blocks_of(self._job.splits[split], self._job.reader):
                 here = [position for position in missing if position.line < block.base + block.lines]
                 lines = block.text.split(b"\n") if here else []
                 for position in here:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gitops_connect.checks.entries import EntryJudge
+from gitops_connect.checks.entries import EntryChecker
 from gitops_connect.checks.field_types import LONG
 from gitops_connect.checks.large.input_splits.splits import Block, ManifestReader
 from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_partitions
@@ -30,7 +30,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """A parser for the files of one manifest, or for the current offsets (`judge` is None).
+    """A parser for the files of one manifest, or for the current offsets (`checker` is None).
 
     `counted` is the numeric field that alone decides the move of an offset, or empty. `defers`: a current offset may
     change the findings. `known` are the types of the current offsets, as far as they were read.
@@ -40,33 +40,33 @@ class Parser:
     secret: Secret
     line_format: LineFormat | None
     counted: str
-    judge: EntryJudge | None
+    checker: EntryChecker | None
     counts: ViolationCounts = field(default_factory=ViolationCounts)
     defers: bool = False
     defers_all: bool = False
     known: TypeExamples | None = None
 
-    def parse(self, piece: Block, unit: int) -> tuple[list[Any], ViolationCounts, int]:
+    def parse(self, block: Block, split: int) -> tuple[list[Any], ViolationCounts, int]:
         """The rows in some tables, the findings, and the number of lines."""
         counts = self.counts.fresh()
-        refused = self.reader.refuse(piece.text) if piece.is_first else None
-        for fault in (refused, piece.fault):
+        refused = self.reader.refuse(block.text) if block.is_first else None
+        for fault in (refused, block.fault):
             if fault is not None:
                 finding = Finding(fault.rule, "", {"found": fault.found})
-                counts.broken.append(Violation(RowPosition(unit, piece.base + fault.line - 1, fault.column), finding))
+                counts.broken.append(Violation(RowPosition(split, block.base + fault.line - 1, fault.column), finding))
                 counts.add(counts.broken[-1])
-        if refused is not None or not piece.text:
-            return [], counts, piece.lines
-        counts.size += len(piece.text)
-        lines = LineBuffer(piece.text.removeprefix(_BOM) if piece.is_first else piece.text)
+        if refused is not None or not block.text:
+            return [], counts, block.lines
+        counts.size += len(block.text)
+        lines = LineBuffer(block.text.removeprefix(_BOM) if block.is_first else block.text)
         certain, slow = match_lines(lines, self.line_format)
         parts = [self._rows(one) for one in certain]
         counts.entries += sum(rows.num_rows for rows in parts)
         for one in certain:
             if one.form.findings and not (self.defers and one.form.waits):
-                counts.add_alike(one.form.findings, (np.full(len(one.rows), unit), piece.base + one.rows))
+                counts.add_alike(one.form.findings, (np.full(len(one.rows), split), block.base + one.rows))
         if len(slow):
-            parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(unit, piece.base), counts))
+            parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(split, block.base), counts))
         return parts, counts, len(lines)
 
     def _rows(self, certain: MatchedLines) -> Any:
@@ -94,22 +94,22 @@ class Parser:
         found = _Collected(self.counted)
         for value, number, column in read.entries:
             line = int(slow[number - 1])
-            partition, offset, deferred = self._judged(
+            partition, offset, deferred = self._checked(
                 value, RowPosition(first.split, first.line + line, column), counts
             )
             if partition is not None:
                 found.add(partition, offset, line, [column, value] if deferred else None)
         return found.rows(self.secret)
 
-    def _judged(
+    def _checked(
         self, value: Any, position: RowPosition, counts: ViolationCounts
     ) -> tuple[PartitionText | None, OffsetText | None, bool]:
-        if self.judge is None:
+        if self.checker is None:
             counts.new_types += self.known is not None and not self.known.knows(value)
             offset = value["offset"]
             return partition_text(value["partition"]), None if offset is None else offset_text(offset), False
-        findings, partition, offset = self.judge.judge(value)
-        unsure = self.defers and (bool(findings) or self.judge.needs_current(value))
+        findings, partition, offset = self.checker.check(value)
+        unsure = self.defers and (bool(findings) or self.checker.needs_current(value))
         deferred = partition is not None and (self.defers_all or unsure)
         if findings and not deferred:
             counts.add_entry(position, findings)

@@ -81,21 +81,24 @@ def _texts(finding: Finding, acknowledged: frozenset[Acknowledgement]) -> tuple[
 
 
 @contextmanager
-def task_violations(folders: JobDirectories, name: str) -> Iterator[TaskViolations | None]:
+def task_violations(directories: JobDirectories, name: str) -> Iterator[TaskViolations | None]:
     """A part with that name; None if violations are not requested."""
-    if folders.violations is None:
+    if directories.violations is None:
         yield None
         return
     from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - few jobs use it, and its import takes time
 
-    with write_atomically(folders.in_violations(f"{name}.parquet")) as stream, ParquetWriter(stream, _PART) as writer:
+    with (
+        write_atomically(directories.in_violations(f"{name}.parquet")) as stream,
+        ParquetWriter(stream, _PART) as writer,
+    ):
         violations = TaskViolations(writer)
         yield violations
         violations.flush()
 
 
 def join_violations(
-    folders: JobDirectories, others: Iterable[Diagnostic], line_numbers: LineNumbers, broken: Collection[int]
+    directories: JobDirectories, others: Iterable[Diagnostic], line_numbers: LineNumbers, broken: Collection[int]
 ) -> None:
     """Join the violations of all tasks and `others` in one file. Of `broken` manifests, only `others` are included.
 
@@ -103,7 +106,7 @@ def join_violations(
     """
     from pyarrow import parquet  # noqa: PLC0415 - few jobs use it, and its import takes time
 
-    parts = folders.in_violations("*.parquet")
+    parts = directories.in_violations("*.parquet")
     rows = [
         (one.rule, one.severity.value, one.location.file, one.location.line, one.location.column, one.summary)
         for one in others

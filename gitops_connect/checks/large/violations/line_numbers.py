@@ -33,7 +33,7 @@ class LineNumbers:
         before: Counter[tuple[int, bool, str]] = Counter()
         starts = []
         for number, split in enumerate(splits):
-            file = split.manifest, split.is_live, split.file.path
+            file = split.manifest, split.is_current, split.file.path
             starts.append(before[file])
             before[file] += lines.get(number, 0)
         self.splits = splits

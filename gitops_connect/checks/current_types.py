@@ -25,10 +25,10 @@ Types = Mapping[str, frozenset[type]]
 
 
 @dataclass(frozen=True)
-class LiveTypes:
+class CurrentTypes:
     """The types of all fields, computed at the first use."""
 
-    live: Offsets
+    current: Offsets
 
     def findings(self, where: str, part: Mapping[str, Any], own: OffsetText | None) -> Iterator[Finding]:
         """The fields of a `partition` or an `offset` that have other types in the current offsets.
@@ -52,11 +52,11 @@ class LiveTypes:
 
     @cached_property
     def _partitions(self) -> Types:
-        return _types(json.loads(text) for text in self.live)
+        return _types(json.loads(text) for text in self.current)
 
     @cached_property
     def _offsets(self) -> Types:
-        return _types(json.loads(text) for text in self.live.values())
+        return _types(json.loads(text) for text in self.current.values())
 
 
 def _words(value: Any, expected: Iterable[type]) -> Mapping[str, str]:
