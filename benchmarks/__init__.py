@@ -1,1 +1,1 @@
-"""The measurements of docs/contributing/performance.md; `make bench` runs them all, side by side in one run."""
+"""The benchmarks of docs/contributing/performance.md; `make bench` runs all of them."""

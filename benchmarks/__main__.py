@@ -1,6 +1,6 @@
-"""`python -m benchmarks [NAME...]`: run all benchmarks, or these, and print their figures beside their targets.
+"""`python -m benchmarks [NAME...]`: run all benchmarks, or these, and print each result next to its target.
 
-Ends with 0 whether the targets are met or not: what a machine gives is no verdict on the code.
+The exit code is 0 even if a target is missed, because results depend on the machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> None:
-    """Run them one after the other, so that none takes time from another."""
+    """Run the benchmarks one after the other, so that none slows down another."""
     if strange := [name for name in names if name not in BENCHMARKS]:
         sys.exit(f"there is no benchmark {strange[0]!r}; there are {', '.join(BENCHMARKS)}")
     load = os.getloadavg()[0]

@@ -119,7 +119,7 @@ def _compared(directory: Path, lines: Path, setting: Setting) -> Iterator[Figure
 
 
 def written(path: Path, count: int = COUNT) -> Path:
-    """Entries of about 94 bytes, one a line."""
+    """Entries of about 94 bytes, one per line."""
     with path.open("w", encoding="ascii") as stream:
         for number in range(count):
             partition = f'{{"cluster":"a","partition":0,"topic":"t-{number:09}"}}'

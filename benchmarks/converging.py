@@ -1,9 +1,9 @@
-"""Converging 200 connectors on a real Connect, against creating 200 others through REST with no product at all.
+"""Creates 200 connectors on a real Connect with gitops-connect, and 200 others with a plain loop of POSTs.
 
-Raw creation is a loop of POSTs over one connection, each sent when the one before is answered, as a shell script does
-it; it ends with the last answer, when some of its connectors may not run yet. Ours ends when every connector was seen
-to run and is recorded. The eager script, which sends eight at a time, says how much of that time is Connect's own.
-The three take turns at going first, and everything is deleted in between.
+The loop uses one connection, and sends each POST after the answer to the one before. It ends with the last answer, when
+some connectors may not run yet. gitops-connect ends when every connector runs and is recorded. Another loop sends eight
+POSTs at a time, which shows how much of the time is Connect's own. The three take turns at being the first, and all
+connectors are deleted in between.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DELETES = 32
 
 @dataclass
 class _Contest:
-    """One real worker and whoever creates connectors on it."""
+    """One real worker, and the ways to create connectors on it."""
 
     directory: Path
     url: str
@@ -55,7 +55,7 @@ class _Contest:
         return time.monotonic() - began
 
     def ours(self, prefix: str) -> float:
-        """A cycle, from looking at the repository to the last record."""
+        """A reconciliation, from reading the repository to the last record."""
         workplace = Workplace(self.directory / prefix, COUNT, Layout.FILE_EACH)
         workplace.create(self.url, prefix)
         with opened(workplace) as product:
@@ -78,7 +78,7 @@ class _Contest:
 
 
 def measure(directory: Path) -> Iterator[Figure]:
-    """Raises NotMeasured where no real Connect can be started here."""
+    """Raises NotMeasured if no real Connect can be started here."""
     options = SandboxOptions(directory=directory / "sandbox", workers=1, tied=True)
     try:
         sandbox = Sandbox.up(options)

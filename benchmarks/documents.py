@@ -1,4 +1,4 @@
-"""Repositories of any number of connectors, in the two layouts that teams use, and the settings beside them."""
+"""Repositories with any number of connectors, in the two layouts that teams use, and their settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AUTHOR = ("-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.org"
 
 
 class Layout(Enum):
-    """How many documents stand in one file."""
+    """The number of documents in one file."""
 
     FILE_EACH = 1
     HUNDRED_A_FILE = 100
@@ -35,12 +35,12 @@ def config(number: int) -> dict[str, str]:
 
 
 def name(number: int, prefix: str = "orders") -> str:
-    """Connectors are told apart by number."""
+    """The name of the connector with that number."""
     return f"{prefix}-{number:05}"
 
 
 def document(number: int, prefix: str = "orders", **changed: str) -> str:
-    """The document that asks for that connector; `changed` keys have other values."""
+    """The document of that connector; `changed` keys have other values."""
     settings = config(number) | changed
     plugin, tasks = settings.pop("connector.class"), settings.pop("tasks.max")
     lines = "".join(f"    {key}: {value}\n" for key, value in settings.items())
@@ -84,7 +84,7 @@ class Workplace:
         self._commit()
 
     def change(self, turn: int) -> None:
-        """Change one connector of the first file, and commit; another value each turn."""
+        """Change one connector of the first file to another value each turn, and commit."""
         file = self._file(0)
         first, *rest = file.read_text(encoding="utf-8").split("---\n")
         lines = [f"    batch.size: {2000 + turn}" if "batch.size" in line else line for line in first.splitlines()]
@@ -92,7 +92,7 @@ class Workplace:
         self._commit()
 
     def git(self, *arguments: str) -> None:
-        """Run git there."""
+        """Run Git in the repository."""
         subprocess.run(["git", *_AUTHOR, *arguments], cwd=self.repository, check=True)
 
     def _commit(self) -> None:

@@ -1,8 +1,8 @@
-"""DuckDB doing the same work, as the yardstick: a program of its own, told the manifest, what stands, and threads.
+"""The same work by DuckDB, for comparison: a program that gets the manifest, the current offsets, and threads.
 
-The lines come as Arrow with their numbers, in blocks, as DuckDB's own readers give no line number to rely on. A regular
-expression certifies them; those that it does not match are counted, and go to the strict reader and the rule function;
-partitions are hashed to 128 bits; then repeats, and the difference to what stands.
+Blocks of lines are Arrow tables with line numbers, because DuckDB's own readers have no reliable ones. Lines that a
+regular expression matches are valid. Others go to the strict reader and the rule function. Partitions are hashed to 128
+bits. Then repeats are found, and the difference to the current offsets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 START = time.perf_counter()
 
-import duckdb  # noqa: E402 - its import is part of what is measured
+import duckdb  # noqa: E402 - its import is part of the measured time
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
@@ -40,7 +40,7 @@ KEYS = """
 
 
 def blocks(path: str) -> Iterator[pa.RecordBatch]:
-    """Lines with their numbers, without a copy of them."""
+    """The lines with their numbers, not copied."""
     line, held = 1, b""
     with open(path, "rb") as stream:  # noqa: PTH123 - the quickest way
         while content := stream.read(BLOCK):
@@ -55,7 +55,7 @@ def blocks(path: str) -> Iterator[pa.RecordBatch]:
 
 
 def batch(content: bytes, ends: np.ndarray, line: int) -> pa.RecordBatch:
-    """Of lines that end there; the offsets of Arrow leave the line feeds in, which the expression allows for."""
+    """The lines that end at `ends`, with their line feeds, which the regular expression allows."""
     offsets = np.concatenate(([0], ends + 1)).astype(np.int32)
     text = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(content))
     return pa.RecordBatch.from_arrays([pa.array(np.arange(line, line + len(ends))), text], schema=SCHEMA)
@@ -69,7 +69,7 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, path: str) -> None:
 
 
 def checked(slow: list[tuple[int, str]]) -> tuple[Counter[str], list[tuple[str, int, int]]]:
-    """Lines of another form, by the rule function: what is wrong, and the keys of those that are well."""
+    """Check lines of other forms with the rule function: the counts of violations, and the keys of valid lines."""
     checker = EntryChecker(ManifestContext(ConnectorName("orders"), CONFIG), OperationKind.ALTER)
     counts: Counter[str] = Counter()
     keys = []
@@ -84,7 +84,7 @@ def checked(slow: list[tuple[int, str]]) -> tuple[Counter[str], list[tuple[str, 
 
 
 def main(manifest: str, current: str, threads: str) -> None:
-    """Print what was found and how long it took, as JSON."""
+    """Print the verdict and the time as JSON."""
     connection = duckdb.connect(config={"threads": int(threads)})
     load(connection, "m", manifest)
     load(connection, "l", current)

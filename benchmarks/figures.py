@@ -1,4 +1,4 @@
-"""What a benchmark finds: figures, some of them held to a target."""
+"""The results of a benchmark, some of them with a target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. `limit` is the target; without one, the figure is there to be compared with others."""
+    """One line of the table. `limit` is the target; without one, the result is only for comparison."""
 
     what: str
     measured: float
@@ -26,11 +26,11 @@ class Figure:
 
 
 class NotMeasured(Exception):
-    """Something could not be measured here; the text says why."""
+    """Something cannot be measured on this machine; the text says why."""
 
 
 def median(figure: Figure, values: Sequence[float]) -> Figure:
-    """The same figure with the median of these, and the range that they span."""
+    """The figure with the median and the range of the values."""
     spread = f"{len(values)} runs, {_text(min(values))} to {_text(max(values))}"
     note = f"{figure.note}; {spread}" if figure.note else spread
     return Figure(figure.what, statistics.median(values), figure.unit, figure.limit, note)

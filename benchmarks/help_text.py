@@ -23,7 +23,7 @@ sys.exit(len({set(HEAVY)!r} & sys.modules.keys()))
 
 
 def measure(directory: Path) -> Iterator[Figure]:
-    """Elapsed time is what a user waits; processor time depends less on what else the machine does."""
+    """Elapsed time is how long a user waits; processor time depends less on other work of the machine."""
     spent = [run([PROGRAM, "--help"], directory / "output") for _ in range(RUNS)]
     yield median(Figure("elapsed", 0, "s", 0.3), [one.elapsed for one in spent])
     yield median(Figure("processor time", 0, "s"), [one.processor for one in spent])

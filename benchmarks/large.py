@@ -1,7 +1,7 @@
-"""Large manifests on Spark, beside DuckDB doing the same work in the same run, and jsonschema an entry at a time.
+"""Large manifests on Spark, compared with DuckDB, which does the same work, and with jsonschema for each entry.
 
-Manifests of a MirrorSourceConnector. In each there are faults and repeats, on every 10,000th line. With Java
-19 or newer, the first run creates the archive that makes Spark start quicker.
+The manifests are of a MirrorSourceConnector, with an error and a repeat in every 10,000 lines. With Java 19 or newer,
+the first run creates an archive of classes with which Spark starts quicker.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import OperationKind
 
 TITLE = "Large manifests: the complete verdict"
-FEW, MANY, STANDING, SAMPLE = 1_000_000, 10_000_000, 1_000_000, 200_000
+FEW, MANY, CURRENT, SAMPLE = 1_000_000, 10_000_000, 1_000_000, 200_000
 RUNS = {FEW: 3, MANY: 2}
 SMALL = 5_000
 COLD, WARM, SLOWER, COMMAND, QUICKER, PARQUET = 1.5, 1.1, 2.0, 6.0, 1 / 30, 1.3
@@ -63,8 +63,8 @@ SCHEMA = {
 
 
 def measure(directory: Path) -> Iterator[Figure]:
-    """Both sizes, then what makes it slower."""
-    current = _written(directory / "live.jsonl", STANDING, "live")
+    """Both sizes, then other files, masters and forms of lines."""
+    current = _written(directory / "current.jsonl", CURRENT, "valid")
     rate = _schema_rate(directory)
     warm, memory = {}, {}
     for count in (FEW, MANY):
@@ -72,28 +72,34 @@ def measure(directory: Path) -> Iterator[Figure]:
         duck, spark = _side_by_side(directory, manifest, current, RUNS[count])
         words = f"{count:,} entries"
         yield median(Figure(f"DuckDB, {words}", 0, "s"), [one["seconds"] for one in duck])
-        yield median(Figure(f"Spark, its start included, {words}", 0, "s"), [one["cold"] for one in spark])
-        yield median(Figure(f"Spark, on a session that is up, {words}", 0, "s"), [one["warm"] for one in spark])
+        yield median(Figure(f"Spark from the start, {words}", 0, "s"), [one["cold"] for one in spark])
+        yield median(Figure(f"Spark, session running, {words}", 0, "s"), [one["warm"] for one in spark])
         pairs = list(zip(spark, duck, strict=True))
         limits = (COLD, WARM, QUICKER) if count == MANY else (None, None, None)
         against = [[one[key] / other["seconds"] for one, other in pairs] for key in ("cold", "warm")]
-        yield median(Figure(f"start included, against DuckDB, {words}", 0, "times", limits[0]), against[0])
-        yield median(Figure(f"session up, against DuckDB, {words}", 0, "times", limits[1]), against[1])
+        yield median(Figure(f"Spark from the start compared with DuckDB, {words}", 0, "times", limits[0]), against[0])
+        yield median(
+            Figure(f"Spark, session running, compared with DuckDB, {words}", 0, "times", limits[1]), against[1]
+        )
         share = [one["cold"] / (count * rate) for one in spark]
-        yield median(Figure(f"start included, against jsonschema, {words}", 0, "times", limits[2]), share)
+        yield median(Figure(f"Spark from the start compared with jsonschema, {words}", 0, "times", limits[2]), share)
         warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
-    yield Figure("memory of the process itself, 10,000,000 against 1,000,000", memory[MANY] / memory[FEW], "times", 1.1)
+    yield Figure(
+        "memory of the process itself, 10,000,000 compared with 1,000,000", memory[MANY] / memory[FEW], "times", 1.1
+    )
     yield from _commands(directory)
     yield from _ready(directory, current)
     yield from _elsewhere(directory, current)
     for form, words in _FORMS.items():
         manifest = _written(directory / f"{form}.jsonl", MANY, form)
         slower = _run("spark_engine", str(manifest), str(current), str(directory / "cache"))["warm"] / warm[MANY]
-        yield Figure(f"{words}, against the clean file, {MANY:,}", slower, "times", SLOWER, "1 run against the best")
+        yield Figure(
+            f"{words}, compared with the clean file, {MANY:,}", slower, "times", SLOWER, "1 run against the best"
+        )
         manifest.unlink()
     columns = _columns(directory / f"{MANY}.parquet", directory / f"{MANY}.jsonl")
     share = _run("spark_engine", str(columns), str(current), str(directory / "cache"))["warm"] / warm[MANY]
-    yield Figure(f"from Parquet, against JSON Lines, {MANY:,}", share, "times", PARQUET, "1 run against the best")
+    yield Figure(f"Parquet compared with JSON Lines, {MANY:,}", share, "times", PARQUET, "1 run against the best")
 
 
 def _commands(directory: Path) -> Iterator[Figure]:
@@ -101,7 +107,7 @@ def _commands(directory: Path) -> Iterator[Figure]:
     (directory / "repo").mkdir()
     (directory / "repo" / "mirror.yaml").write_text(_DOCUMENT)
     (directory / "gitops-connect.toml").write_text('[clusters.local]\nurl = ["http://127.0.0.1:1"]\n')
-    few = _written(directory / "small.jsonl", SMALL, "live")
+    few = _written(directory / "small.jsonl", SMALL, "valid")
     for path, limit, words in (
         (directory / f"{FEW}.jsonl", COMMAND, f"the command, cold, {FEW:,} entries"),
         (few, None, f"the command, {SMALL:,} entries"),
@@ -109,11 +115,11 @@ def _commands(directory: Path) -> Iterator[Figure]:
         seconds = [_command(directory, path) for _ in range(RUNS[FEW])]
         yield median(Figure(words, 0, "s", limit), seconds)
     seconds = [_decided(few) for _ in range(RUNS[FEW])]
-    yield median(Figure(f"of that, deciding on {SMALL:,} entries in this process", 0, "s", AT_ONCE), seconds)
+    yield median(Figure(f"a manifest of {SMALL:,} entries, checked in this process", 0, "s", AT_ONCE), seconds)
 
 
 def _decided(path: Path) -> float:
-    """Reading and checking it: the time of one processor."""
+    """The time to read and check a manifest in this process."""
     context = ManifestContext(ConnectorName("orders"), CONFIG)
     begun = time.perf_counter()
     verdict = small.check(parse(Blob(path.name, "", path.read_bytes())), context, OperationKind.ALTER)
@@ -150,19 +156,19 @@ def _command(directory: Path, path: Path) -> float:
 
 
 def _ready(directory: Path, current: Path) -> Iterator[Figure]:
-    """Of a manifest without faults: only of such a one anything is sent."""
+    """A manifest without errors: only offsets of such a manifest are sent."""
     manifest = _written(directory / "sound.jsonl", MANY, "sound")
     duck = _run("duckdb_engine", str(manifest), str(current), "2")["seconds"]
     spark = _run("spark_engine", str(manifest), str(current), str(directory / "cache"), "local[*]", "ready")
     if spark["sent"] != MANY:
         raise NotMeasured(f"{spark['sent']:,} entries would be sent")
-    words = f"the verdict and what is to be sent, session up, against DuckDB's verdict, {MANY:,}"
+    words = f"check and preparing the offsets, session running, compared with DuckDB's check, {MANY:,}"
     yield Figure(words, spark["ready"] / duck, "times", READY, "1 run")
     manifest.unlink()
 
 
 def _elsewhere(directory: Path, current: Path) -> Iterator[Figure]:
-    """The same work where the tests have their masters, beside local, each on a session that is up."""
+    """The same work on the masters of the tests, compared with a local one, each with a running session."""
     sys.path.insert(0, str(TESTS))
     from spark_parts.services import connect_server, running, standalone  # noqa: PLC0415 - of the tests
 
@@ -174,7 +180,7 @@ def _elsewhere(directory: Path, current: Path) -> Iterator[Figure]:
     ):
         with running(place):
             there = _run("spark_engine", str(manifest), str(current), cache, place.master)
-        yield Figure(f"on {words}, against local, {FEW:,}", there["warm"] / here["warm"], "times", ELSEWHERE, "1 run")
+        yield Figure(f"{words} compared with local, {FEW:,}", there["warm"] / here["warm"], "times", ELSEWHERE, "1 run")
 
 
 def _columns(path: Path, lines: Path) -> Path:
@@ -191,7 +197,7 @@ def _columns(path: Path, lines: Path) -> Path:
 
 
 def _side_by_side(directory: Path, manifest: Path, current: Path, runs: int) -> tuple[list[Any], list[Any]]:
-    """They take turns, so that what else the machine does is the same for both."""
+    """Run both in turns, so that other work of the machine affects both."""
     duck, spark = [], []
     for _ in range(runs):
         duck.append(_run("duckdb_engine", str(manifest), str(current), "2"))
@@ -219,8 +225,8 @@ def _run(module: str, *arguments: str) -> Any:
 
 
 def _schema_rate(directory: Path) -> float:
-    """Seconds an entry."""
-    lines = _written(directory / "sample.jsonl", SAMPLE, "live").read_text().splitlines()
+    """Seconds for each entry."""
+    lines = _written(directory / "sample.jsonl", SAMPLE, "valid").read_text().splitlines()
     validator = Draft202012Validator(SCHEMA)
     begun = time.process_time()
     for line in lines:
@@ -237,7 +243,7 @@ def _written(path: Path, count: int, form: str) -> Path:
 
 def _line(number: int, form: str) -> str:
     offset = number * 7919 % 100_000_000
-    if form == "live":
+    if form == "valid":
         offset += number % 3 - 1 if offset else 0
     elif form == "sound":
         pass

@@ -1,4 +1,4 @@
-"""The product in this process, as the daemon has it: a world, a repository, and the memory of the last cycle."""
+"""gitops-connect in this process, as in the daemon: clients, a repository, and caches of the last reconciliation."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ LOCAL = ClusterName("local")
 
 @dataclass
 class Opened:
-    """Looks, plans and applies, as often as it is told to."""
+    """Plans and reconciles, repeatedly."""
 
     runtime: Runtime
     source: Source
     memory: Caches = field(default_factory=Caches)
 
     def plan(self) -> Proposal:
-        """Look at the repository and the cluster, and plan."""
+        """Read the repository, observe the cluster, and plan."""
         return propose(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL)
 
     def cycle(self) -> ReconciliationOutcome:
-        """Look, plan and apply."""
+        """Plan and apply."""
         return reconcile(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL, ReconcileOptions())
 
 
 @contextmanager
 def opened(workplace: Workplace) -> Iterator[Opened]:
-    """With a clone in the workplace's own directory."""
+    """The product with a clone in the directory of the workplace."""
     settings = load_settings(workplace.settings, {})
     source = Repository(settings.repository, workplace.directory / "clone")
     with closing(open_runtime(settings)) as runtime, closing(source):

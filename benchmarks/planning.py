@@ -1,7 +1,7 @@
-"""Validating and planning a thousand connectors and ten thousand: cold, in a new process, and warm, as the daemon does.
+"""Validates and plans 1,000 and 10,000 connectors: cold, in a new process, and warm, as the daemon does.
 
-Cold is everything from the start of the process, with its imports, the clone, and git. Warm is the next cycle after a
-commit that changed one file. The cluster is a stand-in in a process of its own, whose time is not counted.
+Cold includes everything from the start of the process: imports, the clone, and Git. Warm is the next reconciliation
+after a commit that changed one file. The cluster is a stand-in in another process, whose time is not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAYOUTS = {Layout.FILE_EACH: "a file each", Layout.HUNDRED_A_FILE: "100 a file"}
 
 
 def measure(directory: Path) -> Iterator[Figure]:
-    """Both layouts and both sizes with everything in place; then the dearest case, in which nothing is."""
+    """Both layouts and sizes with connectors that run already; then the slowest case, in which none exists."""
     for layout, words in LAYOUTS.items():
         times: dict[int, list[float]] = {}
         for count in (FEW, MANY):
@@ -62,7 +62,7 @@ def _cold(workplace: Workplace, number: int) -> float:
 
 
 def _command(workplace: Workplace, *words: str, clone: str) -> float:
-    """A command in a process of its own, which has to clone first."""
+    """Run a command, which first clones the repository."""
     command = [PROGRAM, "--config", str(workplace.settings), *words]
     cache = str(workplace.directory / clone)
     return run(command, workplace.directory / "output", GITOPS_CONNECT_CACHE=cache).processor

@@ -1,4 +1,4 @@
-"""Seconds of processor time, of this process or of a command, with those of all programs that it ran (git)."""
+"""Seconds of processor time of this process or of a command, including the programs that it ran (Git)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from benchmarks.figures import NotMeasured
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command took, in seconds."""
+    """The time of a command, in seconds."""
 
     processor: float
     elapsed: float
 
 
 def spent_here() -> float:
-    """Of this process and the programs that it has run until now."""
+    """The processor time of this process and of the programs that it has run."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def run(command: Sequence[str], output: Path, **environment: str) -> Spent:
-    """Run a command, with its output in a file. Raises NotMeasured where it fails."""
+    """Run a command, with its output in a file. Raises NotMeasured if it fails."""
     began = time.monotonic()
     with output.open("w") as file:
         process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=file, stderr=file)

@@ -1,7 +1,7 @@
-"""The tests' stand-in for Connect in a process of its own, so that its work is not counted as ours.
+"""The stand-in for Connect of the tests, in another process, so that its time is not counted.
 
-As a program: `python -m benchmarks.server COUNT` serves that many connectors, writes its URL, answers each line on
-stdin with the number of requests so far, and ends with stdin.
+The program `python -m benchmarks.server COUNT` serves that many connectors and writes its URL. It answers each line of
+its standard input with the number of requests so far, and ends at the end of its input.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Served:
-    """A stand-in that runs, and the pipes to it."""
+    """A running stand-in, and the pipes to it."""
 
     url: str
     stdin: IO[str]
     stdout: IO[str]
 
     def requests(self) -> int:
-        """How many it has had."""
+        """The number of requests so far."""
         self.stdin.write("\n")
         self.stdin.flush()
         return int(self.stdout.readline())
@@ -37,7 +37,7 @@ class Served:
 
 @contextmanager
 def serving(count: int) -> Iterator[Served]:
-    """A cluster on which `count` connectors run."""
+    """Serve a cluster with `count` running connectors."""
     command = [sys.executable, "-m", "benchmarks.server", str(count)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
     with Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:

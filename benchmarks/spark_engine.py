@@ -1,7 +1,7 @@
-"""What the large engine takes: a program of its own, told the manifest, what stands, a cache directory, and a master.
+"""Measures the Spark engine: a program that gets the manifest, the current offsets, a cache directory, and a master.
 
-It asks as a cycle does, twice: once from its own start, once on the session that is then up. With `ready` it asks a
-third time, for what is to be sent as well.
+It checks the manifest twice, as a reconciliation does: from its own start, and with the session that then runs. With
+`ready` it checks it a third time and also prepares the offsets to send.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gitops_connect.model.operations import OperationKind  # noqa: E402 - import
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: E402 - imports are part of the measured time
 from gitops_connect.offset_changes.workspace import workspace  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
-from gitops_connect.spark.session import SharedSession  # noqa: E402 - importing is part of what is measured
+from gitops_connect.spark.session import SharedSession  # noqa: E402 - imports are part of the measured time
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 
 
 def main(manifest: str, saved: str, cache: str, master: str = "local[*]", ready: str = "") -> None:
-    """Print what was found and how long it took, as JSON."""
+    """Print the verdict and the times as JSON."""
     context = ManifestContext(ConnectorName("orders"), CONFIG)
     current = LargeFile("the current offsets", saved)
     files = (LargeFile(manifest, manifest),)

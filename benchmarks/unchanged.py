@@ -1,4 +1,4 @@
-"""A cycle in which nothing changed: how much is asked and read, for few connectors and for many."""
+"""A reconciliation in which nothing changed: the requests and files read, for few connectors and for many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUNS = 5
 
 @dataclass
 class _Counted:
-    """A source that counts the files that are read: what is parsed was read before."""
+    """A source that counts the files that are read. Every parsed file is read before."""
 
     source: Source
     read_files: int = 0
@@ -45,7 +45,7 @@ class _Counted:
 
 
 def measure(directory: Path) -> Iterator[Figure]:
-    """Requests and files must not grow with the number of connectors; the processor time may."""
+    """Requests and files must not grow with the number of connectors. The processor time may."""
     for count in COUNTS:
         workplace = Workplace(directory / f"unchanged-{count}", count, Layout.FILE_EACH)
         with serving(count) as served:

@@ -1,4 +1,4 @@
-"""What every test needs: no home directory, no network but loopback; and, for those marked `e2e`, one real cluster."""
+"""Fixtures of all tests: no home directory, no network except loopback; for tests marked `e2e`, one real cluster."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_directory, fetch_j
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.releases import BROKER_RELEASE
 
-# A loaded machine is slow, and no fault of the code. `pytest --hypothesis-profile=thorough` looks much longer.
+# No deadline: a loaded machine is slow. `pytest --hypothesis-profile=thorough` tries many more examples.
 hypothesis_settings.register_profile("quick", max_examples=20, deadline=None)
 hypothesis_settings.register_profile("thorough", max_examples=1000, deadline=None)
 hypothesis_settings.load_profile("quick")
 
-# Where a shell started the tests in the background, SIGINT is ignored, and so it would be by what the tests start.
+# A shell that starts the tests in the background makes them ignore SIGINT, and child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ONLY_WITHOUT = re.compile(r"not \w+(?: and not \w+)*")
-"""A `-m` that only deselects, such as that of `make check`."""
+"""A `-m` expression that only deselects marks, such as the one of `make check`."""
 MARKS_OF_A_FILE = re.compile(r"^pytestmark = (.*)", re.MULTILINE)
 
 JAR_CACHE = cache_directory(os.environ)
-"""The user's own, looked up before the home directory is hidden: jars are fetched once for all test runs."""
+"""The user's jar cache, looked up before the home directory is hidden: jars are fetched once for all test runs."""
 FOREIGN = ("GITOPS_CONNECT_", "GIT_", "XDG_")
 FOR_TESTS = ("GITOPS_CONNECT_CONTRACT_URL",)
 COLOUR = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
@@ -78,7 +78,7 @@ def _loopback_only(connect: Callable[[socket.socket, Any], Any]) -> Callable[[so
 
 @contextmanager
 def _said(config: pytest.Config) -> Iterator[Callable[[str, int | None, int | None], None]]:
-    """A progress that reaches the terminal and CI's log past pytest's capture; each tenth of a counted phase."""
+    """Report progress to the terminal and the CI log in spite of pytest's capture; counted phases in steps of 10%."""
     capture = config.pluginmanager.getplugin("capturemanager")
     before = [""]
 
@@ -122,8 +122,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Fetch the jars before the first test, whose time-out a first download would exceed."""
-    # The garbage collector would look through thousands of collected tests again and again.
+    """Fetch the jars before the first test: a first download takes longer than the timeout of a test."""
+    # Otherwise the garbage collector scans thousands of collected tests over and over.
     gc.collect()
     gc.freeze()
     wanted = not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items)
@@ -143,11 +143,11 @@ def _has_live_tests(session: pytest.Session) -> bool:
 
 @pytest.fixture(scope="session")
 def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """The one real broker and worker that all e2e tests share; it goes when pytest goes, even by `kill -9`.
+    """The one real broker and worker that all e2e tests share; both end when pytest ends, even by `kill -9`.
 
-    A test may kill and add workers (`sandbox.kill_worker(1)`, `sandbox.start_worker()`): afterwards there is one
-    worker again. Names of connectors come from `connector_name`, so that no test meets another's. Beside Kafka's own
-    connectors it has those of tests/plugins, and those of tests/live if a test of that directory is selected.
+    A test may kill and add workers (`sandbox.kill_worker(1)`, `sandbox.start_worker()`): after the test, one worker
+    runs again. Connector names come from `connector_name`, so that each test has its own connectors. In addition to
+    Kafka's connectors it has those of tests/plugins, and those of tests/live if a test of that directory is selected.
     """
     plugins = [build_plugins(tmp_path_factory.mktemp("plugins"), os.environ)]
     if _has_live_tests(request.session):
@@ -186,7 +186,7 @@ def connector_name(request: pytest.FixtureRequest) -> Iterator[Callable[[str], s
 
 
 def _delete_connector(urls: tuple[str, ...], name: str) -> None:
-    """Through the first worker that takes it: the test may have killed one. One that was never made is fine."""
+    """Delete it through the first worker that answers: the test may have killed one. A missing connector is fine."""
     for url in urls:
         connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
         try:
@@ -201,6 +201,6 @@ def _delete_connector(urls: tuple[str, ...], name: str) -> None:
 
 @pytest.fixture
 def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with nothing in it: no settings file, no sandbox."""
+    """An empty working directory: no settings file, no sandbox."""
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -1,4 +1,4 @@
-"""The daemon under test, in a thread or as a process of its own, and its log as it is written."""
+"""The daemon under test, in a thread or in a separate process, and its log as it is written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Line = dict[str, Any]
 
 
 class Log:
-    """The lines so far, each as its fields."""
+    """The log lines so far, each as a mapping of its fields."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -51,7 +51,7 @@ class Log:
         return [line for line in [*self.lines] if line["event"].startswith("step_")]
 
     def wait(self, event: str, count: int = 1, **fields: Any) -> Line:
-        """The `count`th such line, as soon as it is there."""
+        """Wait for the `count`th line of that event with these fields, and return it."""
         until = time.monotonic() + DEADLINE
         with self._changed:
             while len(found := self.all(event, **fields)) < count:
@@ -62,7 +62,7 @@ class Log:
 
 
 class InThread(Log, logging.Handler):
-    """A daemon in a thread of this process, over a user's directory; `change` may put other parts into its world."""
+    """A daemon in a thread of this process, over a user's directory; `change` may replace parts of its `Runtime`."""
 
     def __init__(self, at: Workplace, change: Callable[[Runtime], Runtime] | None = None, **environment: str) -> None:
         logging.Handler.__init__(self)
@@ -79,7 +79,7 @@ class InThread(Log, logging.Handler):
         self.add({"event": record.getMessage(), "level": record.levelname, **record.fields, "error": record.exc_info})
 
     def stop(self) -> None:
-        """Stop it, and wait until it has."""
+        """Stop the daemon, and wait until it has ended."""
         self.daemon.stop()
         self._thread.join(DEADLINE)
         assert not self._thread.is_alive()
@@ -101,7 +101,7 @@ class InThread(Log, logging.Handler):
 
 
 class AsProcess(Log):
-    """`gitops-connect run` as a process of its own."""
+    """`gitops-connect run` in a separate process."""
 
     def __init__(self, at: Workplace, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class AsProcess(Log):
         self.process.send_signal(number)
 
     def code(self) -> int:
-        """Its exit code, when it has ended by itself and its whole log is read."""
+        """The exit code, after the process has ended by itself and its whole log has been read."""
         code = self.process.wait(DEADLINE)
         self._reader.join(DEADLINE)
         return code

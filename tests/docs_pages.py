@@ -26,7 +26,7 @@ class Code:
     language: str
     text: str
     comment: str = ""
-    """The HTML comment before it, which readers do not see."""
+    """The HTML comment before the code, which readers do not see."""
 
 
 @cache
@@ -35,7 +35,7 @@ def tokens(page: Path) -> tuple[Token, ...]:
 
 
 def links(page: Path) -> list[str]:
-    """Where the links and pictures of a page lead."""
+    """The targets of the links and pictures of a page."""
     return [
         str(child.attrs["href" if child.type == "link_open" else "src"])
         for token in tokens(page)
@@ -46,7 +46,7 @@ def links(page: Path) -> list[str]:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """The anchors of the headings, as the forge and the site make them."""
+    """The anchors of the headings, as the Git forge and the docs site generate them."""
     seen: Counter[str] = Counter()
     found = set()
     for heading, inline in zip(tokens(page), tokens(page)[1:], strict=False):

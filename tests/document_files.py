@@ -1,4 +1,4 @@
-"""Files that exist only in memory, and the way from them to a desired state, as `reconcile` goes it."""
+"""Files that exist only in memory, and the stages with which `reconcile` reads a desired state from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL = ClusterName("local")
 
 @dataclass
 class MemoryFiles:
-    """A checkout; `reads` says which files were asked for."""
+    """A checkout in memory; `reads` lists the files that were read."""
 
     contents: Mapping[str, bytes]
     sized: bool = True
@@ -53,7 +53,7 @@ def read(contents: Mapping[str, str]) -> Documents:
 def declare(
     contents: Mapping[str, str], clusters: Collection[str] | None = (LOCAL,)
 ) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
-    """Every stage from files to desired states."""
+    """Run every stage from files to desired states."""
     checkout = files(contents)
     documents = load(checkout, ParseCache())
     known = None if clusters is None else [ClusterName(name) for name in clusters]

@@ -1,4 +1,4 @@
-"""A ledger with a row in every table, and a way to edit it as somebody with an SQL shell does."""
+"""A ledger with a row in every table, and a function that edits it as a person with an SQL shell does."""
 
 from __future__ import annotations
 

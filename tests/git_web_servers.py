@@ -1,4 +1,4 @@
-"""Web servers in place of a Git server: pages, endless lists of references, packed answers."""
+"""Web servers instead of a Git server: pages, endless lists of references, compressed answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Parts = Callable[[], Iterator[bytes]]
 
 @contextmanager
 def web_server(headers: dict[str, str], parts: Parts) -> Iterator[str]:
-    """Answers everything with these headers and parts, until its client is gone."""
+    """Answer every request with these headers and parts, until the client disconnects."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -32,7 +32,7 @@ def web_server(headers: dict[str, str], parts: Parts) -> Iterator[str]:
             self.do_GET()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-            """Silent."""
+            """Write nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

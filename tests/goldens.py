@@ -1,6 +1,6 @@
 """Expected texts that are kept as files, so that a change of them is reviewed as a diff.
 
-`GOLDEN=rewrite pytest` writes them anew.
+`GOLDEN=rewrite pytest` writes them again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 def assert_golden(name: str, text: str) -> None:
-    """The text is what the file `name` holds."""
+    """Assert that the text equals the content of the file `name`."""
     file = FOLDER / name
     if os.environ.get("GOLDEN") == "rewrite":
         file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Manifests as files, held to both engines: the small one, and the large one in this process or on Spark."""
+"""Checks manifests in files with both engines: the small one, and the large one in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PACK: Mapping[str, Callable[[bytes], bytes]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One manifest, its file's content in bytes, and what it is held against."""
+    """One manifest: its file's content in bytes, and what it is checked with."""
 
     content: bytes
     config: Mapping[str, str] | None = None
@@ -54,7 +54,7 @@ class Case:
     acknowledged: frozenset[Acknowledgement] = frozenset()
     name: str = "offsets/orders.jsonl"
     packed: bool = False
-    """True where `content` is what lies in the file, whatever its name says."""
+    """True if the file contains `content` as it is, even if the file's name implies a compression."""
 
     @property
     def context(self) -> ManifestContext:
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Said:
-    """What an engine says of a manifest, in a form that both have."""
+    """What an engine reports about a manifest, in the same form for both engines."""
 
     diagnostics: Sequence[Diagnostic]
     counts: Mapping[str, int]
@@ -80,19 +80,19 @@ class Said:
 
 
 def jsonl(values: Iterable[Any]) -> bytes:
-    """An entry a line, written as it is sent."""
+    """One entry per line, in the form in which it is sent."""
     return "".join(line_of(value) + "\n" for value in values).encode("utf-8", "surrogatepass")
 
 
 def line_of(value: Any, separators: tuple[str, str] = (",", ":"), *, ascii_only: bool = False) -> str:
-    """The fields of both halves sorted: of such lines are those that the large engine certifies all at once."""
+    """An entry with the fields of partition and offset sorted: the form that the large engine's fast path accepts."""
     if isinstance(value, dict):
         value = {key: dict(sorted(one.items())) if isinstance(one, dict) else one for key, one in value.items()}
     return json.dumps(value, separators=separators, ensure_ascii=ascii_only)
 
 
 def laid_out(value: Any, separators: tuple[str, str] = (", ", ": "), *, backwards: bool = False) -> str:
-    """The same entry with its keys in the order in which they are, or in the opposite one."""
+    """The entry with its keys in their own order, or reversed."""
 
     def turned(one: Any) -> Any:
         return {key: turned(one[key]) for key in reversed(one)} if isinstance(one, dict) else one
@@ -112,7 +112,7 @@ def by_small(case: Case) -> Said:
 
 
 def filed(case: Case, directory: Path) -> LargeManifest:
-    """The same, with its contents in files."""
+    """The case as a `LargeManifest`, with its contents in files."""
     directory.mkdir(parents=True)
     path = directory / Path(case.name).name
     path.write_bytes(case.stored)
@@ -137,7 +137,7 @@ def in_process(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """The jobs as executors do them, without Spark between their halves."""
+    """Run the jobs as executors do, without Spark between the two halves of a job."""
     job = replace(prepare(manifests, READER, buckets, split_size), directories=job_directories(ready, violations))
     return carry_out(manifests, job, InProcess())
 
@@ -150,13 +150,13 @@ def on_spark(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """The jobs on a Spark session."""
+    """Run the jobs on a Spark session."""
     job = replace(prepare(manifests, reader), directories=job_directories(ready, violations))
     return carry_out(manifests, job, SparkEngine(session))
 
 
 class InProcess:
-    """What Spark does, in this process; `tasks` share the units between them."""
+    """Does in this process what Spark does; the input splits are divided among `tasks` tasks."""
 
     parallelism = 1
 
@@ -183,7 +183,7 @@ class InProcess:
 
 
 def patch_by_small(case: Case) -> list[str] | None:
-    """What is sent of it, in the order of the manifest, and then of what stands; None: an error holds it up."""
+    """The lines to send, in the order of the manifest and then of the current offsets; None if an error blocks them."""
     offsets = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
     if offsets is None or case.current is None:
         return None
@@ -198,7 +198,7 @@ def patch_by_small(case: Case) -> list[str] | None:
 
 
 def sent(verdict: LargeVerdict) -> list[str] | None:
-    """The lines of its patch, which are as many as it says, and as large."""
+    """The lines of the patch, whose number and size must be those of the verdict."""
     if verdict.patch is None:
         return None
     contents = [Path(file).read_bytes() for file in verdict.patch.files]

@@ -1,4 +1,4 @@
-"""A large change over HTTP, with the ledger's own pieces, and with all else that it needs in memory."""
+"""A large change over HTTP, with the ledger's real pieces, and with everything else in memory."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ APPLY = ClusterName("apply")
 
 
 def lines(position: int, count: int) -> list[bytes]:
-    """Canonical, and in the order of their partitions' numbers."""
+    """Canonical lines of entries, in the order of the numbers in their partitions."""
     one = '{{"partition":{{"stream":"{:05}"}},"offset":{{"position":{}}}}}\n'
     return [one.format(number, position).encode() for number in range(count)]
 
 
 @dataclass
 class LargeWorld(Contract):
-    """A cluster under test, a ledger, and one large change of a connector that has as many offsets."""
+    """A cluster under test, a ledger, and one large change of a connector with the same number of offsets."""
 
     clock: Clock = field(default_factory=SystemClock)
     chunks: int = 10
     progress: list[SendingProgress] = field(default_factory=list)
 
     def prepare(self, many: int) -> None:
-        """Make the connector, and so many offsets of it."""
+        """Create the connector, with this number of offsets."""
         name = self.stopped("many", self.numbers())
         self.client.alter_offsets_with(name, _body(lines(1, many)))
         self.take(name, many)
 
     def take(self, name: ConnectorName, many: int) -> None:
-        """The connector is there."""
+        """Use an existing connector, with this number of offsets."""
         self.many, self.at_once = many, many // self.chunks
         self.ledger = Ledger.open("sqlite:///state.db", self.directory, None)
         self.operation = Operation(
@@ -71,7 +71,7 @@ class LargeWorld(Contract):
         return self.ledger.operations.records(APPLY).get(self.operation.name)
 
     def positions(self) -> list[int]:
-        """How many stand as before, and how many as they are sent."""
+        """How many offsets are unchanged, and how many have the value that is sent."""
         found = [json.loads(offset)["position"] for offset in self.client.offsets(self.operation.connector).values()]
         return [found.count(1), found.count(2)]
 
@@ -81,7 +81,7 @@ def _body(some: list[bytes]) -> bytes:
 
 
 class _Journal(MemoryJournal):
-    """As the ledger's: what is large is kept there."""
+    """A journal that stores large changes in the ledger."""
 
     def __init__(self, runtime: LargeWorld) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class _Journal(MemoryJournal):
 
 
 class _Change:
-    """A `LargeChange` out of the ledger's pieces. What Spark would compare is few enough to be compared here."""
+    """A `LargeChange` from the ledger's pieces. It compares the offsets itself, without Spark, because they are few."""
 
     def __init__(self, runtime: LargeWorld, operation: Operation) -> None:
         self._world, self._operation = runtime, operation

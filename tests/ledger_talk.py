@@ -1,4 +1,4 @@
-"""Talking to the processes that the tests of the ledger start, a line at a time."""
+"""Communicates with the processes that the tests of the ledger start, one line at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def tell(process: subprocess.Popen[str]) -> None:
-    """Let a process that waits for a line go on."""
+    """Let a process that waits for a line continue."""
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Manifests that exist only in memory, an entry a line, and what is said of them."""
+"""Manifests that exist only in memory, one entry per line, and what the checks report about them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def read(name: Any = "/data/orders.txt", position: Any = 5) -> dict[str, Any]:
 
 
 def offsets(*entries: Mapping[str, Any]) -> Offsets:
-    """Those that stand."""
+    """The current offsets, with these entries."""
     return {partition_text(one["partition"]): offset_text(one["offset"]) for one in entries}
 
 
 def manifest(entries: Iterable[Any]) -> Manifest:
-    """The first entry stands in line 1."""
+    """A manifest whose first entry is in line 1."""
     listed = tuple(ManifestEntry(value, Location(FILE, line)) for line, value in enumerate(entries, 1))
     return Manifest(Location(FILE), listed)
 
@@ -65,7 +65,7 @@ def verdict(
 
 
 def rules(found: ManifestVerdict) -> list[tuple[int, str]]:
-    """Line and rule of everything that was found, without the prefix of the rules."""
+    """The line and the rule, without its prefix, of each problem that was found."""
     return [(item.location.line, item.rule.removeprefix("manifest/")) for item in found.diagnostics]
 
 

@@ -1,4 +1,4 @@
-"""A clock that moves when it is told to: what sleeps on it returns at once, and later."""
+"""A clock that only tests and sleeps move: a sleep returns at once, and the clock is later by that time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ START = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
 
 
 class ManualClock:
-    """A `Clock`; `slept` holds every sleep, in seconds. `meanwhile` happens during each."""
+    """A `Clock`; `slept` lists every sleep in seconds. `meanwhile` is called during each."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

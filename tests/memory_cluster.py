@@ -1,4 +1,4 @@
-"""A Connect cluster in memory, on a clock of its own: accepts at once, and shows the effect some time later."""
+"""A Connect cluster in memory, on a manual clock: it accepts requests at once, and shows their effect later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACE = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(C
 
 @dataclass(frozen=True)
 class Fault:
-    """What a request answers in place of what it should, and whether it has its effect all the same."""
+    """The error that a request raises, and whether the request takes effect all the same."""
 
     error: BaseException
     happens: bool = False
@@ -37,11 +37,13 @@ def connector(
 
 
 class MemoryCluster:
-    """A `Cluster`. `delay`: seconds until an effect shows. A config with `start` = fail makes its connector fail.
-    `task_fails_after`: the task of that connector fails so many seconds after it was started. `no_tasks`: has none.
+    """A `Cluster` in memory. A config with `start` = fail makes its connector fail.
 
-    Offsets outlive their connector. `progress` moves those of a running one, with each look at them and when it ends
-    running. `changed` are the changes of offsets that took effect: a patch, or None for a reset.
+    `delay`: seconds until an effect shows. `task_fails_after`: seconds from a connector's start until its task fails.
+    `no_tasks`: connectors without tasks.
+
+    Offsets outlive their connector. `progress` moves the offsets of a running connector at each read of them, and when
+    its state changes. `changed` lists the changes of offsets that took effect: a patch, or None for a reset.
     """
 
     def __init__(self, clock: ManualClock, *present: ObservedConnector, delay: float = 0.5) -> None:
@@ -79,7 +81,7 @@ class MemoryCluster:
             return seen, frozenset(self.unreadable & self.present.keys())
 
     def conceal(self, secrets: Iterable[str]) -> None:
-        """Nothing in this cluster's answers quotes a config."""
+        """Do nothing: no answer of this cluster quotes a config."""
 
     def await_herder(self) -> None:
         with self._lock:
@@ -128,7 +130,7 @@ class MemoryCluster:
         self._request("resume", name, lambda: self.present[name].state is FAILED or self._become(name, RUNNING))
 
     def offsets(self, name: ConnectorName) -> Offsets:
-        """A look, and none of the `calls`; `on_call` and `faults` know it as `offsets`."""
+        """A read, which is not in `calls`; `on_call` and `faults` know it as `offsets`."""
         self.on_call("offsets", name)
         with self._lock:
             self.offset_looks.append(name)
@@ -141,7 +143,7 @@ class MemoryCluster:
             return self.stored.get(name, {})
 
     def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets:
-        """These are never too many to be held."""
+        """Return the offsets: they always fit in memory."""
         return self.offsets(name)
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
@@ -149,7 +151,7 @@ class MemoryCluster:
         return self.warnings.get(name, "")
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """One of the `calls` as `alter` is, and meets its `faults`."""
+        """Recorded in `calls` as `alter`, with the `faults` of `alter`."""
         entries = json.loads(body)["offsets"]
         patch = {
             partition_text(one["partition"]): None if one["offset"] is None else offset_text(one["offset"])

@@ -1,4 +1,4 @@
-"""A journal in memory: what a ledger would hold, and in which order it was told."""
+"""A journal in memory: what a ledger would contain, and the order of the calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConn
 
 @dataclass
 class Begun:
-    """What a ledger holds of a large change that was begun: what stood, what is sent, how much of it was accepted."""
+    """What a ledger stores of a large change in progress: offsets before it, the patch, and entries accepted so far."""
 
     before: Offsets
     patch: OffsetPatch
@@ -41,9 +41,9 @@ class Begun:
 class MemoryJournal:
     """A `Journal`, and the `OffsetChanges` for it.
 
-    `unfinished` holds the offsets before an operation that an earlier reconciliation began.
-    Large changes need a `cluster` to read from, and their offsets in `manifests`; of those that were begun `large_ones`
-    hold what a ledger would. `most` is how many entries a chunk has at most, `chunks` where each began, and its size.
+    `unfinished` contains the offsets before an operation that an earlier reconciliation began.
+    Large changes need a `cluster` to read from, and their offsets in `manifests`; `large_ones` contains what a ledger
+    stores of those in progress. `most` is the maximum of entries in a chunk, `chunks` lists start and size of each.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class MemoryChange:
             self._journal.large_ones[self._operation.name] = Begun(self._current, self._review.patch)
 
     def chunk(self, start: int, size: int) -> Chunk:
-        """A chunk of the first size has as many entries as there may be."""
+        """A chunk of the size `FIRST` has the maximum of entries, a smaller one has fewer."""
         count = max(1, min(self._journal.most * size // FIRST, self._journal.most))
         entries = list(to_json(self._begun.patch))[start : start + count]
         self._journal.chunks.append((start, len(entries)))
@@ -210,5 +210,5 @@ def execute_options(clock: Clock, journal: MemoryJournal | None = None, **more: 
 def reconcile_options(
     approve: Callable[[Plan], None] = lambda _: None, interrupted: Event | None = None
 ) -> ReconcileOptions:
-    """Options that accept the plan, and listen to nothing."""
+    """Options that accept the plan and ignore all events."""
     return ReconcileOptions(approve, lambda _: None, interrupted or Event(), lambda _: None, StoppedConnectors())

@@ -21,7 +21,7 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOON + timedelta(minutes=5)
 STATES = (None, *OperationState)
 FREE = {None, OperationState.INTENDED, OperationState.FAILED, OperationState.RELEASED}
-"""Certainly without effect."""
+"""States in which the operation certainly has no effect."""
 
 
 def offsets(*positions: int) -> Offsets:
@@ -43,7 +43,7 @@ REWRITTEN = replace(SKIP, digest=Digest("e" * 64), revision=Revision("b" * 40), 
 
 
 def bring_to(operations: Operations, state: OperationState | None) -> OperationRecord | None:
-    """The operation in that state, by the calls that lead there."""
+    """Bring the operation to that state by the calls that lead to it."""
     match state:
         case OperationState.INTENDED:
             operations.intend(LOCAL, SKIP, NOON)

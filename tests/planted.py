@@ -1,4 +1,4 @@
-"""Manifests with planted faults (planting.py makes them), and how an engine is held to what was planted."""
+"""Manifests with planted faults (planting.py makes them), and the check that an engine reports these faults."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ NOT_PLANTED = {
 }
 """Rules that no line of a manifest can break, and why."""
 WHOLE = Location("offsets")
-"""Where it is said what concerns all files."""
+"""The location of messages that concern all files."""
 Place = tuple[str, int, str, Severity]
-"""File, line, rule without its prefix, and how grave it is."""
+"""File, line, rule without its prefix, and severity."""
 
 
 class Expected(NamedTuple):
-    """What has to be said of a line."""
+    """A problem that has to be reported for a line."""
 
     file: int
     line: int
@@ -54,7 +54,7 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class Planted:
-    """One manifest in files, and what has to be said of it."""
+    """One manifest in files, and the problems that have to be reported."""
 
     files: tuple[tuple[str, bytes], ...] = field(repr=False)
     context: ManifestContext = field(repr=False)
@@ -62,7 +62,7 @@ class Planted:
     expected: tuple[Expected, ...]
     unread: int
     moves: Counter[Direction] = field(default_factory=Counter)
-    """How many partitions move which way; those that do, and of which it cannot be told how far, are CHANGED."""
+    """How many partitions move in which direction; a move of unknown distance is CHANGED."""
     distances: Counter[Direction] = field(default_factory=Counter)
     location: Location = WHOLE
 
@@ -72,7 +72,7 @@ class Planted:
 
     @property
     def unreadable(self) -> int:
-        """Of these the small engine names twenty in all."""
+        """The number of unreadable lines; the small engine lists twenty of them in all."""
         return sum(one.rule in ODD_LINES for one in self.expected)
 
     @property
@@ -80,11 +80,11 @@ class Planted:
         return sum(one.severity is Severity.ERROR for one in self.expected)
 
     def all_named(self) -> Counter[Place]:
-        """Every place, and not the first ones only."""
+        """All places, and not only the first of each rule."""
         return Counter((self.files[one.file][0], *one[1:]) for one in self.expected)
 
     def named(self) -> list[Place]:
-        """The first of each rule, and the place where it is said how many more there are."""
+        """The first places of each rule, and the place of the message that says how many more there are."""
         listed: dict[tuple[str, Severity], list[Expected]] = {}
         for one in sorted(self.expected, key=lambda one: one[:2]):
             listed.setdefault((one.rule, one.severity), []).append(one)
@@ -93,7 +93,7 @@ class Planted:
         return sorted(found, key=str)
 
     def filed(self, directory: Path) -> LargeManifest:
-        """For the large engine."""
+        """The manifest in files, for the large engine."""
         directory.mkdir(parents=True)
         files = []
         for name, content in self.files:
@@ -108,7 +108,7 @@ class Planted:
         return LargeManifest(self.location, tuple(files), replace(self.context, current=None), self.kind, current)
 
     def by_small(self) -> Said:
-        """What the small engine says of it."""
+        """What the small engine reports."""
         parsed = [reading.parse(Blob(name, "", content)) for name, content in self.files]
         entries = tuple(entry for one in parsed for entry in one.entries)
         faults = tuple(fault for one in parsed for fault in one.faults)
@@ -125,7 +125,7 @@ class Planted:
 
 
 def told_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
-    """The places of all offenders, and what is said of them, as the large engine has left it in that directory."""
+    """The places and messages of all violations, as the large engine wrote them to that directory."""
     rows = parquet.read_table(directory / "violations.parquet").to_pylist()
     return Counter(
         (row["file"], row["line"], row["rule"].removeprefix("manifest/"), Severity(row["severity"]), row["message"])
@@ -134,17 +134,17 @@ def told_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
 
 
 def place(one: Diagnostic) -> Place:
-    """As `Planted.named` has it."""
+    """The place of a problem, in the form of `Planted.named`."""
     return one.location.file, one.location.line, one.rule.removeprefix("manifest/"), one.severity
 
 
 def places(diagnostics: Iterable[Diagnostic]) -> list[Place]:
-    """Of all of them, in an order."""
+    """The places of all problems, sorted."""
     return sorted(map(place, diagnostics), key=str)
 
 
 def held_to_plants(planted: Planted, found: Said) -> None:
-    """Nothing missed, nothing invented, each on its line."""
+    """Assert that the engine reports exactly the planted faults, each on its line."""
     named, expected = Counter(places(found.diagnostics)), Counter(planted.named())
     assert ([*(named - expected)], [*(expected - named)]) == ([], []), "invented, and missed"
     assert dict(found.counts) == dict(planted.counts)

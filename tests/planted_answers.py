@@ -1,4 +1,4 @@
-"""What has to be said of the lines of a planted manifest, and what they change: told by how they were made."""
+"""What has to be reported for the lines of a planted manifest, and what they change: known from how they were made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NULLS_SAY_NOTHING = (OperationKind.REPLACE, OperationKind.SEED)
 
 
 def answers_to(plan: Plan, line: Line, current: Offsets | None) -> tuple[list[tuple[str, Severity]], bool]:
-    """What has to be said of a line, and whether that needs to be acknowledged."""
+    """The problems that have to be reported for a line, and whether the line needs an acknowledgement."""
     repeats = [(name, Severity.ERROR) for name in line.said]
     is_well = not line.plants and not line.is_null
     if is_well or not isinstance(line.value, dict):
@@ -55,7 +55,7 @@ def _said(plan: Plan, line: Line, current: Offsets | None) -> Iterator[tuple[Pla
     key = key_of(family, line)
     own = None if current is None else current.get(key)
     if line.is_null:
-        yield from _said_of_null(plan, halves, is_known=current is not None, stands=own is not None)
+        yield from _said_of_null(plan, halves, is_known=current is not None, current_offsets=own is not None)
         return
     refused = any(
         plant.touches[0] == "partition" and not say.eased and say.rule not in WARNINGS for plant, say in halves
@@ -63,12 +63,12 @@ def _said(plan: Plan, line: Line, current: Offsets | None) -> Iterator[tuple[Pla
     same = own == offset_text(line.value["offset"]) and family.keeps_all
     for plant, say in halves:
         harmless = own is not None and not refused and (say.eased or (same and say.rule not in WARNINGS))
-        if not harmless and not (say.rule == "unknown-field" and _stands(plant, current)):
+        if not harmless and not (say.rule == "unknown-field" and _exists(plant, current)):
             yield plant, say
 
 
 def _said_of_null(
-    plan: Plan, halves: Iterable[tuple[Plant, Says]], *, is_known: bool, stands: bool
+    plan: Plan, halves: Iterable[tuple[Plant, Says]], *, is_known: bool, current_offsets: bool
 ) -> Iterator[tuple[Plant, Says]]:
     null = Plant("null", ("offset",), (), lambda *_: None)
     if plan.kind in _NULLS_SAY_NOTHING:
@@ -76,17 +76,17 @@ def _said_of_null(
         return
     if plan.family.lenient:
         yield from ((plant, say) for plant, say in halves if not say.tie and say.rule in _OF_FORM)
-    if is_known and not stands:
+    if is_known and not current_offsets:
         yield null, Says("nothing-to-remove")
 
 
-def _stands(plant: Plant, current: Offsets | None) -> bool:
-    """True where an unknown field of an offset is among those that stand."""
+def _exists(plant: Plant, current: Offsets | None) -> bool:
+    """True if an unknown field of an offset is in the current offsets."""
     return plant.touches[0] == "offset" and any(plant.touches[1] in json.loads(one) for one in (current or {}).values())
 
 
 def changed_by(plan: Plan, lines: Sequence[Line], current: Offsets) -> dict[str, Counter[Direction]]:
-    """What a manifest without errors changes."""
+    """The moves and distances of a manifest without errors."""
     moves: Counter[Direction] = Counter()
     distances: Counter[Direction] = Counter()
     declared = {key_of(plan.family, line): line for line in lines}

@@ -1,4 +1,4 @@
-"""The families themselves, of `planted_families`: each known connector, and classes that nobody knows."""
+"""The families for `planted_families`: one for each known connector, and some for unknown classes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _free(n: int) -> Entry:
 
 
 def _untied(given: Mapping[str, Plant]) -> dict[str, Plant]:
-    """The same where the config does not say what is read."""
+    """The same faults, for a config that does not say what is read."""
     return {name: replace(one, says=tuple(say for say in one.says if not say.tie)) for name, one in given.items()}
 
 
@@ -89,7 +89,7 @@ _OF_PATTERN = {
         if name not in ("partition.topic not ASCII", "partition.topic escapes", "offset.\0\x1b extra")
     },
     **plants(
-        put("partition.topic", lambda n: f"x{n}", Says("own-schema", eased=True), standable=True, name="pattern"),
+        put("partition.topic", lambda n: f"x{n}", Says("own-schema", eased=True), may_exist=True, name="pattern"),
         put("offset.unheard", 1, Says("unknown-field"), Says("own-schema"), name="extra"),
     ),
 }
@@ -280,7 +280,7 @@ _KNOWN: Any = [
         lambda n: _entry({"shard": n}, {"seq": str(n) if n % 2 else n}),
         MIXED,
         keeps_all=True,
-        all_stand=True,
+        all_exist=True,
     ),
     Family(
         "a class of one's own",
@@ -293,4 +293,4 @@ _KNOWN: Any = [
     ),
 ]
 FAMILIES: Mapping[str, Family] = {one.name: one for one in _KNOWN}
-"""By name."""
+"""All families, by name."""

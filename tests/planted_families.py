@@ -1,6 +1,6 @@
-"""Families of connectors for `planted`: entries that are surely well, and what spoils them, with what is to be said.
+"""Families of connectors for `planted`: valid entries, the faults that spoil them, and what has to be reported.
 
-Written from docs/reference/manifest-rules.md, and not from the tables of the product: those are what is tested.
+Written from docs/reference/manifest-rules.md, and not from the tables of the product, because these are tested.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from gitops_connect.model.manifests import OffsetSchema
 
 Entry = dict[str, Any]
 Path = tuple[str, ...]
-"""Of what a plant changes: `("partition", "topic")`; empty: the entry as a whole."""
+"""The field that a fault changes: `("partition", "topic")`; empty: the entry as a whole."""
 
 
 class Says(NamedTuple):
-    """A rule that has to be named, without its prefix.
+    """A rule that has to be reported, without its prefix.
 
-    `eased`: Connect takes that partition, so that it may be acknowledged. `unkept`: the entry has no canonical form,
-    and nothing else is said of its halves. `current`: said only where the current offsets are known. `tie`: the
-    config fixes it.
+    `eased`: Connect accepts that partition, so that it can be acknowledged. `unkept`: the entry has no canonical form,
+    and nothing else is reported for its partition and offset. `current`: reported only if the current offsets are
+    known. `tie`: the config determines the value.
     """
 
     rule: str
@@ -33,28 +33,30 @@ class Says(NamedTuple):
 
 @dataclass(frozen=True)
 class Plant:
-    """`change` takes an entry and the number of its line, and spoils it. `standable`: the offsets that stand may have
-    it, and tell nothing about the types of others."""
+    """A fault: `change` takes an entry and the number of its line, and spoils the entry.
+
+    `may_exist`: the current offsets may have the fault, and it says nothing about the types of other offsets.
+    """
 
     name: str
     touches: Path
     says: tuple[Says, ...]
     change: Callable[[Entry, int], Any]
-    standable: bool = False
+    may_exist: bool = False
 
     @property
     def is_null(self) -> bool:
-        """A tombstone."""
+        """Whether the fault is a tombstone."""
         return self.name == "offset None"
 
 
 @dataclass(frozen=True)
 class Family:
-    """`well` makes the entry of a number; `spare` is the plant that makes it another partition, where there is but one.
+    """`well` makes a valid entry from a number; `spare` is the change to another partition if there is only one.
 
-    `lenient`: of a sink, which leaves out what it does not know. `keeps_all`: Connect takes whatever partition it is.
-    `all_stand`: each well partition stands, with the offset of that number. `counted`: the field that says how far an
-    offset is, where one number does.
+    `lenient`: the partition fields of a sink, which ignores other fields. `keeps_all`: Connect accepts any partition.
+    `all_exist`: each valid partition exists, with the offset of that number. `counted`: the field that is the position
+    of an offset, if one number is.
     """
 
     name: str
@@ -64,19 +66,19 @@ class Family:
     spare: str = ""
     lenient: frozenset[str] = frozenset()
     keeps_all: bool = False
-    all_stand: bool = False
+    all_exist: bool = False
     counted: str = ""
     schema: OffsetSchema | None = field(default=None, repr=False)
 
 
-def put(path: str, value: Any, *says: Says, name: str = "", standable: bool = False) -> Plant:
-    """A field gets that value, or what the function makes of the line's number."""
+def put(path: str, value: Any, *says: Says, name: str = "", may_exist: bool = False) -> Plant:
+    """Set a field to that value, or to the function's result for the line's number."""
     where, one = path.split(".")
 
     def change(entry: Entry, number: int) -> None:
         entry[where][one] = value(number) if callable(value) else value
 
-    return Plant(f"{path} {name or value}", (where, one), says, change, standable)
+    return Plant(f"{path} {name or value}", (where, one), says, change, may_exist)
 
 
 def drop(path: str, *says: Says) -> Plant:
@@ -98,7 +100,7 @@ def put_whole(where: str, value: Any, *says: Says) -> Plant:
 
 
 def unkept_fields(path: str) -> list[Plant]:
-    """What no field of any class may be."""
+    """Values that no field of any class may have."""
     return [
         put(path, lambda n: [n], Says("type", unkept=True), name="list"),
         put(path, lambda n: {"a": n}, Says("type", unkept=True), name="mapping"),
@@ -109,26 +111,26 @@ def unkept_fields(path: str) -> list[Plant]:
 
 
 def natural(path: str, *, eased: bool = False) -> list[Plant]:
-    """A whole number of 0 or more."""
+    """Faults for a whole number of 0 or more."""
     wrong = Says("type", eased)
     unkept = [one for one in unkept_fields(path) if not one.name.endswith("-2^63-1")]
     return [
         *unkept,
         put(path, lambda n: -(2**63) - n, Says("negative", unkept=True), name="-2^63-1"),
-        put(path, lambda n: -n, Says("negative", eased), name="negative", standable=True),
-        put(path, str, wrong, name="text", standable=True),
-        put(path, float, wrong, name="whole float", standable=True),
-        put(path, lambda n: n + 0.5, wrong, name="fraction", standable=True),
-        put(path, lambda n: -n / 4, wrong, name="negative fraction", standable=True),
-        put(path, -0.0, wrong, standable=True),
-        put(path, True, wrong, standable=True),
-        put(path, None, wrong, standable=True),
-        put(path, "", wrong, name="empty text", standable=True),
+        put(path, lambda n: -n, Says("negative", eased), name="negative", may_exist=True),
+        put(path, str, wrong, name="text", may_exist=True),
+        put(path, float, wrong, name="whole float", may_exist=True),
+        put(path, lambda n: n + 0.5, wrong, name="fraction", may_exist=True),
+        put(path, lambda n: -n / 4, wrong, name="negative fraction", may_exist=True),
+        put(path, -0.0, wrong, may_exist=True),
+        put(path, True, wrong, may_exist=True),
+        put(path, None, wrong, may_exist=True),
+        put(path, "", wrong, name="empty text", may_exist=True),
     ]
 
 
 def small(path: str, *, eased: bool = False) -> list[Plant]:
-    """Of 32 bits, as Java's `int`."""
+    """Faults for a whole number of 0 or more with 32 bits, as Java's `int`."""
     return [*natural(path, eased=eased), put(path, lambda n: 2**31 + n, Says("range", eased), name="2^31")]
 
 
@@ -140,22 +142,22 @@ def text(path: str, *, eased: bool = False) -> list[Plant]:
     wrong = Says("type", eased)
     return [
         *(one for one in unkept_fields(path) if one.says[0].rule == "type"),
-        put(path, lambda n: n, wrong, name="number", standable=True),
-        put(path, lambda n: n + 0.5, wrong, name="fraction", standable=True),
-        put(path, False, wrong, standable=True),
-        put(path, None, wrong, standable=True),
+        put(path, lambda n: n, wrong, name="number", may_exist=True),
+        put(path, lambda n: n + 0.5, wrong, name="fraction", may_exist=True),
+        put(path, False, wrong, may_exist=True),
+        put(path, None, wrong, may_exist=True),
     ]
 
 
 def lacks(path: str, wrong: str, *, eased: bool = False) -> list[Plant]:
-    """A field that has to be there is not, or goes by another name."""
+    """A required field is missing or misspelt."""
     return [drop(path, Says("shape", eased)), misspell(path, wrong, Says("shape", eased))]
 
 
 UNREAD_FIELD = [
-    put("partition.zone", lambda n: f"z{n}", Says("shape", eased=True), name="extra", standable=True),
-    put("partition.\0zone", lambda n: n, Says("shape", eased=True), name="extra", standable=True),
-    put("partition.", lambda n: n, Says("shape", eased=True), name="without a name", standable=True),
+    put("partition.zone", lambda n: f"z{n}", Says("shape", eased=True), name="extra", may_exist=True),
+    put("partition.\0zone", lambda n: n, Says("shape", eased=True), name="extra", may_exist=True),
+    put("partition.", lambda n: n, Says("shape", eased=True), name="without a name", may_exist=True),
 ]
 UNKNOWN = [
     put("offset.unheard", lambda n: f"x{n}", Says("unknown-field"), name="extra"),
@@ -174,7 +176,7 @@ EVERYWHERE = [
     *(put_whole("partition", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], True, 1.5)),
     *(put_whole("offset", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], False, 1.5)),
 ]
-"""Of any family. A null offset is a tombstone; what is said of it depends on the kind of change."""
+"""Faults for any family. A null offset is a tombstone; what is reported for it depends on the kind of change."""
 
 ODD_ENTRIES: Mapping[str, Any] = {"list": [], "text": "text", "number": 5, "null": None, "true": True, "float": 1.5}
 ODD_LINES: Mapping[str, Sequence[bytes]] = {
@@ -211,11 +213,11 @@ ODD_LINES: Mapping[str, Sequence[bytes]] = {
         b'{"partition":{"a":%d},"offset":{"b":"\\ude00\\ud83d"}}',
     ),
 }
-"""Lines that cannot be read, each of which spoils no other. Two byte order marks: a file may begin with one."""
+"""Unreadable lines, each of which affects no other line. Two byte order marks, because a file may begin with one."""
 
 
 def plants(*groups: Iterable[Plant] | Plant) -> Mapping[str, Plant]:
-    """By their names, with those of any family."""
+    """These faults and those for any family, by name."""
     listed = [*EVERYWHERE]
     for group in groups:
         listed += [group] if isinstance(group, Plant) else group
@@ -235,18 +237,18 @@ OF_MIRROR = plants(
     lacks("partition.topic", "topc"),
     lacks("partition.cluster", "Clusters"),
     UNREAD_FIELD,
-    put("partition.cluster", "", Says("alias", eased=True, tie=True), name="empty", standable=True),
-    put("partition.cluster", "SOURCE", Says("alias", eased=True, tie=True), standable=True),
-    put("partition.cluster", "source ", Says("alias", eased=True, tie=True), name="with a blank", standable=True),
-    put("partition.cluster", lambda n: f"c{n}", Says("alias", eased=True, tie=True), standable=True, name="elsewhere"),
+    put("partition.cluster", "", Says("alias", eased=True, tie=True), name="empty", may_exist=True),
+    put("partition.cluster", "SOURCE", Says("alias", eased=True, tie=True), may_exist=True),
+    put("partition.cluster", "source ", Says("alias", eased=True, tie=True), name="with a blank", may_exist=True),
+    put("partition.cluster", lambda n: f"c{n}", Says("alias", eased=True, tie=True), may_exist=True, name="elsewhere"),
     natural("offset.offset"),
     lacks("offset.offset", "ofset"),
     UNKNOWN,
-    put("offset.offset", 2**63 - 1, standable=True),
-    put("offset.offset", 0, standable=True),
-    put("partition.partition", lambda n: 2**31 - n, standable=True, name="2^31 - n"),
-    put("partition.topic", lambda n: f"\u00e9\u2028\U0001f600{n}", standable=True, name="not ASCII"),
-    put("partition.topic", lambda n: f'"\\\n{n}', standable=True, name="escapes"),
+    put("offset.offset", 2**63 - 1, may_exist=True),
+    put("offset.offset", 0, may_exist=True),
+    put("partition.partition", lambda n: 2**31 - n, may_exist=True, name="2^31 - n"),
+    put("partition.topic", lambda n: f"\u00e9\u2028\U0001f600{n}", may_exist=True, name="not ASCII"),
+    put("partition.topic", lambda n: f'"\\\n{n}', may_exist=True, name="escapes"),
 )
 
 PATTERN = OffsetSchema(

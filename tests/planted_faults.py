@@ -1,4 +1,4 @@
-"""What spoils the entries of each kind of connector, for the families of `planted_connectors`."""
+"""Faults for the entries of each kind of connector, for the families of `planted_connectors`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ UNREAD_LIVE_TYPE = Says("current-type", current=True, eased=True)
 
 
 def elsewhere(path: str, rule: str, prefix: str = "e") -> Plant:
-    """Where nothing reads it, and nothing else is wrong."""
+    """A partition that the connector does not read, and that is valid otherwise."""
     tie = Says(rule, eased=True, tie=True)
-    return put(path, lambda n: f"{prefix}{n}", tie, standable=True, name="elsewhere")
+    return put(path, lambda n: f"{prefix}{n}", tie, may_exist=True, name="elsewhere")
 
 
 def zero(path: str) -> list[Plant]:
-    """The number 0 and no other."""
+    """Faults for a field that has to be 0."""
     others = [one for one in natural(path) if not one.name.endswith((" negative", "-2^63-1"))]
     bound = Says("range")
     return [*others, put(path, lambda n: n, bound, name="other"), put(path, lambda n: -n, bound, name="negative")]
@@ -39,17 +39,17 @@ def zero(path: str) -> list[Plant]:
 def lsn(path: str) -> list[Plant]:
     return [
         *text(path),
-        put(path, "0x2b", WRONG, standable=True),
-        put(path, "", WRONG, standable=True, name="empty text"),
-        put(path, f"{LSN} ", WRONG, name="with a blank", standable=True),
-        put(path, f"{LSN}\n", WRONG, name="with a line feed", standable=True),
-        put(path, "NULL", standable=True),
-        put(path, LSN.upper(), name="in capitals", standable=True),
+        put(path, "0x2b", WRONG, may_exist=True),
+        put(path, "", WRONG, may_exist=True, name="empty text"),
+        put(path, f"{LSN} ", WRONG, name="with a blank", may_exist=True),
+        put(path, f"{LSN}\n", WRONG, name="with a line feed", may_exist=True),
+        put(path, "NULL", may_exist=True),
+        put(path, LSN.upper(), name="in capitals", may_exist=True),
     ]
 
 
 def digits(path: str) -> list[Plant]:
-    """A whole number in quotes; or without, in 64 bits. The well ones here are in quotes, and so stand."""
+    """Faults for a whole number in quotes, or of 64 bits without. The valid and the current ones here have quotes."""
     return [
         *(one for one in unkept_fields(path) if not one.name.endswith("-2^63-1")),
         put(path, lambda n: -(2**63) - n, Says("negative", unkept=True), name="-2^63-1"),
@@ -67,7 +67,7 @@ def digits(path: str) -> list[Plant]:
 
 
 def sequence(path: str) -> list[Plant]:
-    """A whole number of 64 bits in quotes, or NULL."""
+    """Faults for a whole number of 64 bits in quotes, or NULL."""
     return [
         *text(path),
         put(path, 2**63, Says("type", unkept=True), name="2^63"),
@@ -75,13 +75,13 @@ def sequence(path: str) -> list[Plant]:
         put(path, "-5", WRONG),
         put(path, str(2**63), WRONG, name="2^63 in quotes"),
         put(path, str(2**63 - 1), name="2^63-1 in quotes"),
-        put(path, "NULL", standable=True),
+        put(path, "NULL", may_exist=True),
         put(path, "null"),
     ]
 
 
 def name_only(field: str = "server") -> list[Plant]:
-    """Of a partition that is only a name: Connect takes whatever is there."""
+    """Faults for a partition that is only a name: Connect accepts any partition."""
     path = f"partition.{field}"
     return [*text(path, eased=True), drop(path, Says("shape", eased=True)), *UNREAD_FIELD]
 
@@ -103,8 +103,8 @@ DEBEZIUM = [
 BINLOG = [
     *DEBEZIUM,
     *text("offset.file"),
-    put("offset.file", "binlog", WRONG, standable=True),
-    put("offset.file", "a.b.000001", standable=True),
+    put("offset.file", "binlog", WRONG, may_exist=True),
+    put("offset.file", "a.b.000001", may_exist=True),
     *natural("offset.pos"),
     *lacks("offset.file", "fil"),
     drop("offset.pos", Says("shape")),

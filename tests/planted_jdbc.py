@@ -1,4 +1,4 @@
-"""The JDBC source, of `planted_families`: one that reads all tables, and one that reads some."""
+"""Families of the JDBC source: one that reads all tables, and one that reads some."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ OF_JDBC = [
         plants(
             UNKNOWN,
             put(
-                "partition.table", lambda n: f"public.e{n}", Says("table", eased=True), standable=True, name="elsewhere"
+                "partition.table", lambda n: f"public.e{n}", Says("table", eased=True), may_exist=True, name="elsewhere"
             ),
-            put("partition.table", lambda n: f"t{n}", Says("table", eased=True), standable=True, name="plain"),
+            put("partition.table", lambda n: f"t{n}", Says("table", eased=True), may_exist=True, name="plain"),
             put("partition.table", lambda n: f"shop.public.t{n}", name="with its database"),
             put("offset.timestamp", lambda n: n * 1000 + 5, Says("contradiction"), name="in the middle of a second"),
         ),

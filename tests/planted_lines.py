@@ -1,4 +1,4 @@
-"""A line of a manifest with what was planted in it: its key, and how it is written."""
+"""A line of a manifest with its planted faults: its key, and how it is written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gitops_connect.model.offsets import partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 UNKEPT_LINES = frozenset({*ODD_LINES, *(f"entry: {name}" for name in ODD_ENTRIES)})
-"""What is planted in place of an entry, and not into one."""
+"""Faults that replace an entry instead of changing it."""
 REPEATS = ("duplicate", "conflict")
 WARNINGS = frozenset({"unknown-field", "nothing-to-remove"})
 
 
 @dataclass
 class Line:
-    """`text` is what stands in it, where that is no entry. `key` is the partition as it is kept, None: it is not."""
+    """`text` is the line's content if that is not an entry. `key` is the canonical partition; None: it has none."""
 
     number: int
     value: Any = None
@@ -39,19 +39,19 @@ class Line:
 
     @property
     def is_eased(self) -> bool:
-        """Nothing but what may be acknowledged, and of such that it may be put among the offsets that stand."""
+        """All its faults can be acknowledged, and the current offsets may have them."""
         spoiling = [plant for plant in self.plants if plant.says]
-        return bool(spoiling) and all(one.standable and all(say.eased for say in one.says) for one in spoiling)
+        return bool(spoiling) and all(one.may_exist and all(say.eased for say in one.says) for one in spoiling)
 
     @property
-    def may_stand_so(self) -> bool:
-        """Only its offset is wrong, and it tells nothing about others."""
-        return bool(self.plants) and all(one.standable and one.touches[0] == "offset" for one in self.plants)
+    def may_exist_as_it_is(self) -> bool:
+        """Only its offset is wrong, in a way that says nothing about the types of other offsets."""
+        return bool(self.plants) and all(one.may_exist and one.touches[0] == "offset" for one in self.plants)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a manifest is to be made. `current`: None (not known), or the share of well partitions that stand."""
+    """How to make a manifest. `current`: None (not known), or the share of valid partitions with current offsets."""
 
     family: Family
     kind: OperationKind = OperationKind.ALTER
@@ -62,17 +62,17 @@ class Plan:
 
 
 def is_fine(plant: Plant) -> bool:
-    """No error, where what is not read is acknowledged and what stands is of the same types."""
+    """No error, if unread partitions are acknowledged and the current offsets have the same types."""
     return all((say.eased and not say.current) or say.rule in WARNINGS for say in plant.says)
 
 
 def kept_key(family: Family, line: Line) -> str | None:
-    """None where the entry has no canonical form."""
+    """The key of the line; None if the entry has no canonical form."""
     return None if any(say.unkept for _, say in line.says) else key_of(family, line)
 
 
 def key_of(family: Family, line: Line) -> str:
-    """The partition as Connect keeps it, of an entry that has one."""
+    """The partition as Connect stores it, for an entry that has a partition."""
     partition: Entry = line.value["partition"]
     kept = {name: one for name, one in partition.items() if not family.lenient or name in family.lenient}
     return partition_text(kept)

@@ -1,4 +1,4 @@
-"""Manifests made with planted faults, in as many files and forms as a plan says."""
+"""Makes manifests with planted faults, in the files and styles of a plan."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 
 _UNDECLARED = 900_000
-"""Numbers from here on are of partitions that stand and are not declared."""
+"""Numbers from here on are those of partitions with current offsets that are not declared."""
 
 
 def make(plan: Plan, chosen: Sequence[Sequence[str]], rnd: random.Random) -> Planted:
-    """A line for each of `chosen`: the names of what is planted there, none for a well one."""
+    """Make one line for each item of `chosen`: the names of the line's faults, none for a valid line."""
     lines: list[Line] = []
     taken: set[str] = set()
     for number, names in enumerate(chosen, 1):
         lines.append(_line(plan, number, names, (lines, taken, rnd)))
         if lines[-1].key is not None:
             taken.add(lines[-1].key)
-    current = _standing(plan, lines, rnd)
+    current = _existing(plan, lines, rnd)
     ends = [*sorted(rnd.sample(range(1, len(lines)), min(len(plan.names), len(lines)) - 1)), len(lines)]
     files, expected, unread, start = [], [], 0, 0
     for at, end in enumerate(ends):
@@ -56,7 +56,7 @@ def _packed(name: str, content: bytes) -> bytes:
 
 
 def _line(plan: Plan, number: int, names: Sequence[str], so_far: tuple[list[Line], set[str], random.Random]) -> Line:
-    """The line with the plants of these names that do not touch the same; a well one where the partition is taken."""
+    """The line with those of these faults that touch different fields; a valid line if the partition is taken."""
     lines, taken, rnd = so_far
     family = plan.family
     for name in names:
@@ -90,7 +90,7 @@ def _apart(wanted: Iterable[Plant]) -> tuple[Plant, ...]:
 
 
 def _repeat(family: Family, number: int, name: str, so_far: tuple[list[Line], random.Random]) -> Line | None:
-    """An earlier partition once more."""
+    """A line that repeats an earlier partition."""
     lines, rnd = so_far
     earlier = [one for one in lines if one.key is not None and not one.said and (name == "duplicate" or not one.plants)]
     if not earlier:
@@ -104,24 +104,24 @@ def _repeat(family: Family, number: int, name: str, so_far: tuple[list[Line], ra
     return again
 
 
-def _standing(plan: Plan, lines: Sequence[Line], rnd: random.Random) -> Offsets | None:
-    """Some of the partitions that are declared, and a few others."""
+def _existing(plan: Plan, lines: Sequence[Line], rnd: random.Random) -> Offsets | None:
+    """Current offsets for some of the declared partitions, and for a few others."""
     family = plan.family
-    share = 1.0 if family.all_stand else plan.current
+    share = 1.0 if family.all_exist else plan.current
     if share is None:
         return None
     current = {}
     for line in lines:
-        wanted = family.all_stand or rnd.random() < share
+        wanted = family.all_exist or rnd.random() < share
         spoiled = [
-            plant for plant in line.plants if plant.touches[0] == "partition" and (plant.says or family.all_stand)
+            plant for plant in line.plants if plant.touches[0] == "partition" and (plant.says or family.all_exist)
         ]
         if line.key is None or line.said or not wanted:
             continue
-        if family.keeps_all and not family.all_stand and line.may_stand_so and not line.is_null:
+        if family.keeps_all and not family.all_exist and line.may_exist_as_it_is and not line.is_null:
             current[key_of(family, line)] = offset_text(line.value["offset"])
         elif not spoiled or line.is_eased:
-            number = line.number if family.all_stand else line.number + rnd.choice([-2, 0, 2])
+            number = line.number if family.all_exist else line.number + rnd.choice([-2, 0, 2])
             current[key_of(family, line)] = offset_text(family.well(abs(number))["offset"])
     if share:
         for number in range(_UNDECLARED, _UNDECLARED + 4):

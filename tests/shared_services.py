@@ -19,7 +19,7 @@ SANDBOX = (
     "tests/live/",
     "tests/test_a_starting_worker.py",
 )
-"""Beginnings of the ids of the other tests with the fixture `sandbox`. One that is not here starts a second sandbox."""
+"""Prefixes of the ids of the other tests with the fixture `sandbox`. A test that is missing starts a second sandbox."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
     for name in ("a_million_planted", "file_copy", "line_numbers", "on_spark", "patch", "violations", "worker_daemon")
@@ -34,17 +34,17 @@ LONG = (
     "tests/death/test_killed_deletions.py",
     "tests/guides/test_tutorial.py",
 )
-"""What takes longest begins first, so that both processes end at about the same time."""
+"""The longest scopes start first, so that both processes end at about the same time."""
 
 
 def scope(test: str) -> str:
-    """What the test with this id must share a process with: a service, or the other tests of its file."""
+    """The scope of the test with this id: tests of one service, or of one file, must share a process."""
     if REAL.search(test) or test.startswith(SANDBOX):
         return "sandbox"
     return "spark" if test.startswith(SPARK) else test.partition("::")[0]
 
 
 def order(test: str) -> int:
-    """Where the scope of the test with this id is among the long ones."""
+    """The position of the test's scope in `LONG`; scopes that are not in it come last."""
     name = scope(test)
     return LONG.index(name) if name in LONG else len(LONG)

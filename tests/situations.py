@@ -1,4 +1,4 @@
-"""Builders of planner input: the few words that a test needs, and defaults for the rest."""
+"""Builders of planner input: a test gives the few values that it needs, and the rest has defaults."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def seen(
     trace: str = "",
     tasks: Iterable[str] | None = None,
 ) -> ObservedConnector:
-    """`tasks`: RUNNING, or the trace of one that is FAILED; None: one that runs, if the connector does."""
+    """`tasks`: for each RUNNING, or the trace of a FAILED task; None: one RUNNING task if the connector is RUNNING."""
     if tasks is None:
         tasks = ["RUNNING"] if state == "RUNNING" else []
     worker = "127.0.0.1:8083"
@@ -81,8 +81,8 @@ def seen(
     )
 
 
-def stands(**positions: int) -> Offsets:
-    """Offsets of FileStreamSource: `stands(a=20)` is position 20 of the file a."""
+def current_offsets(**positions: int) -> Offsets:
+    """Offsets of FileStreamSource: `current_offsets(a=20)` is position 20 of the file a."""
     return {
         partition_text({"filename": name}): offset_text({"position": position}) for name, position in positions.items()
     }
@@ -91,7 +91,7 @@ def stands(**positions: int) -> Offsets:
 def change(
     name: str, connector: str, kind: str = "alter", *, acknowledge: Iterable[str] = (), digest: str = "d1"
 ) -> DesiredOperation:
-    """A change whose manifest stands in its document; what it declares is given with the situation."""
+    """A change whose manifest is in its document; the situation contains the declared offsets."""
     manifest = None if kind == "reset" else Manifest(DOCUMENT.location)
     return DesiredOperation(
         OperationName(name),
@@ -106,7 +106,7 @@ def change(
 
 
 def record(one: DesiredOperation, state: str, **more: Any) -> OperationRecord:
-    """What the ledger has of a change."""
+    """The ledger's record of a change."""
     values = {"digest": one.digest, "revision": REVISION, "since": NOW, **more}
     return OperationRecord(one.name, one.connector, one.kind, OperationState(state), **values)
 
@@ -149,10 +149,10 @@ def parse_version(text: str) -> ConnectVersion:
 
 
 def as_observed(desired: DesiredConnector) -> ObservedConnector:
-    """The connector as a cluster would answer it once it is as desired."""
+    """The connector as Connect reports it when it is in sync."""
     return replace(seen(desired.name, desired.state.value.upper()), config=dict(desired.config))
 
 
 def skipping(most: int) -> Policy:
-    """So far, in every unit, offsets may be moved forward without an acknowledgement."""
+    """A policy that allows to skip `most` of every unit without an acknowledgement."""
     return Policy(max_skip=dict.fromkeys(Unit, most))

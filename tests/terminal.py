@@ -1,4 +1,4 @@
-"""A command on a real pseudo-terminal, with somebody who types."""
+"""A command on a real pseudo-terminal, to which tests type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEADLINE = 30.0
 
 
 class Terminal:
-    """One command in a session of its own, whose stdin and stderr (and stdout, unless `piped`) are a terminal."""
+    """One command in its own session, whose stdin and stderr (and stdout, unless `piped`) are a terminal."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Terminal:
                 self.seen += chunk.decode()
 
     def wait(self, text: str) -> None:
-        """Until it stands on the screen."""
+        """Wait until the text is on the screen."""
         until = time.monotonic() + DEADLINE
         while text not in self.seen:
             assert time.monotonic() < until, f"never shown: {text!r}; but {self.seen}"
@@ -64,7 +64,7 @@ class Terminal:
         self.process.send_signal(number)
 
     def code(self) -> int:
-        """Its exit code, when it has ended by itself and all is read."""
+        """The exit code, after the command has ended by itself and its output has been read."""
         if self.process.stdout is not None:
             self.out = self.process.stdout.read()
         code = self.process.wait(DEADLINE)

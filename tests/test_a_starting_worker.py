@@ -1,4 +1,4 @@
-"""A worker that starts is no empty cluster: whatever can be read of it, no connector is absent that is there."""
+"""A starting worker is not an empty cluster: an existing connector is never reported as absent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gitops_connect.settings.sections import ClusterSettings
 
 pytestmark = pytest.mark.e2e
 _MANY = 100_000
-"""Offsets, which a worker reads before it reads the configs: so long does it list no connector."""
+"""Number of offsets. A worker reads them before the configs, and lists no connector until then."""
 _CONFIG = {
     "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
     "source.cluster.alias": "a",
@@ -28,7 +28,7 @@ _CONFIG = {
 
 
 class _Restless(SystemClock):
-    """Whoever pauses for long between two tries may miss the moment."""
+    """A clock with short sleeps: with a long sleep between two tries, the test could miss the moment."""
 
     def sleep(self, seconds: float) -> None:
         super().sleep(min(seconds, 0.01))

@@ -1,4 +1,4 @@
-"""What import-linter cannot say: names that are refused, and sizes that mean a file has become two things."""
+"""What import-linter cannot check: forbidden names, sizes of modules and functions, and a core without effects."""
 
 from __future__ import annotations
 

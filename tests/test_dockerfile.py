@@ -1,4 +1,4 @@
-"""What can be held of the image without building one: docs/contributing/container-image.md says how it was tested."""
+"""What can be checked without building the image: docs/contributing/container-image.md says how it was tested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
-    """Each instruction with its arguments, comments left out and lines joined."""
+    """Each instruction with its arguments, without comments and with lines joined."""
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     joined = re.sub(r"\\\n\s*", " ", lines).splitlines()
     return [(line.split()[0].upper(), line.split(maxsplit=1)[1]) for line in joined if line.strip()]
@@ -22,7 +22,7 @@ LAST_STAGE = DOCKERFILE[max(number for number, (name, _) in enumerate(DOCKERFILE
 
 
 def copied() -> set[str]:
-    """What goes from the build context into the image's build."""
+    """The paths that are copied from the build context."""
     found: set[str] = set()
     for name, arguments in DOCKERFILE:
         if name in {"COPY", "ADD"} and not arguments.startswith("--from="):
@@ -31,7 +31,7 @@ def copied() -> set[str]:
 
 
 def final(name: str) -> str:
-    """The last value of an instruction in the image's own stage: the one that counts."""
+    """The last value of an instruction in the last stage, which is the value of the image."""
     return [arguments for instruction, arguments in LAST_STAGE if instruction == name][-1]
 
 
@@ -41,12 +41,12 @@ def test_it_runs_as_a_numbered_user_that_is_not_root() -> None:
     assert int(group) > 0
 
 
-def test_signals_reach_the_program_because_no_shell_stands_between() -> None:
+def test_signals_reach_the_program_because_no_shell_is_between() -> None:
     assert json.loads(final("ENTRYPOINT"))[-1] == "gitops-connect"
     assert json.loads(final("CMD")) == ["run"]
 
 
-def test_all_stages_stand_on_the_same_base_which_is_an_argument() -> None:
+def test_all_stages_have_the_same_base_which_is_an_argument() -> None:
     assert {arguments.split()[0] for name, arguments in DOCKERFILE if name == "FROM"} == {"${BASE}"}
 
 

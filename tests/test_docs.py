@@ -1,4 +1,4 @@
-"""The documentation is held to the code: what a user can meet is found in it, and what it shows works."""
+"""The documentation is compared with the code: it describes what a user can encounter, and what it shows works."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_row_of_the_threat_model_names_modules_with_tests() -> None:
 
 
 def test_the_hostile_inputs_of_the_threat_model_are_all_of_them() -> None:
-    """A module of tests/hostile that SECURITY.md does not name shows something that nobody is told."""
+    """SECURITY.md names every module of tests/hostile, so that no tested threat is undocumented."""
     named = set(LINK.findall((ROOT / "SECURITY.md").read_text()))
     assert {f"tests/hostile/{module.name}" for module in (ROOT / "tests/hostile").glob("test_*.py")} <= named
 

@@ -13,7 +13,7 @@ from gitops_connect.cli.main import command_line
 
 COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
 HISTORY = {"CHANGELOG.md"}
-"""Pages that also name what was there before."""
+"""Pages that also name commands of earlier versions."""
 
 
 def commands(block: Code) -> Iterator[list[str]]:
@@ -24,7 +24,7 @@ def commands(block: Code) -> Iterator[list[str]]:
 
 
 def problem(arguments: list[str], command: Any) -> str:
-    """What the command line does not know of it; empty if it knows all."""
+    """The first command or option that does not exist; empty if all exist."""
     path: list[str] = []
     known = options(command)
     words = iter(arguments)
@@ -45,7 +45,7 @@ def problem(arguments: list[str], command: Any) -> str:
 
 
 def options(command: Any) -> dict[str, Any]:
-    """Of one command, every spelling of each option."""
+    """Every spelling of each option of one command."""
     every = [*command.params, command.get_help_option(command.context_class(command))]
     return {name: one for one in every for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
 
@@ -72,6 +72,6 @@ def test_a_wrong_command_is_found() -> None:
 
 
 def test_the_docs_show_nearly_every_command() -> None:
-    """The search finds them in every form in which they are written."""
+    """If this fails, the search misses a form in which pages write commands."""
     shown = {tuple(arguments[:1]) for page in PAGES for block in code(page) for arguments in commands(block)}
     assert {(name,) for name in command_line().commands} <= shown  # type: ignore[attr-defined]  # a group

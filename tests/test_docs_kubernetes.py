@@ -1,4 +1,4 @@
-"""The manifests of the page about Kubernetes: what Kubernetes' schemas accept, and what the program can use."""
+"""The manifests of the page about Kubernetes: Kubernetes' schemas accept them, and the program can use them."""
 
 from __future__ import annotations
 

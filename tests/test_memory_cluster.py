@@ -1,4 +1,4 @@
-"""The cluster in memory keeps offsets as Connect does: what executor tests stand on."""
+"""The cluster in memory stores offsets as Connect does, which the tests of the executor rely on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_it_merges_removes_and_resets() -> None:
     assert cluster.changed == [(NAME, {FIRST: TEN, SECOND: TEN}), (NAME, {FIRST: None}), (NAME, None)]
 
 
-def test_it_refuses_until_the_connector_stands_still() -> None:
+def test_it_refuses_until_the_connector_is_stopped() -> None:
     clock = ManualClock()
     cluster = made(clock, "RUNNING")
     cluster.stop(NAME)

@@ -1,4 +1,4 @@
-"""Unknown is never absent, and two calls are enough where nothing is missing."""
+"""An unknown connector is never absent, and two calls are enough if no connector is missing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_worker_that_still_reads_the_config_topic_is_not_an_empty_cluster(
 def test_a_connector_that_was_seen_of_half_a_config_topic_is_looked_at_again(
     standin: StandIn, client: ConnectClient
 ) -> None:
-    """What a starting worker shows beside what it does not know yet may be as stale."""
+    """If a starting worker does not know every connector yet, the connectors that it shows may be stale."""
     client.create(A, CONFIG)
     standin.answer("GET", r"/connectors\?.*", 200, _expanded(standin, {A: {**CONFIG, "topic": "stale"}}))
     state = observe(client, [A, C])

@@ -1,4 +1,4 @@
-"""What is written into the ledger as a plan is carried out, and what is not."""
+"""What is written to the ledger while a plan is applied, and what is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from manual_clock import ManualClock
-from situations import CLUSTER, NOW, REVISION, as_observed, change, record, seen, situation, stands, wanted
+from situations import CLUSTER, NOW, REVISION, as_observed, change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete
@@ -54,7 +54,7 @@ def ledger(tmp_path: Path) -> Iterator[WatchedLedger]:
 def carry_out(
     ledger: Ledger, about: Situation, results: Iterable[Result] | None = None, *, killed: bool = False
 ) -> None:
-    """Follow the plan of a situation: all applied, or as `results` say; `killed` leaves the end out."""
+    """Apply the plan of a situation: each step succeeds or has its result in `results`; `killed` skips the end."""
     about = replace(about, ownership=ledger.ownership(CLUSTER))
     planned = plan(about)
     records = LedgerRecords(ledger, ledger.operations, about, planned, ManualClock())
@@ -79,7 +79,7 @@ def test_each_connector_is_recorded_as_its_last_step_ends(ledger: WatchedLedger)
 
 
 def test_what_was_created_is_ours_before_its_further_steps(ledger: WatchedLedger) -> None:
-    """Taken out of git at that moment, it could otherwise never be deleted."""
+    """Otherwise it could never be deleted if its document is removed from Git at that moment."""
     two_steps = situation([wanted("orders", "stopped")], version="3.6.2")
     carry_out(ledger, two_steps, [Result.APPLIED], killed=True)
     half = ledger.ownership(CLUSTER)[ORDERS]
@@ -198,7 +198,7 @@ def test_another_revision_with_equal_documents_is_noted_as_applied(ledger: Watch
 
 
 class TestOperations:
-    """Offset changes that need no step, and the ends of those that have one."""
+    """Offset changes that need no step, and the results of those that have one."""
 
     def known(self, ledger: Ledger) -> dict[str, str]:
         return {name: one.state.value for name, one in ledger.operations.records(CLUSTER).items()}
@@ -208,7 +208,7 @@ class TestOperations:
             [wanted("orders")],
             [as_observed(wanted("orders"))],
             changes=[change("c", "orders")],
-            offsets=OffsetSituation(NOW, current={ORDERS: stands(a=1)}, is_new=True),
+            offsets=OffsetSituation(NOW, current={ORDERS: current_offsets(a=1)}, is_new=True),
         )
         seen_at_the_attempt: list[dict[str, str]] = []
         ledger.on_mark = lambda: seen_at_the_attempt.append(self.known(ledger))
@@ -236,15 +236,15 @@ class TestOperations:
         ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
         clear = plan(replace(about, ownership=ledger.ownership(CLUSTER))).steps[1].operation
         assert clear is not None
-        ledger.operations.begin(CLUSTER, clear, stands(a=1), NOW)
+        ledger.operations.begin(CLUSTER, clear, current_offsets(a=1), NOW)
         carry_out(ledger, about)
         assert self.known(ledger) == {clear_name(ORDERS): "released", seed.name: "released"}
         assert owned(ledger) == {}
 
     def test_one_that_was_cut_off_after_it_had_deleted_is_told_from_the_cluster(self, ledger: WatchedLedger) -> None:
         clear = Operation(clear_name(ORDERS), ORDERS, OperationKind.CLEAR, Digest("d"), REVISION)
-        ledger.operations.begin(CLUSTER, clear, stands(a=1), NOW)
-        unfinished = {clear.name: Unfinished(clear, stands(a=1))}
+        ledger.operations.begin(CLUSTER, clear, current_offsets(a=1), NOW)
+        unfinished = {clear.name: Unfinished(clear, current_offsets(a=1))}
         records = ledger.operations.records(CLUSTER)
         carry_out(ledger, situation([], [], offsets=OffsetSituation(NOW, records, unfinished)))
         assert self.known(ledger) == {clear.name: "released"}

@@ -29,7 +29,7 @@ VALUE = "correct-horse-battery"
 def reading(
     reference: SecretReference, settings: SecretsSettings, environment: Mapping[str, str] | None = None
 ) -> tuple[str | None, str]:
-    """The value that reaches the config, and the problem that is told."""
+    """The value that reaches the config, and the problem that is reported."""
     wanting = replace(wanted("orders"), secrets={"database.password": reference})
     desired = DesiredState(LOCAL, (wanting, wanted("other")))
     resolved = secrets.resolve(desired, Settings(Path("/nowhere"), secrets=settings), environment or {})
@@ -193,7 +193,7 @@ def test_what_is_to_be_deleted_needs_no_secret() -> None:
 
 @pytest.fixture
 def masking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workplace, StandIn]]:
-    """A server that shows no password, and a connector with one."""
+    """A worker that masks passwords, and a connector with a password."""
     monkeypatch.setenv("ORDERS_PASSWORD", VALUE)
     with StandIn(Cluster(masks_passwords=True)) as standin:
         at = Workplace(tmp_path, (standin.url,))
@@ -269,7 +269,7 @@ def test_what_was_read_is_known_to_whoever_writes_something_down() -> None:
 
 @pytest.fixture
 def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workplace, StandIn]]:
-    """A connector with a secret under a key that does not say so, and a ledger that knows nothing of it."""
+    """A connector with a secret under a key that does not reveal it, and without the ledger that recorded it."""
     monkeypatch.setenv("ORDERS_PIN", VALUE)
     with StandIn(Cluster()) as standin:
         at = Workplace(tmp_path, (standin.url,))
@@ -304,7 +304,7 @@ def test_a_trace_that_quotes_a_secret_is_shown_without_it_everywhere(failing: tu
 
 @pytest.mark.slow
 def test_a_trace_that_quotes_a_value_of_type_password_is_shown_without_it(failing: tuple[Workplace, StandIn]) -> None:
-    """No config is to be sent, so Connect was not asked to validate any; and neither the key nor the ledger tells."""
+    """No config is sent, so Connect validates none; and neither the key nor the ledger marks the value as a secret."""
     at, standin = failing
     document = at.document("other", "org.example.fixtures.PinSource", "", {"pin": VALUE})
     at.commit("other.yaml", document)

@@ -1,4 +1,4 @@
-"""A secret is masked wherever Connect quotes it: also in what it says of another connector, or of a broken document."""
+"""A secret is masked wherever Connect quotes it: also in messages about another connector or an invalid document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALWAYS = 1000
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workplace, StandIn]]:
-    """Two connectors, of which `payments` has a secret under a key that does not say so; the ledger knows nothing."""
+    """Two connectors, of which `payments` has a secret under a key that does not reveal it; the ledger is deleted."""
     monkeypatch.setenv("PAYMENTS_PIN", VALUE)
     with StandIn(Cluster()) as standin:
         at = Workplace(tmp_path, (standin.url,))
@@ -35,7 +35,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Wor
 
 
 def everything(at: Workplace, name: str) -> str:
-    """What every command that looks says, with the plan that it saves."""
+    """The output of all commands that read the cluster, with the plan that one of them saves."""
     saved = at.directory / "plan.json"
     ran = [
         *(at.run("describe", "connector", at.name(name), "-o", form) for form in ("table", "json", "yaml")),
@@ -124,7 +124,7 @@ def test_a_validation_that_quotes_a_secret_of_another_connector(place: tuple[Wor
 def test_a_validation_that_quotes_the_secret_itself(place: tuple[Workplace, StandIn], kind: str) -> None:
     """A value that does not fit is quoted by Connect's own checks: `Invalid value hunter2 for configuration …`."""
     at, standin = place
-    if kind == "secret":  # the stand-in's own answer: it is no number
+    if kind == "secret":  # the stand-in's own answer: it is not a number
         document = at.source("payments", "secrets: {batch.size: {env: PAYMENTS_PIN}}")
     else:
         document = at.source("payments", pin=VALUE, topic="other")

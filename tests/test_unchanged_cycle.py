@@ -1,7 +1,7 @@
-"""A cycle in which nothing changed costs next to nothing: what it asks, reads and writes is counted.
+"""A reconciliation without changes costs next to nothing: its requests, reads and writes are counted.
 
-What is counted is the same for ten connectors as for a thousand. A change follows, so that counters that count nothing
-are found out.
+The counts are the same for ten connectors and for a thousand. A change follows, so that a counter that never counts
+makes the test fail.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CREATE TRIGGER {event}_{table} AFTER {event} ON {table} BEGIN INSERT INTO writte
 
 @dataclass
 class CountingReader:
-    """Hands on what is asked for, and counts it."""
+    """Passes reads on, and records their paths."""
 
     reader: ContentReader
     read_paths: list[str]
@@ -50,7 +50,7 @@ class CountingReader:
 
 @dataclass
 class CountingSource:
-    """A source whose files cannot be parsed without being counted, as what is parsed was read before."""
+    """A source that records every file that is read, and so every file that is parsed."""
 
     source: Source
     read_paths: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class CountingSource:
 
 @dataclass
 class Counted:
-    """A world and everything around it that can be counted."""
+    """A `Runtime`, and everything around it that can be counted."""
 
     at: Workplace
     standin: StandIn
@@ -79,7 +79,7 @@ class Counted:
     memory: Caches = field(default_factory=Caches)
 
     def cycle(self) -> ReconciliationOutcome:
-        """One cycle, counted from nothing."""
+        """Run one reconciliation, with all counters reset."""
         self.standin.calls.clear()
         self.source.read_paths.clear()
         self.git_log.write_text("")
@@ -87,11 +87,11 @@ class Counted:
         return reconcile(self.runtime, declared, LOCAL, reconcile_options())
 
     def git(self) -> list[str]:
-        """The git commands of the last cycle, without their arguments."""
+        """The git commands of the last reconciliation, without their arguments."""
         return [next(word for word in line.split() if word.islower()) for line in self.git_log.read_text().splitlines()]
 
     def watch_the_ledger(self) -> None:
-        """From now on, count what is written to it. The lease is not: it is taken in every cycle, and given back."""
+        """From now on, count writes to the ledger, except for the lease: every reconciliation takes and releases it."""
         with closing(sqlite3.connect(self.at.directory / "state.db")) as database:
             database.execute("CREATE TABLE written (what TEXT)")
             for table in ("ownership", "revisions", "ledger_properties"):
@@ -99,14 +99,14 @@ class Counted:
                     database.execute(TRIGGER.format(table=table, event=event))
 
     def written(self) -> list[str]:
-        """What was written to the ledger since then."""
+        """The writes to the ledger since `watch_the_ledger`."""
         with closing(sqlite3.connect(self.at.directory / "state.db")) as database:
             return [what for (what,) in database.execute("SELECT what FROM written")]
 
 
 @pytest.fixture
 def git_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where each git command is written down, by a `git` that stands before the real one."""
+    """The log of every git command, written by a `git` that precedes the real one on the PATH."""
     log, real = tmp_path / "git.log", shutil.which("git")
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
@@ -132,7 +132,7 @@ def counted(request: pytest.FixtureRequest, tmp_path: Path, git_log: Path) -> It
 
 
 def put_in_place(standin: StandIn, at: Workplace, count: int) -> None:
-    """Have all but the last connector there already."""
+    """Create all connectors except for the last one."""
     file = str(at.directory / "in.txt")
     for number in range(count):
         config = {"connector.class": SOURCE, "tasks.max": "1", "file": file, "topic": "lines"}

@@ -83,7 +83,7 @@ class EntryChecker:
         if any(map(_is_refused, findings)):
             findings = [finding._replace(unread=False) for finding in findings]
         elif text is not None and name in self._current:
-            findings = [*self._of_what_stands(findings, same=self._current[name] == text)]
+            findings = [*self._of_current(findings, same=self._current[name] == text)]
             if self._current[name] != text:
                 findings += between(self._contradictions, self._offset_types, self._current[name], offset)
         return CheckedEntry((*_unknown_keys(value), *findings), name, text)
@@ -158,7 +158,7 @@ class EntryChecker:
         if self._schema is not None:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
-    def _of_what_stands(self, findings: Iterable[Finding], *, same: bool) -> Iterator[Finding]:
+    def _of_current(self, findings: Iterable[Finding], *, same: bool) -> Iterator[Finding]:
         """The findings for a current partition. Its offset may be set again, whoever set it.
 
         The `same` entry is accepted whatever is wrong with it, unless Connect refuses it.

@@ -192,8 +192,8 @@ def _items(value: str) -> frozenset[str]:
 def _renamed(situation: Situation) -> Iterator[tuple[ConnectorName, ConnectorName]]:
     """From the new name to the old name: connectors to be created that resemble a connector no longer declared."""
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    leaving = {*owned_and_undeclared(situation), *(absent & situation.ownership.keys())}
-    old = [one for name, one in sorted(situation.observed.connectors.items()) if name in leaving]
+    deleted = {*owned_and_undeclared(situation), *(absent & situation.ownership.keys())}
+    old = [one for name, one in sorted(situation.observed.connectors.items()) if name in deleted]
     if not old or not situation.desired.complete:
         return
     for new in situation.desired.connectors:

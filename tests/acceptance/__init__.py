@@ -1,1 +1,1 @@
-"""The whole way, from a commit to a changed connector, through the command line: over the stand-in and the real one."""
+"""From a commit to a changed connector, through the command line, on the stand-in and on a real Connect."""

@@ -1,7 +1,7 @@
-"""The two clusters that every story is told over, and which of the real ones only a release needs.
+"""The clusters on which each test runs, and the tests that run on a real worker only before a release.
 
-`tests/contract` holds the stand-in to what a real worker does. So in `make test` each story runs over the stand-in,
-and over a real worker only if it is marked `on_kafka`, with the first of its variants.
+`tests/contract` checks that the stand-in behaves like a real worker. So in `make test` each test runs on the stand-in.
+A test that is marked `on_kafka` also runs on a real worker, but only with the first of its parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REAL = "real"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs over a real worker only in `make test-thorough`."""
+    """Mark the tests that run on a real worker only in `make test-thorough`."""
     chosen = set()
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.callspec.params.get("urls") == REAL:
@@ -47,7 +47,7 @@ def at(urls: tuple[str, ...], tmp_path: Path) -> Iterator[Workplace]:
 
 @pytest.fixture(params=[REAL])
 def real(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
-    """Where records flow: the stand-in has none."""
+    """A workplace on a real worker, for tests that need records: the stand-in has none."""
     workplace = Workplace(tmp_path, sandbox.worker_urls)
     yield workplace
     workplace.clean()

@@ -1,4 +1,4 @@
-"""A user's directory whose manifests are too large for one process, over a worker that takes them."""
+"""A user's directory whose manifests are too large for one process, and a worker with enough memory for them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from gitops_connect.desired.manifests import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 MANY = 180_000
-"""Offsets: somewhat more than a process holds, as a manifest and as what stands."""
+"""The number of offsets: slightly more than one process handles, in a manifest or as current offsets."""
 FROM = "operation: alter\nmanifest: {{path: {}}}"
-"""What a change says that takes its offsets from there."""
+"""The spec of a change that reads its offsets from this path."""
 PATIENCE = 300
-"""Seconds that a command may take on a machine that has much else to do."""
+"""The timeout of a command in seconds, long enough for a busy machine."""
 
 
 def line(number: int, offset: int | None) -> str:
-    """As Connect writes it, some 96 bytes."""
+    """One offset in the format of Connect, about 96 bytes."""
     value = "null" if offset is None else f'{{"offset":{offset}}}'
     return f'{{"partition":{{"cluster":"source","partition":0,"topic":"topic-{number:08}"}},"offset":{value}}}'
 
@@ -43,7 +43,7 @@ def text_of(content: Iterable[str]) -> bytes:
 
 @dataclass
 class LargePlace(Workplace):
-    """Each command is a process of its own: a process has one Spark session, and other tests may have it."""
+    """Commands that use Spark run in a new process: a process has one Spark session, which other tests may use."""
 
     bootstrap: str = ""
 
@@ -52,11 +52,11 @@ class LargePlace(Workplace):
 
     @property
     def spark(self) -> Path:
-        """Where manifests are staged. It is this test's own, as what else is cached for this user is not."""
+        """The directory in which manifests are staged. Each test has its own; other caches of this user are shared."""
         return self.directory / "spark"
 
     def runner(self, stem: str = "many", spec: str = "") -> str:
-        """A mirror that runs, and has nothing to do."""
+        """The document of a mirror that runs, and has nothing to replicate."""
         of_cluster = {
             f"{side}.cluster.{key}": value
             for side in ("source", "target")
@@ -66,7 +66,7 @@ class LargePlace(Workplace):
         return self.document(stem, MIRROR, spec, of_cluster | more)
 
     def change(self, name: str, spec: str, stem: str = "many") -> str:
-        """An OffsetChange."""
+        """An OffsetChange document."""
         body = "".join(f"  {one}\n" for one in spec.splitlines())
         return (
             "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
@@ -74,18 +74,18 @@ class LargePlace(Workplace):
         )
 
     def manifest(self, file: str, content: Iterable[str]) -> None:
-        """Lines, in a file of the repository."""
+        """Write lines to a file of the repository."""
         path = self.repository / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text_of(content))
 
     def command(self, *arguments: str, program: str = "") -> list[str]:
-        """`program` is run in the place of ours."""
+        """The command line of gitops-connect, or of the Python code `program` instead."""
         begin = ["-c", program] if program else ["-m", "gitops_connect.cli.main"]
         return [sys.executable, *begin, "--config", str(self.directory / "gitops-connect.toml"), *arguments]
 
     def apart(self, *arguments: str, program: str = "", environment: Mapping[str, str] | None = None) -> Ran:
-        """Run one command line in a process of its own."""
+        """Run one command in a new process."""
         done = subprocess.run(
             self.command(*arguments, program=program),
             capture_output=True,
@@ -97,14 +97,14 @@ class LargePlace(Workplace):
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def applied(self, *arguments: str) -> Ran:
-        """Apply what is committed; it must go well."""
+        """Apply the last commit; the command must succeed."""
         ran = self.apart("apply", "--yes", *arguments)
         assert ran.code == 0, ran
         return ran
 
     @contextmanager
     def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """One that is not waited for, with its stderr to be read; at the end it is killed, if it still runs."""
+        """A command in the background, with a pipe from its stderr; at the end it is killed if it still runs."""
         command = self.command(*arguments)
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             try:
@@ -113,25 +113,25 @@ class LargePlace(Workplace):
                 process.kill()
 
     def fill(self, stem: str, content: list[str]) -> None:
-        """Set offsets past gitops-connect; the connector is stopped."""
+        """Set offsets over the REST API; the connector must be stopped."""
         url = f"{self.urls[0]}/connectors/{self.name(stem)}/offsets"
         body = f'{{"offsets":[{",".join(content)}]}}'.encode()
         assert len(body) > MAX_SIZE
         with self.session.patch(url, body, headers={"Content-Type": "application/json"}, timeout=90) as answer:
             assert answer.status_code == 200, answer.text
 
-    def stands(self, stem: str = "many") -> list[str]:
-        """Every offset as a line, sorted."""
+    def current_offsets(self, stem: str = "many") -> list[str]:
+        """All current offsets as lines, sorted."""
         return sorted(_canonical(one) for one in self.rest("GET", f"/connectors/{self.name(stem)}/offsets")["offsets"])
 
     def record(self, change: str, stem: str = "many") -> Any:
-        """What `offsets history` has of a change."""
+        """The record of a change in `offsets history`, or None."""
         ran = self.run("offsets", "history", self.name(stem), "-o", "json")
         assert ran.code == 0, ran
         return next((one for one in json.loads(ran.out) if one["name"] == change), None)
 
     def clean(self) -> None:
-        """Remove this test's connectors and their offsets, which would take of the worker's heap for ever."""
+        """Remove this test's connectors and their offsets, which would use the worker's heap until it ends."""
         for name in self.rest("GET", "/connectors"):
             if name.endswith(self.suffix):
                 self.rest("PUT", f"/connectors/{name}/stop")
@@ -150,7 +150,7 @@ def _canonical(entry: Any) -> str:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """One without exactly-once support, which would read its offsets topic anew for each request."""
+    """A worker without exactly-once support: with it, each request would read the whole offsets topic again."""
     directory = tmp_path_factory.mktemp("quiet") / "sandbox"
     with Sandbox.up(
         SandboxOptions(directory=directory, workers=1, heap=2048, exactly_once=False, tied=True)

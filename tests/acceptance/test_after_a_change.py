@@ -1,4 +1,4 @@
-"""A change is applied, and the connector does not work with it: what `apply` says, and what leads back."""
+"""The connector fails after a change was applied: what `apply` reports, and how to recover."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAILED = "FAILED: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectExce
 
 
 class Numbers:
-    """A source that counts to 20, and whose task fails at its first poll if it goes on from before `oldest`."""
+    """A source that counts to 20. Its task fails at the first poll if it resumes before `oldest`."""
 
     def __init__(self, place: Workplace) -> None:
         self.place = place

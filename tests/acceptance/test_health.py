@@ -1,4 +1,4 @@
-"""Connectors that do not work, and Git that is not applied: what plan, status and describe say of each."""
+"""Connectors that do not work, and commits that are not applied: the output of plan, status and describe."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ GOOD = "No changes. Your connectors match the configuration."
 
 
 def broken_sink(place: Workplace) -> str:
-    """A sink whose task fails, as the directory of its file is not there."""
+    """A sink whose task fails, because the directory of its file does not exist."""
     return place.document("sink", SINK, "", {"file": str(place.directory / "missing" / "out.txt"), "topics": "lines"})
 
 
 def fail(place: Workplace) -> None:
-    """Declare it and apply; that may already tell that the task fails."""
+    """Apply a sink, and wait until its task is FAILED. `apply` itself may already report the failure."""
     place.commit("sink.yaml", broken_sink(place))
     place.run("apply", "--yes")
     path = f"/connectors/{place.name('sink')}/status"
@@ -112,7 +112,7 @@ def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sa
 
 @pytest.mark.e2e
 def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) -> None:
-    """RUNNING, as its class starts; its task cannot make a record of what it reads."""
+    """The connector is RUNNING, because its class starts; its task cannot convert the lines that it reads."""
     at = real
     source = at.source("source", **{"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"})
     at.commit("source.yaml", source.replace("  config:", "  state: stopped\n  config:"))

@@ -1,4 +1,4 @@
-"""Offset changes too large for one process, as their users live them, on a real worker and on Spark."""
+"""Offset changes that are too large for one process, as users make them, on a real worker and on Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def at(place: LargePlace) -> LargePlace:
 
 @pytest.fixture
 def no_java(tmp_path: Path) -> dict[str, str]:
-    """An environment in which each start of Java leaves the file `asked` behind, and fails."""
+    """An environment in which each start of Java creates the file `asked`, and fails."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(f'#!/bin/sh\ntouch "{tmp_path}/asked"\nexit 1\n')
@@ -42,7 +42,7 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
     assert f"          {MANY:,} new\n" in planned.out
     assert '+ {"cluster":"source","partition":0,"topic":"topic-00000000"}: (none) -> {"offset":1000}' in planned.out
     assert f"worker heap: {MANY:,} partitions of 99 bytes" in planned.out
-    assert not at.stands()
+    assert not at.current_offsets()
 
     _require_chunks(at.applied())
     assert at.states() == {"many": "RUNNING"}
@@ -65,10 +65,10 @@ def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
     _refuse_a_rewind(at)
     at.commit("back.yaml", at.change("2-back", f"{FROM.format('offsets/back.jsonl')}\nacknowledge: [rewind]"))
     at.applied()
-    assert at.stands() == [line(0, 1), *lines(999, range(1, MANY))]
+    assert at.current_offsets() == [line(0, 1), *lines(999, range(1, MANY))]
 
     _undo(at, "2-back")
-    assert at.stands() == lines(1_000)
+    assert at.current_offsets() == lines(1_000)
     assert at.states() == {"many": "RUNNING"}
     for name in ("1-first", "2-back", "undo-2-back"):
         record = at.record(name)
@@ -120,12 +120,12 @@ def _refuse_a_rewind(at: LargePlace) -> None:
     assert moves[0].startswith(largest)
     assert at.states() == {"many": "RUNNING"}
     assert "stop" not in refused.err
-    assert at.stands() == lines(1_000)
+    assert at.current_offsets() == lines(1_000)
 
 
 @pytest.mark.thorough
 def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> None:
-    """Two cycles, with a change of two connectors in each."""
+    """Two reconciliations, each of which changes the offsets of two connectors."""
     content, outside = lines(7), at.directory / "outside.jsonl"
     _write_in_all_formats(content, at.repository / "offsets")
     outside.write_bytes(text_of(content))
@@ -144,8 +144,8 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
     assert "offsets/sha256" in ran.err
     assert digest in ran.err
     assert "0" * 64 in ran.err
-    assert at.stands("parquet") == at.stands("directory") == content
-    assert not at.stands("elsewhere")
+    assert at.current_offsets("parquet") == at.current_offsets("directory") == content
+    assert not at.current_offsets("elsewhere")
 
     at.commit("seed.yaml", at.runner("seed", 'initialOffsets: {manifest: {path: "offsets/glob-*.jsonl"}}'))
     at.commit("changes.yaml", at.change("elsewhere", _from_uri(outside, digest), "elsewhere"))
@@ -153,7 +153,7 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
     assert planned.code == 0, planned
     assert "create (stopped)" in planned.out
     at.applied()
-    assert at.stands("seed") == at.stands("elsewhere") == content
+    assert at.current_offsets("seed") == at.current_offsets("elsewhere") == content
     assert at.states() == {"parquet": "STOPPED", "directory": "STOPPED", "elsewhere": "STOPPED", "seed": "RUNNING"}
     assert at.record("elsewhere", "elsewhere")["state"] == "applied"
 
@@ -198,12 +198,12 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
     assert f"{HALF:,} removed, {HALF:,} same" in planned.out
     assert f"{MANY:,} removed" in planned.out
     at.applied()
-    assert at.stands("half") == kept
-    assert not at.stands("none")
+    assert at.current_offsets("half") == kept
+    assert not at.current_offsets("none")
     assert at.states() == {"half": "STOPPED", "none": "STOPPED"}
     at.commit("connectors.yaml", at.runner("gone", "state: stopped"))
     assert "earlier connector" not in at.applied().err
-    assert not at.stands("gone")
+    assert not at.current_offsets("gone")
 
 
 @pytest.mark.thorough
@@ -222,7 +222,7 @@ def test_errors_have_file_and_line_and_hold_up_nobody_else(at: LargePlace) -> No
     assert f"offsets/bad.jsonl:{MANY + 1}:1: error: lines 6 and {MANY + 1} have the same partition" in ran.err
     assert "its offsets have errors" in ran.out
     assert at.states() == {"many": "RUNNING", "other": "RUNNING"}
-    assert not at.stands()
+    assert not at.current_offsets()
     validated = at.apart("validate")
     assert validated.code == 4, validated
     assert "offsets/bad.jsonl:123:1: error" in validated.out + validated.err
@@ -241,7 +241,7 @@ def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: La
     assert f"{MANY:,} x (480 + 2 x " in ran.err
     assert "-Xmx512m" in ran.err
     assert at.states() == {"many": "RUNNING"}
-    assert not at.stands()
+    assert not at.current_offsets()
     at.settings('worker_heap = "0"')
     lifted = at.apart("plan", "--detailed-exitcode")
     assert lifted.code == 2, lifted
@@ -258,7 +258,7 @@ def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, s
     for arguments in (["plan"], ["apply", "--yes"]):
         assert not _imported(at, arguments, no_java) & {"pyspark", "py4j", "numpy", "pandas", "pyarrow"}
         assert not (at.directory / "asked").exists()
-    assert at.stands() == small
+    assert at.current_offsets() == small
     at.manifest("offsets/large.jsonl", lines(4))
     at.commit("small.yaml", at.change("large", FROM.format("offsets/large.jsonl")))
     ran = at.apart("apply", "--yes", environment=no_java)
@@ -266,11 +266,11 @@ def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, s
     assert "Java 17 or newer is required" in ran.err
     assert (at.directory / "asked").exists()
     assert at.states() == {"many": "RUNNING"}
-    assert at.stands() == small
+    assert at.current_offsets() == small
 
 
 def _imported(at: LargePlace, arguments: Sequence[str], environment: dict[str, str]) -> set[str]:
-    """The packages that a process knows once it has run that, which must go well."""
+    """The packages that a process has imported after it ran the command, which must succeed."""
     program = "import sys; from gitops_connect.cli.main import run_command; code = run_command(sys.argv[1:])"
     program += "; print('imported', *{name.partition('.')[0] for name in sys.modules}); sys.exit(code)"
     ran = at.apart(*arguments, program=program, environment=environment)
@@ -290,5 +290,5 @@ def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     sent = [one["done"] for one in logged if one["event"] == "offsets_sent"]
     assert sent == sorted(sent)
     assert (sent[-1], len(sent) > 2) == (MANY, True)
-    assert at.stands() == lines(11)
+    assert at.current_offsets() == lines(11)
     assert at.states() == {"many": "RUNNING"}

@@ -58,7 +58,7 @@ def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> N
 
 @pytest.mark.parametrize("state", ["stopped", "paused"])
 def test_a_failed_connector_is_brought_to_rest(at: Workplace, state: str) -> None:
-    """A worker accepts the pause of a failed connector and does not get there; through a stop it does."""
+    """A worker accepts the pause of a FAILED connector, but the connector stays FAILED: a stop must come first."""
     at.commit("mirror.yaml", at.mirror("mirror"))
     failed = at.run("apply", "--yes")
     assert failed.code == 1
@@ -69,7 +69,7 @@ def test_a_failed_connector_is_brought_to_rest(at: Workplace, state: str) -> Non
     if state == "stopped":
         assert (ran.code, at.states()) == (0, {"mirror": "STOPPED"})
     else:
-        # It starts again to be paused, and fails again: that is told, and not taken for success.
+        # The connector starts again to be paused, and may fail again. This must be reported, not taken for success.
         assert (ran.code, at.states()) in [(1, {"mirror": "FAILED"}), (0, {"mirror": "PAUSED"})]
 
 

@@ -1,4 +1,4 @@
-"""Bad input: a clear error for each, and nothing else held up."""
+"""Bad input: a clear error for each, and no other connector is blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offset changes as their users live them: declared, planned, applied once, and never again."""
+"""Offset changes as users make them: declared, planned, applied once, and never again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOCAL = ClusterName("local")
 
 
 class Lines:
-    """A source that reads one file, and the offset at which it stands."""
+    """A source that reads one file, and its current offset."""
 
     def __init__(self, place: Workplace, stem: str = "lines") -> None:
         self.place = place
@@ -51,7 +51,7 @@ class Lines:
         }
 
     def position(self) -> int | None:
-        """Where it stands; None where it has no offset."""
+        """The current offset; None if the source has no offset."""
         found = self.place.rest("GET", f"/connectors/{self.place.name(self.stem)}/offsets")["offsets"]
         return found[0]["offset"]["position"] if found else None
 
@@ -59,7 +59,7 @@ class Lines:
         self.place.await_that(self.position, lambda found: found == wanted)
 
     def run(self, spec: str = "") -> None:
-        """Declare it, and wait until it has read the whole file."""
+        """Apply the source, and wait until it has read the whole file."""
         self.place.commit("lines.yaml", self.document(spec))
         self.place.apply()
         self.await_position(len(self.file.read_text()))
@@ -79,7 +79,7 @@ def lines(at: Workplace) -> Lines:
 
 
 def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
-    """One cycle as the daemon goes about it, with a look at the plan before the first effect."""
+    """One reconciliation as in the daemon; `approve` gets the plan before the first change."""
     settings = load_settings(place.directory / "gitops-connect.toml", {})
     with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
         return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, reconcile_options(approve))
@@ -296,8 +296,8 @@ def test_offsets_that_stay_behind_are_announced_when_the_connector_comes_back(at
     assert "an earlier connector of this name left 1 offset behind" in created.out
 
 
-def test_offsets_that_move_until_the_connector_stands_still_are_looked_at_again(at: Workplace, lines: Lines) -> None:
-    """What was a skip in the plan has become a rewind when it is to be done."""
+def test_offsets_that_move_until_the_connector_is_stopped_are_reviewed_again(at: Workplace, lines: Lines) -> None:
+    """A change that was a skip in the plan is a rewind when it is to be applied."""
     lines.run()
     at.commit("c.yaml", lines.alter("skip-a-line", len(LINES) + 5))
 
@@ -391,7 +391,7 @@ class TestLedger:
 
 class TestUndo:
     @pytest.mark.on_kafka
-    def test_what_stood_before_stands_again(self, at: Workplace, lines: Lines) -> None:
+    def test_the_previous_offsets_are_current_again(self, at: Workplace, lines: Lines) -> None:
         lines.run()
         at.commit("lines.yaml", lines.document("state: stopped"))
         at.apply()
@@ -409,7 +409,7 @@ class TestUndo:
 
 class TestBadInput:
     def refused(self, at: Workplace, lines: Lines, spec: str, connector: str | None = None) -> str:
-        """What is said of the change; and nothing was stopped, nothing lost."""
+        """The error for the change; the connector still runs, and its offsets are unchanged."""
         lines.run()
         at.commit("c.yaml", change("bad", connector or at.name("lines"), spec))
         ran = at.run("apply", "--yes")

@@ -1,4 +1,4 @@
-"""Offset changes of connectors that answer in each way that `alterOffsets` allows (KIP-875), through a whole apply."""
+"""Offset changes of connectors with each result that `alterOffsets` allows (KIP-875), through a complete apply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARTITION = {"stream": "a"}
 
 
 class Numbers:
-    """A source that counts to 20, of a class whose name begins with `prefix`."""
+    """A source that counts to 20; the name of its class begins with `prefix`."""
 
     def __init__(self, place: Workplace, prefix: str) -> None:
         self.place = place
@@ -116,7 +116,7 @@ def test_a_poison_pill_is_skipped_by_a_commit(real: Workplace) -> None:
     }
     sink = at.document("sink", SINK, "", {"file": str(arrived), "topics": topic, **json_only})
     at.commit("connectors.yaml", at.source("source", file=str(given), topic=topic), sink)
-    at.run("apply", "--yes")  # it ends with 1 if the sink has met the record by then
+    at.run("apply", "--yes")  # the exit code is 1 if the sink has already read the record
     at.await_that(lambda: failed_tasks(at, "sink"), lambda found: found == 1)
 
     entry = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 2}}

@@ -1,4 +1,4 @@
-"""What was reviewed is what is applied."""
+"""`apply` with a saved plan applies exactly the plan that was reviewed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change that was wrong is taken back on a real Connect, with all that stood before, also what nothing reads."""
+"""The undo of a wrong change on a real Connect restores all offsets, also those that the connector does not read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.e2e
 
 
 class Files:
-    """A stopped source of one file, in whose offsets there is another file as well."""
+    """A stopped source of one file; its offsets may contain other files as well."""
 
     def __init__(self, place: Workplace) -> None:
         self.place = place
@@ -24,10 +24,10 @@ class Files:
         place.apply()
 
     def set(self, *entries: dict[str, Any]) -> None:
-        """By hand, past git."""
+        """Set offsets over the REST API, without a commit."""
         self.place.rest("PATCH", self.path, {"offsets": list(entries)})
 
-    def standing(self) -> list[Any]:
+    def existing(self) -> list[Any]:
         return sorted(self.place.rest("GET", self.path)["offsets"], key=str)
 
     def change(self, name: str, *lines: str) -> None:
@@ -47,7 +47,7 @@ def files(real: Workplace) -> Files:
 
 
 def undo(files: Files, change: str) -> dict[str, Any]:
-    """Write the document that takes it back, commit and apply it."""
+    """Write the document that undoes the change, commit it and apply it."""
     out = files.place.repository / "undo.yaml"
     ran = files.place.run("offsets", "undo", change, "--out", str(out))
     assert ran.code == 0, ran
@@ -65,9 +65,9 @@ def test_undo_of_a_replace_puts_back_the_partition_of_another_file(files: Files)
     third = at_position(str(files.place.directory / "third.txt"), 1)
     declared = f"offsets: {json.dumps([third])}"
     files.change("wrong", "operation: replace", declared, "acknowledge: [tombstone, unread]")
-    assert files.standing() == [third]
+    assert files.existing() == [third]
     document = undo(files, "wrong")
-    assert files.standing() == sorted(old, key=str)
+    assert files.existing() == sorted(old, key=str)
     assert document["spec"]["acknowledge"] == ["tombstone", "unread"]
 
 
@@ -77,9 +77,9 @@ def test_undo_of_a_reset_puts_back_partitions_of_every_form_that_connect_takes(f
     old = [at_position(files.other, 7), at_position(files.own, 5), one_more, number]
     files.set(*old)
     files.change("wrong", "operation: reset", "acknowledge: [reset]")
-    assert files.standing() == []
+    assert files.existing() == []
     document = undo(files, "wrong")
-    assert files.standing() == sorted(old, key=str)
+    assert files.existing() == sorted(old, key=str)
     assert document["spec"]["acknowledge"] == ["unread"]
 
 
@@ -94,4 +94,4 @@ def test_without_the_acknowledgement_nothing_is_set(files: Files) -> None:
     ran = files.place.run("apply", "--yes")
     assert ran.code != 0
     assert "add `acknowledge: [unread]`" in ran.out + ran.err
-    assert files.standing() == [at_position(files.own, 5)]
+    assert files.existing() == [at_position(files.own, 5)]

@@ -1,4 +1,4 @@
-"""A connector changes after its offsets were changed: the history stays valid, and the plan says what it means."""
+"""A connector changes after its offsets were changed: the history stays valid, and the plan shows the effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that die and join while a plan is carried out: only the real ones can show this."""
+"""Workers that die or join while a plan is applied: only real workers can show this."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def two_workers(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
 
 
 def begin_apply(at: Workplace) -> subprocess.Popen[str]:
-    """Start an apply as a process of its own."""
+    """Start `apply` in a new process."""
     settings = str(at.directory / "gitops-connect.toml")
     command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def await_some(at: Workplace, process: subprocess.Popen[str]) -> None:
-    """Until the first connectors are there, and before the last is."""
+    """Wait until `apply` has created the first connectors, and still runs."""
     until = time.monotonic() + DEADLINE
     while not any(name.endswith(at.suffix) for name in at.rest("GET", "/connectors")):
         assert process.poll() is None, process.communicate()
@@ -65,7 +65,7 @@ def test_a_worker_killed_in_the_middle_of_an_apply_loses_nothing(sandbox: Sandbo
         out, _ = process.communicate(timeout=240)
     at.urls = at.urls[1:]
     if process.returncode != 0:
-        # A request that the dead worker had taken may be lost; what the outcome says must then be true, and mendable.
+        # A request that the killed worker had accepted may be lost. `apply` reports it, and the next `apply` fixes it.
         assert "failed" in out
         assert at.run("apply", "--yes").code == 0, out
     at.await_states(**all_as_declared())
@@ -103,7 +103,7 @@ def test_a_worker_that_joins_in_the_middle_rebalances_and_nothing_fails(sandbox:
 
 
 def test_during_a_rebalance_nothing_is_taken_for_absent(sandbox: Sandbox, two_workers: Workplace) -> None:
-    """Plan all the while as a worker goes: never is anything to be created again."""
+    """Plans that are made while a worker leaves never propose to create a connector again."""
     at = two_workers
     declare_many(at)
     at.apply()

@@ -1,4 +1,4 @@
-"""A user's directory: settings, a git repository of documents, and the command line over a cluster."""
+"""A user's directory: settings, a Git repository with documents, and the command line for a cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE = 60.0
 
 @dataclass(frozen=True)
 class Ran:
-    """One command: its exit code and what it wrote."""
+    """The exit code and the output of one command."""
 
     code: int
     out: str
@@ -33,7 +33,7 @@ class Ran:
 
 @dataclass
 class Workplace:
-    """Everything that one user has. Connector names are given a suffix, so that tests share a cluster."""
+    """The directory of one user. Connector names get a suffix, so that tests can share a cluster."""
 
     directory: Path
     urls: tuple[str, ...]
@@ -55,9 +55,9 @@ class Workplace:
         return f"{stem}-{self.suffix}"
 
     def settings(self, cluster: str = "", more: str = "") -> None:
-        """Write the settings, with further lines for the cluster, and for the rest.
+        """Write the settings file, with more lines for the cluster (`cluster`) and for other sections (`more`).
 
-        Connectors have to run for a short time only, unless the lines say for how long.
+        `min_running` is 0.2s, unless `cluster` sets it.
         """
         urls = ", ".join(f'"{url}"' for url in self.urls)
         cluster += "" if "min_running" in cluster else '\nmin_running = "0.2s"'
@@ -80,11 +80,11 @@ class Workplace:
         self.git("commit", "--quiet", "--allow-empty", "--message", f"change {file}")
 
     def source(self, stem: str, spec: str = "", **config: str) -> str:
-        """A connector that works. `spec` are further lines for it."""
+        """The document of a connector that works; `spec` contains more lines of its spec."""
         return self.document(stem, SOURCE, spec, {"file": str(self.directory / "in.txt"), "topic": "lines", **config})
 
     def mirror(self, stem: str, spec: str = "", **config: str) -> str:
-        """A connector whose config is valid, and which fails as soon as it starts."""
+        """The document of a connector with a valid config, which fails as soon as it starts."""
         return self.document(stem, MIRROR, spec, {"source.cluster.alias": "a", "target.cluster.alias": "b", **config})
 
     def document(self, stem: str, plugin: str, spec: str, config: dict[str, str]) -> str:
@@ -96,14 +96,14 @@ class Workplace:
         )
 
     def run(self, *arguments: str) -> Ran:
-        """Run one command line in this process."""
+        """Run one command in this process."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run_command(["--config", str(self.directory / "gitops-connect.toml"), *arguments])
         return Ran(code, out.getvalue(), err.getvalue())
 
     def apply(self) -> Ran:
-        """Apply what is committed; it must go well."""
+        """Apply the last commit; the command must succeed."""
         ran = self.run("apply", "--yes")
         assert ran.code == 0, ran
         return ran
@@ -113,13 +113,13 @@ class Workplace:
         return done.stdout.strip()
 
     def rest(self, method: str, path: str, body: Any = None) -> Any:
-        """The raw REST API, as somebody who works by hand uses it."""
+        """Send a request to the REST API, without gitops-connect."""
         with self.session.request(method, self.urls[0] + path, json=body, timeout=60) as response:
             assert response.status_code < 400, response.text
             return response.json() if response.content else None
 
     def by_hand(self, action: str, stem: str) -> None:
-        """`pause`, `stop`, `resume`: what somebody did past git."""
+        """Send `pause`, `stop` or `resume` to the REST API, without a commit."""
         self.rest("PUT", f"/connectors/{self.name(stem)}/{action}")
 
     def states(self) -> dict[str, str]:
@@ -136,7 +136,7 @@ class Workplace:
         return config
 
     def await_states(self, **states: str) -> None:
-        """Poll until the connectors are reported so."""
+        """Poll until Connect reports exactly these states for this test's connectors."""
         self.await_that(self.states, lambda found: found == states)
 
     def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:

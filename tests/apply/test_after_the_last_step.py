@@ -1,4 +1,4 @@
-"""Plans whose connectors have to work afterwards: who waits for that, what is said, and who is left stopped."""
+"""Connectors must work after their last step: the wait, the messages, and the connectors that are left stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from manual_clock import ManualClock
 from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
 from memory_journal import MemoryJournal, execute_options
 from plans_of_steps import plan, step
-from situations import stands
+from situations import current_offsets
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.apply.stopped import StoppedConnectors
@@ -31,7 +31,7 @@ def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOu
 
 
 def change(kind: OperationKind = OperationKind.ALTER) -> Step:
-    operation = Operation(OperationName("back"), A, kind, Digest("d"), Revision("r"), stands(a=10))
+    operation = Operation(OperationName("back"), A, kind, Digest("d"), Revision("r"), current_offsets(a=10))
     return replace(step("a", Action.ALTER), operation=operation)
 
 
@@ -104,7 +104,7 @@ def test_what_failed_before_is_not_known_any_more_after_a_stop(clock: ManualCloc
 
 def test_a_connector_without_tasks_is_told_of_beside_what_was_found_at_its_creation(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
-    cluster.stored[A] = stands(a=1)
+    cluster.stored[A] = current_offsets(a=1)
     cluster.no_tasks.add("a")
     (outcome,) = run(cluster, step("a", Action.CREATE))
     assert outcome.result is APPLIED
@@ -113,7 +113,7 @@ def test_a_connector_without_tasks_is_told_of_beside_what_was_found_at_its_creat
 
 
 class TestStopped:
-    """The names that a process has to tell if it is ended at once."""
+    """The connectors that a process must report as left stopped if it is ended at once."""
 
     @pytest.fixture
     def stopped(self) -> StoppedConnectors:

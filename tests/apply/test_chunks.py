@@ -1,4 +1,4 @@
-"""The sizes of chunks, for workers of which only the times are known."""
+"""The sizes of chunks, for simulated workers with known response times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Worker:
 
 
 def busy(factor: float) -> Worker:
-    """A worker with exactly-once support as measured, by so many times slower (docs/contributing/performance.md)."""
+    """A worker with exactly-once support as measured (docs/contributing/performance.md), slower by this factor."""
     return Worker(factor * 0.4, factor * 31e-6 / LINE, read=factor * 24e-6 / LINE)
 
 
@@ -62,7 +62,7 @@ def adaptive(worker: Worker, size: ChunkSize) -> list[float]:
 
 
 def best_fixed(worker: Worker) -> float:
-    """The seconds for a million entries in requests of the best size of which no request takes too long."""
+    """The seconds for a million entries with the best of the fixed sizes with which no request takes too long."""
     all_sizes = (
         [worker.seconds(entries * LINE, done * LINE) for done in range(0, 1_000_000, entries)] for entries in FIXED
     )
@@ -153,7 +153,7 @@ def test_on_a_slow_worker_no_answer_comes_near_the_limit_of_connect(seconds_a_me
 
 
 def test_if_reading_takes_nearly_all_the_time_chunks_do_not_get_ever_smaller() -> None:
-    """Smaller chunks would take as long, and would be more."""
+    """Each smaller chunk would take as long, and more chunks would be necessary."""
     size, seconds = EXACTLY_ONCE.accepted(FIRST, 0.5), 0.9 * GIVEN_UP
     for _ in range(30):
         size = size.accepted(size.size, seconds)

@@ -289,7 +289,7 @@ def test_a_delete_is_done_only_when_no_worker_lists_the_name(clock: ManualClock)
 
 
 def test_a_delete_that_a_rebalancing_worker_took_for_done_is_sent_again(clock: ManualClock) -> None:
-    """The worker that answered knew no such name yet; the client takes its 404 for what was wanted."""
+    """The worker that answers does not know the connector yet; the client takes its 404 for a completed deletion."""
     cluster = MemoryCluster(clock, connector("a"))
     real, cluster.delete = cluster.delete, lambda name: setattr(cluster, "delete", real)  # type: ignore[method-assign]
     assert results(run(cluster, step("a", Action.DELETE))) == [APPLIED]

@@ -1,4 +1,4 @@
-"""Plans carried out over HTTP: on the stand-in, and on a real worker."""
+"""Plans applied over HTTP, on the stand-in and on a real worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 
 @dataclass
 class World(Contract):
-    """A cluster under test, and the clock to apply on: nobody waits for the stand-in."""
+    """A cluster under test, and the clock of `apply`, which does not wait for the stand-in."""
 
     clock: Clock = field(default_factory=SystemClock)
 
@@ -153,7 +153,7 @@ def test_a_create_of_what_is_there_fails(runtime: World) -> None:
 
 
 class TestFaults:
-    """What only a worker does that is told to."""
+    """Faults that only the stand-in can produce."""
 
     @pytest.fixture
     def standin(self) -> Iterator[StandIn]:

@@ -1,4 +1,4 @@
-"""What holds for every plan, whatever the cluster answers and whenever it is interrupted."""
+"""Properties of every plan, whatever the cluster answers and whenever the plan is interrupted."""
 
 from __future__ import annotations
 
@@ -71,30 +71,30 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
     )
     outcomes = execute(the_plan, cluster, options)
 
-    # Each step ends once, and is told once; the answer is in the plan's order.
+    # Each step ends once, and is reported once; the outcomes are in the plan's order.
     assert [outcome.step for outcome in outcomes] == list(the_plan.steps)
     assert Counter(map(id, told)) == Counter(map(id, outcomes))
-    # What is skipped stays skipped: after a step that did not succeed, none of its connector is begun.
+    # After a step that did not succeed, all later steps of its connector are skipped.
     for _, run in groupby(outcomes, key=lambda outcome: outcome.step.connector):
         after_failure = [outcome.result for outcome in run]
         while after_failure and after_failure[0] is Result.APPLIED:
             after_failure.pop(0)
         assert set(after_failure[1:]) <= {Result.SKIPPED}
-    # The requests of a connector are those of its steps, in their order, each repeated only by itself.
+    # The requests of a connector are those of its steps, in their order; each may be repeated before the next one.
     for name in NAMES:
         sent = [verb for verb, of in cluster.calls if of == name]
         allowed = [one.action.value for one in the_plan.steps if one.connector == name]
         assert _is_in_order(sent, allowed)
-    # Nothing is begun once it was interrupted: at most the requests that were under way then come on top.
+    # After an interrupt no step begins: only the requests that were in progress are completed.
     if calls_allowed is not None:
         assert len(cluster.calls) <= max(0, calls_allowed + parallelism - 1)
     assert cluster.most_at_once <= parallelism
-    # Every failure and every skip says why.
+    # Every failure and every skip has a message.
     assert all(outcome.message for outcome in outcomes if outcome.result is not Result.APPLIED)
 
 
 def _is_in_order(sent: list[str], allowed: list[str]) -> bool:
-    """True where `sent` is a prefix of `allowed`, its items repeated any number of times."""
+    """True if `sent` is a prefix of `allowed`, its items repeated any number of times."""
     position = -1
     for verb in sent:
         if (

@@ -1,4 +1,4 @@
-"""Large offset changes through the executor: in chunks, whatever happens to any of them."""
+"""Large offset changes through the executor: sent in chunks, with faults in any of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manual_clock import ManualClock
 from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 from memory_journal import CONFIG, MemoryChange, MemoryJournal, execute_options
 from plans_of_steps import plan
-from situations import stands
+from situations import current_offsets
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
@@ -38,8 +38,8 @@ from gitops_connect.model.plans import Action, Step
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 A, C = ConnectorName("a"), OperationName("c")
 LOST = OutcomeUnknown("no answer")
-BEFORE = stands(**{f"f{n:02}": 1 for n in range(40)})
-WANTED = stands(**{f"f{n:02}": 9 for n in range(35)})
+BEFORE = current_offsets(**{f"f{n:02}": 1 for n in range(40)})
+WANTED = current_offsets(**{f"f{n:02}": 9 for n in range(35)})
 AFTER = {**BEFORE, **WANTED}
 
 
@@ -49,7 +49,7 @@ def large(kind: str = "alter") -> Operation:
 
 
 class Stage:
-    """One connector that runs, its offsets, and one large change of them; cycles follow one another."""
+    """One running connector, its offsets, and one large change of them; each `run` is one reconciliation."""
 
     def __init__(self, kind: str = "alter", manifest: OffsetPatch = WANTED, current: Offsets = BEFORE) -> None:
         self.cluster = MemoryCluster(ManualClock(), connector("a", RUNNING, CONFIG))
@@ -88,7 +88,7 @@ class Stage:
         self.cluster.faults[verb, A].extend(faults)
 
     def after_chunks(self, count: int, happens: Callable[[], None]) -> None:
-        """Once, when so many requests for a change have come in."""
+        """Call `happens` once, when the cluster has received `count` requests for a change."""
         left = [count]
 
         def on_call(verb: str, name: str) -> None:
@@ -101,7 +101,7 @@ class Stage:
 
 
 def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
-    """Of the change, and of the step after it."""
+    """The results of the change, and of the step after it."""
     return [outcome.result for outcome in outcomes[-2:]]
 
 
@@ -135,7 +135,7 @@ def test_it_is_begun_sent_in_chunks_seen_settled_and_only_then_resumed(
 
 def test_a_connector_that_is_to_be_deleted_is_not_settled_before() -> None:
     stage = Stage("clear", {})
-    assert results(stage.run(around=False)) == [BAD]  # it runs
+    assert results(stage.run(around=False)) == [BAD]  # the connector runs
     stage.cluster.stop(A)
     stage.cluster.clock.sleep(1)
     stage.journal.large_ones.clear()
@@ -290,7 +290,7 @@ class TestGivingUp:
         assert outcomes[-2].message.startswith("no; 10 of 35 offsets are set")
 
     def test_what_an_earlier_cycle_began_is_never_called_without_effect(self) -> None:
-        """A request of that cycle may still be under way."""
+        """A request of the earlier reconciliation may still be in progress."""
         stage = Stage()
         stage.faults("alter", Fault(LOST), *[Fault(ConnectUnavailable("503"))] * 99)
         assert results(stage.run()) == [BAD, SKIPPED]
@@ -324,7 +324,7 @@ class TestGivingUp:
         stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
         stage.run()
         stage.cluster.faults.clear()
-        stage.cluster.stored[A] = {**stage.stored, **stands(f30=5)}
+        stage.cluster.stored[A] = {**stage.stored, **current_offsets(f30=5)}
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
         assert outcomes[-2].message.startswith("blocked, because the current offsets changed after the plan was made")
@@ -332,13 +332,13 @@ class TestGivingUp:
 
 
 class TestReadingBack:
-    def test_what_does_not_stand_at_once_is_looked_at_again(self) -> None:
+    def test_offsets_that_are_not_current_at_once_are_read_again(self) -> None:
         stage = Stage()
         stage.after_chunks(4, lambda: stage.faults("offsets", Fault(ConnectUnavailable("not now"))))
         assert results(stage.run()) == [APPLIED] * 2
 
     def test_what_somebody_has_overwritten_is_sent_once_more(self) -> None:
-        """A task that was given up may write once more (`Worker` cancels those that do not stop in time)."""
+        """A task that Connect's `Worker` cancelled because it did not stop in time may write its offsets once more."""
         stage = Stage()
         writes = self._overwrites(stage, times=3)
         assert results(stage.run()) == [APPLIED] * 2
@@ -368,7 +368,7 @@ class TestReadingBack:
         def on_call(verb: str, name: str) -> None:
             if verb == "offsets" and stage.journal.large_ones and stage.sent == 35 and len(done) < times:
                 done.append(1)
-                stage.cluster.stored[A] = {**stage.stored, **stands(f00=1)}
+                stage.cluster.stored[A] = {**stage.stored, **current_offsets(f00=1)}
 
         stage.cluster.on_call = on_call
         return done
@@ -483,7 +483,7 @@ FINE = st.none()
 
 @contextmanager
 def _some_fail(stage: Stage, faults: Sequence[Fault | None]) -> Iterator[None]:
-    """The changes that come in meet these, one after the other."""
+    """The requests for a change get these faults, one after the other."""
     left = list(faults)
 
     def on_call(verb: str, name: str) -> None:
@@ -520,7 +520,7 @@ def test_whatever_happens_it_ends_right_or_open_with_what_was_accepted(
             assert results(outcomes)[0] is APPLIED
             break
         assert outcomes[-2].message
-        if C in stage.journal.failed:  # certainly without effect, and so it stands as it stood
+        if C in stage.journal.failed:  # certainly without effect: the offsets are unchanged
             assert stage.stored == BEFORE
             stage.journal.failed.clear()
             stage.journal.large_ones.clear()
@@ -537,7 +537,7 @@ def test_whatever_happens_it_ends_right_or_open_with_what_was_accepted(
 
 
 def _require_honest(stage: Stage) -> None:
-    """The first ones, as many as the journal says were accepted, stand."""
+    """The first offsets are set: as many as the journal has recorded as accepted."""
     begun = stage.journal.large_ones[C]
     for partition in sorted(begun.patch)[: begun.sent]:
         assert stage.stored.get(partition) == begun.patch[partition]
@@ -547,7 +547,7 @@ def _require_honest(stage: Stage) -> None:
 @settings(max_examples=60, deadline=None)
 @given(most=st.integers(1, 40), deaths=st.lists(st.integers(0, 30), max_size=4), data=st.data())
 def test_killed_anywhere_the_next_cycle_goes_on(most: int, deaths: list[int], data: st.DataObject) -> None:
-    """Before or after any word to the journal, and before or after any request."""
+    """The process dies before or after any call of the journal, and before or after any request."""
     stage = Stage()
     stage.journal.most = most
     for death in deaths:
@@ -569,7 +569,7 @@ def test_killed_anywhere_the_next_cycle_goes_on(most: int, deaths: list[int], da
 
 
 def _die_at(stage: Stage, patch: pytest.MonkeyPatch, count: int, *, after: bool) -> None:
-    """At the event of that number, or right after it."""
+    """Die right before the event with this number, or right after it."""
     left = [count]
 
     def dying(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -590,7 +590,7 @@ def _die_at(stage: Stage, patch: pytest.MonkeyPatch, count: int, *, after: bool)
 
 
 class OneAtATime(MemoryCluster):
-    """Tells how many chunks are under way at once; each waits a moment for another."""
+    """Records how many chunks are in progress at once; each chunk waits a moment for another."""
 
     def __init__(self, clock: ManualClock, *present: Any) -> None:
         super().__init__(clock, *present)
@@ -612,7 +612,7 @@ class OneAtATime(MemoryCluster):
 
 
 def test_of_two_changes_at_once_one_chunk_is_under_way() -> None:
-    """However many connectors go side by side, a worker's heap has room for one."""
+    """A worker's heap has room for one chunk, however many connectors are changed in parallel."""
     cluster = OneAtATime(ManualClock(), *(connector(name, STOPPED, CONFIG) for name in "ab"))
     journal = MemoryJournal(cluster=cluster)
     steps = []

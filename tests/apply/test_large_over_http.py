@@ -1,4 +1,4 @@
-"""A large change over HTTP, with the ledger's own pieces: on the stand-in, and on a real worker."""
+"""A large change over HTTP, with pieces of a real ledger, on the stand-in and on a real worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offset changes through the executor: what the ledger is told and when, and what becomes of the connector."""
+"""Offset changes through the executor: what is recorded in the ledger and when, and the connector's final state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manual_clock import ManualClock
 from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 from memory_journal import CONFIG, MemoryJournal, execute_options
 from plans_of_steps import plan
-from situations import stands
+from situations import current_offsets
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
@@ -33,7 +33,7 @@ from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
-A10, A20, A30 = stands(a=10), stands(a=20), stands(a=30)
+A10, A20, A30 = current_offsets(a=10), current_offsets(a=20), current_offsets(a=30)
 LOST = OutcomeUnknown("no answer")
 
 
@@ -50,7 +50,7 @@ def operation(kind: str, declared: OffsetPatch | None = None, *acknowledged: str
 
 
 def steps(*operations: Operation, around: bool = True) -> list[Step]:
-    """As the planner puts them: stop, the changes, resume."""
+    """Steps in the planner's order: stop, the changes, resume."""
     changes = [
         Step(
             ConnectorName("a"),
@@ -89,16 +89,16 @@ def state(cluster: MemoryCluster) -> Any:
     ("one", "current", "after"),
     [
         (operation("alter", A30), A20, A30),
-        (operation("alter", stands(b=1)), A20, A20 | stands(b=1)),
-        (operation("alter", dict.fromkeys(A20), "tombstone"), A20 | stands(b=1), stands(b=1)),
-        (operation("replace", stands(b=1), "tombstone"), A20, stands(b=1)),
-        (operation("reset", None, "reset"), A20 | stands(b=1), {}),
+        (operation("alter", current_offsets(b=1)), A20, A20 | current_offsets(b=1)),
+        (operation("alter", dict.fromkeys(A20), "tombstone"), A20 | current_offsets(b=1), current_offsets(b=1)),
+        (operation("replace", current_offsets(b=1), "tombstone"), A20, current_offsets(b=1)),
+        (operation("reset", None, "reset"), A20 | current_offsets(b=1), {}),
         (operation("seed", A20), {}, A20),
         (operation("alter", A20), A20, A20),
         (operation("reset", None, "reset"), {}, {}),
     ],
 )
-def test_it_is_begun_with_what_stands_done_seen_settled_and_only_then_resumed(one, current, after) -> None:
+def test_it_is_begun_with_the_current_offsets_sent_verified_recorded_and_only_then_resumed(one, current, after) -> None:
     cluster, journal = runtime(current), MemoryJournal()
     settled_before = []
     cluster.on_call = lambda verb, name: settled_before.append(dict(journal.settled)) if verb == "resume" else None
@@ -139,9 +139,9 @@ def test_a_change_that_cannot_be_recorded_has_failed_and_so_do_those_after_it() 
     assert outcomes[0].message == "the disk is full"
 
 
-def test_the_difference_is_computed_again_when_the_connector_stands_still() -> None:
+def test_the_difference_is_computed_again_when_the_connector_is_stopped() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
-    cluster.progress[ConnectorName("a")] = lambda _: stands(a=50)
+    cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=50)
     outcomes = run(cluster, journal, *steps(operation("alter", A30)))
     assert results(outcomes) == [APPLIED, BAD, APPLIED]
     assert outcomes[1].message == (
@@ -226,9 +226,9 @@ class TestRefusals:
         assert journal.failed["c"] == ("position must be a Long", False)
 
     def test_what_a_failure_changed_of_it_is_put_back(self) -> None:
-        """A sink's offsets are changed by halves."""
+        """A change of a sink's offsets that fails may be partly applied."""
         cluster, journal = self.changes_half_of_it()
-        outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert outcomes[1].message == "half of it; the offsets that it had changed were restored"
         assert "c" in journal.failed
@@ -237,7 +237,7 @@ class TestRefusals:
     def test_what_cannot_be_put_back_leaves_it_stopped_and_open(self) -> None:
         cluster, journal = self.changes_half_of_it()
         cluster.faults["alter", "a"].append(Fault(ConnectUnavailable("503")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED]
         assert journal.noted["c"].startswith(
             "half of it; some offsets were changed and could not be restored: 503; it may"
@@ -247,12 +247,12 @@ class TestRefusals:
         assert state(cluster) is STOPPED
 
     def test_it_is_put_back_to_what_stood_before_an_earlier_cycle_began(self) -> None:
-        cluster, journal = runtime(A30 | stands(c=9), state=STOPPED), MemoryJournal()
-        journal.unfinished[OperationName("c")] = A20 | stands(c=9)
+        cluster, journal = runtime(A30 | current_offsets(c=9), state=STOPPED), MemoryJournal()
+        journal.unfinished[OperationName("c")] = A20 | current_offsets(c=9)
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30 | stands(b=1))))
+        outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert cluster.stored["a"] == A20 | stands(c=9)
+        assert cluster.stored["a"] == A20 | current_offsets(c=9)
 
     def changes_half_of_it(self) -> tuple[MemoryCluster, MemoryJournal]:
         cluster, halves = runtime(), iter([A30])
@@ -266,7 +266,7 @@ class TestRefusals:
         return cluster, MemoryJournal()
 
     def test_what_somebody_starts_in_the_middle_keeps_how_far_it_came(self) -> None:
-        """It is refused as it runs; and at the end it would take what puts it back, as it is stopped again."""
+        """Connect refuses the change while the connector runs. The old offsets must not be sent after that."""
         refusals = 40
         for _ in range(2):
             cluster, journal = runtime(), MemoryJournal()
@@ -375,7 +375,7 @@ class TestInterrupts:
         assert results(outcomes) == [SKIPPED, SKIPPED]
 
     def test_a_connector_that_is_to_be_seeded_does_not_run_without_that(self) -> None:
-        """Before Connect 3.7 it has to be stopped after it was created."""
+        """Before Connect 3.7, a connector can be stopped only after it was created."""
         cluster = runtime({})
         outcomes = run(
             cluster, MemoryJournal(), *steps(operation("seed", A30)), interrupted=lambda: bool(cluster.calls)
@@ -447,8 +447,8 @@ class TestUnfinished:
         assert cluster.calls.count(("alter", "a")) == sent
         assert cluster.stored["a"] == A30
 
-    def test_it_stays_open_where_the_offsets_that_stand_cannot_be_read(self) -> None:
-        """Half of it may stand: it is not to be called failed, and its connector not to go on from there."""
+    def test_it_stays_open_if_the_current_offsets_cannot_be_read(self) -> None:
+        """The change may be partly applied: it is not recorded as failed, and the connector is not resumed."""
         cluster, journal = runtime(A20, state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         cluster.faults["offsets", "a"].append(Fault(OffsetsNotChanged("the worker cannot tell")))
@@ -461,7 +461,7 @@ class TestUnfinished:
     def test_it_is_not_sent_again_where_the_connector_ran_in_between(self) -> None:
         cluster, journal = runtime(A20), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
-        cluster.progress[ConnectorName("a")] = lambda _: stands(a=25)
+        cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=25)
         outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert "it is unknown whether the change was applied" in journal.noted["c"]
@@ -500,7 +500,7 @@ class TestLeftovers:
         found = "an earlier connector of this name left {} behind, and the new connector continues from there"
         assert self.create({}) == ""
         assert self.create({"a": A20}) == found.format("1 offset")
-        assert self.create({"a": A20 | stands(b=1)}) == found.format("2 offsets")
+        assert self.create({"a": A20 | current_offsets(b=1)}) == found.format("2 offsets")
 
     def test_that_they_cannot_be_read_is_told(self) -> None:
         message = self.create({}, offsets=Fault(ConnectUnavailable("503")))

@@ -28,7 +28,7 @@ def look(number: int, state: WorkerState | None, config: dict[str, str] | None =
 
 
 def test_a_look_that_began_before_the_answer_says_nothing() -> None:
-    """It may show the state from before the request, which may be the one that is waited for."""
+    """It may show the state before the request, which may already be the expected state."""
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     assert attempt.answered(None, 3, 1) == AwaitEffect()
     assert attempt.observe(look(3, STOPPED), 1.1) == AwaitEffect()

@@ -1,4 +1,4 @@
-"""What has to be seen of a connector after its last step."""
+"""What must be observed of a connector after its last step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stand-in, a clock on which nobody waits, and clients."""
+"""The stand-in, a clock that does not wait, and clients."""
 
 from standin.fixtures import client, clock, make_client, standin
 

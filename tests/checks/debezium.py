@@ -1,4 +1,4 @@
-"""What a real worker's validation of Debezium 3.3 for PostgreSQL defines: the keys that the tests need, of 142."""
+"""The config keys that the tests need, of the 142 that a real worker defines for Debezium 3.3 for PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One diagnostic for one cause, whatever number of errors Connect reports of it. The answers are a real worker's."""
+"""One diagnostic for each cause, however many errors Connect reports. The answers are from a real worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connect's own validation, laid on the lines of the documents."""
+"""The errors of Connect's own validation, with the lines of the documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINES = {"name": 3, "spec": 4, "class": 5, "tasksMax": 6, "config": 7, "secrets"
 
 
 def wanted(name: str, config: Mapping[str, str], secrets: tuple[str, ...] = ()) -> DesiredConnector:
-    """A connector whose document has every key of its config on a line of its own: 8, 9, 10 …; secrets from 51 on."""
+    """A connector whose document has each config key on its own line: from line 8, and secrets from line 51."""
     plain = [key for key in config if key not in ("connector.class", "tasks.max", *secrets)]
     positions: dict[tuple[str | int, ...], tuple[int, int]] = {
         ("metadata", "name"): (LINES["name"], 3),
@@ -45,7 +45,7 @@ def wanted(name: str, config: Mapping[str, str], secrets: tuple[str, ...] = ()) 
 def validate(
     client: ConnectClient, connectors: Iterable[DesiredConnector], plugins: Sequence[Plugin] | None = None
 ) -> ConnectChecks:
-    """On a clock that does not move, so that the time is never over."""
+    """Validate with a clock that does not advance, so that the timeout is never reached."""
     return connect.validate(client, connectors, ValidateOptions(ManualClock(), 60, lambda _: None), plugins)
 
 
@@ -62,7 +62,7 @@ def test_a_config_that_connect_takes(client: ConnectClient) -> None:
     assert (list(checks.diagnostics), checks.invalid) == ([], frozenset())
 
 
-def test_each_error_stands_at_its_line(client: ConnectClient) -> None:
+def test_each_error_has_its_line(client: ConnectClient) -> None:
     connector = source(**{"tasks.max": "many", "file": "x", "key.converter": "Nope"})
     number = "Invalid value many for configuration tasks.max: Not a number of type INT"
     assert found(client, connector) == [
@@ -208,7 +208,7 @@ def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_requests_under_way_end_with_the_time(standin: StandIn, workers: int) -> None:
-    """Each would wait for an answer for an hour, and two are under way."""
+    """Each of the two requests in progress would wait for its answer for an hour."""
     standin.hang("PUT", ".*", times=99)
     settings = ClusterSettings(ClusterName("local"), (standin.url,) * workers, timeout=3600, parallelism=2)
     with ConnectClient(settings, SystemClock()) as client:

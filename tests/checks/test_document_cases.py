@@ -1,8 +1,8 @@
-"""Every file of cases/documents, as the only one of its repository. A new case is a new file, and no code.
+"""Every file of cases/documents, as the only file of its repository. A new case needs a new file, and no code.
 
-positive: line 1 says which connectors come of it, and some of their config, as JSON; and then, as a list, which offset
-changes: `NAME: KIND CONNECTOR`.
-negative: line 1 lists every diagnostic, in order, as `LINE:COLUMN RULE PART OF WHAT IS SAID`, with ` | ` between.
+positive: line 1 contains the expected connectors with some of their config, as JSON. A list of the expected offset
+changes may follow, each as `NAME: KIND CONNECTOR`.
+negative: line 1 lists every diagnostic, in order, as `LINE:COLUMN RULE PART OF THE MESSAGE`, separated by ` | `.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ CHANGE = read_schema("offset-change")["properties"]["spec"]["properties"]
 
 
 def subschemas(value: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each schema inside a schema, with its path."""
+    """The schema and all schemas inside it, with their paths."""
     yield where, value
     for name, inner in value.get("properties", {}).items():
         yield from subschemas(inner, f"{where}.{name}")
@@ -95,7 +95,7 @@ def test_a_broken_document_holds_up_its_own_connector() -> None:
 
 
 def test_no_value_is_repeated_unless_the_schema_lists_the_values() -> None:
-    """A password in the wrong place, in each place there is."""
+    """A password in every place in which a password must not be."""
     text = connector("a", "  class: [hunter2]\n  config: hunter2\n  secrets: {a: hunter2, b: {env: hunter2-}}\n")
     text += "---\n" + config("password: [hunter2]\nother: {hunter2: hunter2}\n", "hunter2/")
     _, diagnostics = declare({"a.yaml": text})

@@ -1,4 +1,4 @@
-"""Schemas that a repository has for the offsets of its own connector classes."""
+"""Schemas in a repository, for the offsets of its own connector classes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_one_broken_schema_does_not_hold_up_another() -> None:
 
 
 def doubling(levels: int) -> dict[str, Any]:
-    """Each definition refers twice to the next: a few hundred bytes that stand for 2^levels schemas."""
+    """Each definition refers twice to the next one: a few hundred bytes expand to 2^levels schemas."""
     steps = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
     return {"$defs": {**steps, f"d{levels}": {"type": "object"}}, "$ref": "#/$defs/d0"}
 
@@ -174,7 +174,7 @@ def test_references_that_stay_small_are_followed() -> None:
 
 
 def test_a_pattern_takes_linear_time() -> None:
-    """Python's own engine takes longer than anybody waits for 60 characters of this."""
+    """Python's `re` would need practically unlimited time for 60 characters of this."""
     evil = "^(a+)+$"
     schema = load({"properties": {"partition": {"patternProperties": {evil: {"pattern": evil}}}}})
     near = "a" * 60 + "b"
@@ -205,7 +205,7 @@ def test_a_partition_that_the_schema_does_not_know_can_be_acknowledged_and_an_of
     assert verdict([wrong], OTHER, schema=schema, acknowledged=UNREAD).offsets is None
 
 
-def test_what_stands_passes_though_the_schema_came_later() -> None:
+def test_current_offsets_pass_though_the_schema_came_later() -> None:
     schema = load(COUNTER)
     saved, moved = entry({"filename": "/a"}, {"sum": 1}), entry({"filename": "/a"}, {"sum": 2})
     assert rules(verdict([saved], OTHER, offsets(saved), schema=schema)) == []

@@ -1,4 +1,4 @@
-"""Each rule for the entries of a manifest: what breaks it, at which line, in which words; and what does not."""
+"""Each rule for the entries of a manifest: violations with their lines and messages, and valid entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "manifest-rules.md"
 ROW = re.compile(r"^\| \[`(manifest/[a-z-]+)`\]", re.MULTILINE)
-"""The rule that a row of a table on that page documents."""
+"""A row of a table of that page, and the rule that it documents."""
 
 MYSQL = {"connector.class": "io.debezium.connector.mysql.MySqlConnector", "topic.prefix": "shop"}
 POSTGRES = {"connector.class": "PostgresConnector", "database.server.name": "shop"}
@@ -348,7 +348,7 @@ def test_unknown_fields_of_a_source_are_sent() -> None:
     assert declared(found) == [(mirrored()["partition"], {"offset": 1, "note": "n"})]
 
 
-def test_a_field_that_stands_in_the_live_offsets_is_known() -> None:
+def test_a_field_of_the_current_offsets_is_known() -> None:
     current = offsets(entry(SHOP, {**BINLOG, "new_in_9": 1}))
     assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": 2})], MYSQL, current)) == []
     assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, current)) == [(1, "current-type")]
@@ -373,24 +373,24 @@ LIVE = offsets(entry({"shard": 1}, {"seq": "a", "n": 5}), entry({"shard": 2}, {"
         ({"shard": 1.0}, {"n": "6"}, ["offset.n", "partition.shard"]),
     ],
 )
-def test_types_are_those_that_stand(partition: Any, offset: Any, fields: list[str]) -> None:
+def test_types_are_those_of_the_current_offsets(partition: Any, offset: Any, fields: list[str]) -> None:
     found = verdict([entry(partition, offset)], OTHER, LIVE)
     assert [item.rule for item in found.diagnostics] == ["manifest/current-type"] * len(fields)
     assert [item.summary.split()[0] for item in found.diagnostics] == fields
 
 
-def test_the_message_of_a_live_type_says_both() -> None:
+def test_the_message_of_a_current_type_says_both() -> None:
     (problem,) = verdict([entry({"shard": "1"}, {})], OTHER, LIVE).diagnostics
     expected = 'partition.shard is the string "1", but in the current offsets it is a whole number'
     assert problem.summary == expected
 
 
-def test_where_the_class_gives_the_type_wrong_offsets_that_stand_do_not_matter() -> None:
+def test_if_the_class_gives_the_type_wrong_current_offsets_do_not_matter() -> None:
     current = offsets(entry({"cluster": "source", "topic": "orders", "partition": "0"}, {"offset": "9"}))
     assert rules(verdict([mirrored()], MIRROR, current)) == []
 
 
-def test_numbers_as_they_stand_where_the_class_takes_both() -> None:
+def test_numbers_as_in_the_current_offsets_if_the_class_accepts_both() -> None:
     current = offsets(entry(SHOP, {"scn": "100"}))
     assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, current)) == [(1, "current-type")]
     assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, current)) == []
@@ -424,7 +424,7 @@ def test_a_sink_takes_no_tombstone_for_a_partition_of_another_shape() -> None:
         (entry(mirrored()["partition"], None), entry(mirrored()["partition"], None), "duplicate", "lines 1 and 3"),
     ],
 )
-def test_a_partition_stands_once(first: Any, second: Any, rule: str, words: str) -> None:
+def test_a_partition_is_declared_once(first: Any, second: Any, rule: str, words: str) -> None:
     found = verdict([first, mirrored(9), second], MIRROR)
     assert rules(found) == [(3, rule)]
     assert words in found.diagnostics.items[0].summary
@@ -471,10 +471,10 @@ def test_a_partition_that_is_not_read_has_to_be_acknowledged(rule: str, config: 
 
 @pytest.mark.parametrize(("rule", "config", "value"), NEVER_READ)
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
-def test_a_partition_that_stands_may_be_set_whether_it_is_read_or_not(
+def test_a_current_partition_may_be_set_whether_it_is_read_or_not(
     rule: str, config: Mapping[str, str], value: Any, kind: OperationKind
 ) -> None:
-    """Also with another offset than the one that stands."""
+    """The new offset may differ from the current one."""
     current = {**LIVE, **offsets(entry(value["partition"], {"n": 7}))}
     found = verdict([value], config, current, kind=kind)
     assert (found.offsets, rules(found), found.unread) == (offsets(value), [], 0)
@@ -493,7 +493,7 @@ def test_a_partition_that_stands_may_be_set_whether_it_is_read_or_not(
     ],
 )
 def test_what_connect_refuses_or_is_read_wrongly_is_not_acknowledged(config: Mapping[str, str], value: Any) -> None:
-    """Connect does not take it, or the connector reads the partition and its offset would be wrong."""
+    """Connect would refuse the entry, or the connector would read the partition with a wrong offset."""
     found = verdict([value], config, LIVE, acknowledged=UNREAD)
     assert (found.offsets, found.unread) == (None, 0)
     assert "acknowledge" not in "".join(item.hint for item in found.diagnostics)

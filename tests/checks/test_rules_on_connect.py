@@ -1,4 +1,4 @@
-"""What a real Connect makes of entries that the rules refuse: the reason why they are errors."""
+"""The effect on a real Connect of entries that the rules reject: the reason why they are errors."""
 
 from __future__ import annotations
 
@@ -56,30 +56,28 @@ CASES: list[Case] = [
 def test_what_connect_makes_of_it(sandbox: Sandbox, connector_name: Callable[[str], str], case: Case) -> None:
     config, value, expected, answer = case
     assert [rule for _, rule in rules(verdict([value], config))] == expected
-    status, standing = alter(sandbox, connector_name("rules"), config, [value])
+    status, existing = alter(sandbox, connector_name("rules"), config, [value])
     assert status == answer
     acknowledged = verdict([value], config, acknowledged=UNREAD)
-    # Nothing here tells whether a topic is there.
+    # The rules do not know whether a topic exists.
     if acknowledged.unread and expected != ["topic"]:
         assert answer == TAKEN, "to acknowledge it would not help"
-        assert acknowledged.offsets == offsets(*standing)
+        assert acknowledged.offsets == offsets(*existing)
 
 
-def test_what_passes_the_rules_stands_afterwards(sandbox: Sandbox, connector_name: Callable[[str], str]) -> None:
-    """Also where an unknown field was left out: what is compared later is what Connect keeps."""
+def test_what_passes_the_rules_is_current_afterwards(sandbox: Sandbox, connector_name: Callable[[str], str]) -> None:
+    """The offsets to compare later are those that Connect keeps, also if an unknown field was left out."""
     noted = {**mirrored(0, 7), "note": "left out"}
     found = verdict([noted, mirrored(1, 2**63 - 1), mirrored(2**31 - 1, 0)], MIRROR)
     entries = [entry(partition, offset) for partition, offset in declared(found)]
-    status, standing = alter(sandbox, connector_name("rules"), MIRROR, entries)
+    status, existing = alter(sandbox, connector_name("rules"), MIRROR, entries)
     assert status == TAKEN
-    assert sorted(standing, key=str) == sorted(entries, key=str)
+    assert sorted(existing, key=str) == sorted(entries, key=str)
     assert len(entries) == 3
 
 
-def test_of_a_key_that_stands_twice_connect_keeps_the_last(
-    sandbox: Sandbox, connector_name: Callable[[str], str]
-) -> None:
-    """Why the reader of manifests refuses it."""
+def test_connect_keeps_the_last_value_of_a_repeated_key(sandbox: Sandbox, connector_name: Callable[[str], str]) -> None:
+    """This is why the reader of manifests rejects repeated keys."""
     name = connector_name("rules")
     alter(sandbox, name, FILE, [entry(NAMED, {"position": 1})])
     twice = b'{"offsets": [{"partition": {"filename": "/data/orders.txt"}, "offset": {"position": 5, "position": 50}}]}'
@@ -90,7 +88,7 @@ def test_of_a_key_that_stands_twice_connect_keeps_the_last(
 
 
 def alter(sandbox: Sandbox, name: str, config: Mapping[str, str], entries: list[Any]) -> tuple[int, list[Any]]:
-    """Connect's answer to these entries, for a connector that never ran; and the offsets that stand then."""
+    """The status of Connect's answer, for a connector that never ran, and its current offsets after the request."""
     worker = sandbox.worker_urls[0].rstrip("/")
     clusters = {f"{which}.cluster.bootstrap.servers": sandbox.bootstrap for which in ("source", "target")}
     body = {"name": name, "initial_state": "STOPPED", "config": {**clusters, "topics": "none", "file": "", **config}}
@@ -101,5 +99,5 @@ def alter(sandbox: Sandbox, name: str, config: Mapping[str, str], entries: list[
         found = requests.patch(f"{worker}/connectors/{name}/offsets", json={"offsets": entries}, timeout=60)
         if found.status_code not in (400, 409) or time.monotonic() > deadline:
             break
-    standing = requests.get(f"{worker}/connectors/{name}/offsets", timeout=60).json()["offsets"]
-    return found.status_code, [entry(one["partition"], one["offset"]) for one in standing]
+    existing = requests.get(f"{worker}/connectors/{name}/offsets", timeout=60).json()["offsets"]
+    return found.status_code, [entry(one["partition"], one["offset"]) for one in existing]

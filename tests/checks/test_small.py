@@ -1,4 +1,4 @@
-"""The verdict on a whole manifest: all that is wrong is found, and nothing else; the rest comes out canonical."""
+"""The verdict on a complete manifest: exactly the violations are found, and valid entries become canonical."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_is_right_comes_out_canonical() -> None:
 
 
 def test_an_lsn_may_be_written_as_postgresql_writes_it() -> None:
-    """Connect keeps the number, so that one LSN is one offset however it is written."""
+    """Connect keeps LSNs as numbers, so an LSN is the same offset in both forms."""
     config = {"connector.class": "PostgresConnector"}
     written = entry({"server": "shop"}, {"lsn": "0/1985390", "lsn_proc": "0/1985050", "lsn_commit": 5})
     (offset,) = (verdict([written], config).offsets or {}).values()
@@ -88,7 +88,7 @@ def test_twenty_are_named_and_the_rest_is_counted() -> None:
 
 
 class _Fraction(float):
-    """Whoever explains that no fraction may be here asks whether it is a whole number: that is counted."""
+    """Counts the calls of `is_integer`, which the code makes only when it explains a violation."""
 
     asked = 0
 
@@ -127,7 +127,7 @@ def test_twenty_exactly_leave_no_rest() -> None:
 
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED])
 def test_a_manifest_without_entries_is_an_error(kind: OperationKind) -> None:
-    """Connect refuses an empty alter; an empty replace would be a reset in disguise."""
+    """Connect refuses an empty alter; an empty replace would have the effect of a reset."""
     found = verdict([], MIRROR, kind=kind)
     assert rules(found) == [(1, "empty")]
     assert found.offsets is None
@@ -170,8 +170,8 @@ def test_what_the_reader_finds_has_its_rule(name: str) -> None:
     assert RULES[reader.TOO_LARGE].severity is Severity.ERROR
 
 
-# Faults are planted on known lines; what was planted is what must be found. Each leaves its partition another than
-# those of the other lines. "unread": Connect takes it, and it is a warning where that is acknowledged.
+# Faults are planted on known lines, and exactly these must be found. After a fault, the partition still differs from
+# those of the other lines. "unread": Connect accepts the entry, and it is only a warning if that is acknowledged.
 PLANTS: dict[str, list[Any]] = {
     "mirror": [
         ("negative", lambda one: one["offset"].update(offset=-1)),
@@ -278,7 +278,7 @@ configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
 
 
 @given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
-def test_nothing_that_stands_in_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
+def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
     found = verdict(entries, config, current)
     assert (found.offsets is None) == bool(found.diagnostics.errors)
     for item in found.diagnostics:
@@ -321,8 +321,8 @@ offsets_of_all_kinds = st.dictionaries(
 
 
 @given(st.lists(st.tuples(offsets_of_all_kinds, offsets_of_all_kinds), max_size=6), st.data())
-def test_what_stands_may_be_written_as_it_stands(pairs: list[Any], data: st.DataObject) -> None:
-    """Whatever a class keeps that does not look at its partitions is what was saved, and passes as it is."""
+def test_current_offsets_may_be_written_as_they_are(pairs: list[Any], data: st.DataObject) -> None:
+    """Offsets that were saved pass unchanged if the class does not check its partitions."""
     current = offsets(*(entry(partition, offset) for partition, offset in pairs))
     saved = list(to_json(current))
     kept = [one for one in saved if data.draw(st.booleans())] or [mirrored()]
@@ -339,7 +339,7 @@ def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current
 
 
 def test_the_short_way_is_taken() -> None:
-    """It is the one that makes a large manifest cheap; without it all tests would pass, and slowly."""
+    """The fast path makes large manifests fast; without it, all tests would pass, but slowly."""
     unread = mirrored(cluster="other")
     for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed()), (MIRROR, unread)):
         assert EntryChecker(ManifestContext(ORDERS, config), OperationKind.ALTER)._fits(value)

@@ -1,4 +1,4 @@
-"""Which topics a sink reads; and silence wherever Java's pattern may mean something else here."""
+"""The topics that a sink reads. There is no violation if a pattern may have another meaning in Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that nothing reads, found among those that a plugin's validation defines."""
+"""Config keys that a plugin's validation does not define."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's directory over a stand-in, for the command line."""
+"""A user's directory with a stand-in, for the tests of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking before doing, and being interrupted in the middle of it: on a real terminal, with real signals."""
+"""The approval before an apply, and interrupts during it, on a real terminal and with real signals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_only_yes_is_a_yes(at: Workplace, answer: str, code: int, states: dict[s
         terminal.wait(QUESTION)
         assert at.name("orders") in terminal.seen, "the plan stands above the question"
         if answer == "\x03":
-            terminal.send(signal.SIGINT)  # the terminal itself sends none, as it controls no process
+            terminal.send(signal.SIGINT)  # the terminal sends no signal, because it controls no process
         else:
             terminal.type(answer)
         assert terminal.code() == code
@@ -109,7 +109,7 @@ def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
     standin.cluster.version, standin.cluster.lag = (
         "3.6.2",
         FOR_EVER,
-    )  # a create that is to be stopped is two steps there
+    )  # on this version, creating a stopped connector takes two steps
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     with Terminal(at, ["apply", "--yes"], piped=True) as terminal:
         at.await_that(lambda: standin.count("POST"), bool)
@@ -124,14 +124,14 @@ def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
     ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
     with ledger.lease(ClusterName("local"), SystemClock()):
-        """It was given back."""
+        """The lease was released."""
     ledger.close()
     at.apply()
     assert (standin.count("POST"), at.states()) == (1, {"orders": "STOPPED"})
 
 
 def test_a_masked_value_of_a_connector_that_fails_with_it_is_not_sent_again(at: Workplace, standin: StandIn) -> None:
-    """The server does not show it, so only the ledger knows that it is in place."""
+    """Connect does not show the value, so only the ledger knows that it was sent."""
     standin.cluster.masks_passwords = True
     works = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
     at.commit("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
@@ -157,7 +157,7 @@ def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> Non
 
 
 def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
-    """One waits for its offsets, one for its stop, and one is to be stopped: that one is no news."""
+    """One connector waits for its offsets, one for its stop. The third is declared stopped, so it is not named."""
     at.commit("c.yaml", at.source("orders"), at.source("late"), at.source("closed"))
     at.apply()
     resets = [change(f"reset-{stem}", at.name(stem), RESET) for stem in ("orders", "late")]

@@ -1,4 +1,4 @@
-"""What a command tells a person on stderr."""
+"""The messages of a command on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--help` comes at once, as a command imports what it needs only when it runs."""
+"""`--help` is fast, because a command imports its libraries only when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a signal does while something is under way."""
+"""The effect of a signal while work is in progress."""
 
 from __future__ import annotations
 

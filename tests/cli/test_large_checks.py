@@ -1,4 +1,4 @@
-"""`offsets …` over offsets that are too many for one process. What starts Spark is a process of its own."""
+"""`offsets …` with too many offsets for one process. Commands that start Spark run in a new process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def written(file: Path, content: list[str]) -> Path:
 
 @pytest.fixture
 def declared(at: Workplace) -> Workplace:
-    """A mirror `lines` that stands still."""
+    """A declared and stopped mirror `lines`."""
     at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
     at.apply()
     return at
@@ -55,14 +55,14 @@ def declared(at: Workplace) -> Workplace:
 
 @pytest.fixture
 def many_offsets(declared: Workplace) -> Workplace:
-    """The same, with more offsets than a process holds: of topic `tN`, N."""
+    """The mirror with more offsets than one process handles; the offset of topic `tN` is N."""
     body = json.loads(f'{{"offsets": [{",".join(lines(MANY))}]}}')
     declared.rest("PATCH", f"/connectors/{declared.name('lines')}/offsets", body)
     return declared
 
 
 def apart(at: Workplace, *arguments: str) -> Ran:
-    """In a process of its own: a process has one Spark session, and other tests may have it."""
+    """Run a command in a new process: a process has one Spark session, which other tests may use."""
     command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", str(at.directory / "gitops-connect.toml")]
     environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.directory / "cache")}
     done = subprocess.run(
@@ -98,7 +98,7 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     assert not list((at.directory / "cache" / "spark").glob("*")), "nothing is left behind"
 
 
-def test_what_stands_is_compared_without_being_held_and_reported(many_offsets: Workplace) -> None:
+def test_current_offsets_are_compared_and_reported_without_being_in_memory(many_offsets: Workplace) -> None:
     at = many_offsets
     moved = [line(0, 10), line(1, 1_001), line(50_000, 49_990), line(60_000, 5), line(MANY, 1), *lines(5)[2:]]
     file, report = written(at.directory / "few.jsonl", moved), at.directory / "report"
@@ -220,12 +220,12 @@ def test_a_table_of_too_many_has_the_first_and_the_way_to_all(many_offsets: Work
 
 @pytest.fixture
 def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
-    """A change `one` of many offsets, as the ledger has it: each a hundred further than what stood, or from nothing.
+    """Returns a function that records a large change `one` in the ledger, of which `sent` offsets were sent.
 
-    So many of them were sent.
+    The change moves the first `earlier` offsets forward by 100, and adds the others.
     """
 
-    def make(sent: int, *, is_settled: bool, stood: int = MANY) -> Workplace:
+    def make(sent: int, *, is_settled: bool, earlier: int = MANY) -> Workplace:
         at, now = many_offsets, datetime(2026, 11, 21, 12, tzinfo=UTC)
         operation = Operation(
             OperationName("one"),
@@ -235,7 +235,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
             Revision("c" * 40),
             is_large=True,
         )
-        blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(stood), lines(MANY, 100)))
+        blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(earlier), lines(MANY, 100)))
         before, declared = ([block] for block in blocks)
         ledger = Ledger.open("sqlite:///state.db", at.directory, None)
         ledger.operations.begin_large(LOCAL, operation, before, declared, now)
@@ -251,7 +251,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
 
 
 def test_undo_of_a_large_change_from_nothing_is_a_reset(large_change: Callable[..., Workplace]) -> None:
-    at = large_change(1_000, is_settled=True, stood=0)
+    at = large_change(1_000, is_settled=True, earlier=0)
     ran = at.run("offsets", "undo", "one")
     assert ran.code == 0
     spec = yaml.safe_load(ran.out)["spec"]

@@ -1,4 +1,4 @@
-"""`ledger show`, `resolve`, `export` and `import`: on a repository and a ledger, with no cluster to be reached."""
+"""`ledger show`, `resolve`, `export` and `import`: with a repository and a ledger, and no reachable cluster."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_what_is_stuck_is_settled_as_it_was_begun_and_keeps_its_undo(at: Workpla
 
 
 def test_what_was_not_applied_is_forgotten_and_so_planned_again(at: Workplace, ledger: Ledger) -> None:
-    shutil.rmtree(at.repository)  # it is not asked
+    shutil.rmtree(at.repository)  # the command does not read it
     ledger.operations.mark(LOCAL, unknown("passed"))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     assert at.run("ledger", "resolve", "passed", "skip", "--not-applied", "--yes").code == 0
@@ -177,7 +177,7 @@ def test_what_was_marked_by_mistake_can_be_taken_back(at: Workplace, ledger: Led
 
 
 def test_on_a_new_ledger_nothing_is_taken_for_applied_unnamed(at: Workplace, ledger: Ledger) -> None:
-    """Some of what is declared may be new: which may not be is known after the first cycle."""
+    """Some declared changes may be new. Only the first reconciliation records those that are not."""
     commit(at, change(at, "passed"))
     ran = at.run("ledger", "resolve", "--all", "--applied", "--yes")
     assert ran.code == 0

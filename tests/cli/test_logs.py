@@ -1,4 +1,4 @@
-"""Each record is one line, and no line holds a secret."""
+"""Each record is one line, and no line contains a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that only look: `plan`, `get`, `describe`, `status`, `doctor`, in each of their formats."""
+"""The read-only commands: `plan`, `get`, `describe`, `status` and `doctor`, in each of their formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edges of the command line: exit codes, usage, versions, bugs, and readers that go away."""
+"""Exit codes, usage errors, versions, bugs, and readers of the output that go away."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_bug_is_reported_ready_for_an_issue_and_without_private_values(
 
 @pytest.fixture
 def failing() -> Iterator[list[BaseException]]:
-    """A further command, which raises what the test puts here."""
+    """An additional command, which raises the error that the test adds to this list."""
     errors: list[BaseException] = []
 
     def fail(name: str = "", cluster: str = "") -> None:
@@ -176,7 +176,7 @@ def failing() -> Iterator[list[BaseException]]:
 @pytest.mark.parametrize(
     ("command", "deaf", "code", "states"),
     [
-        (["apply", "--yes"], "stdout", 1, {}),  # nobody has seen the plan
+        (["apply", "--yes"], "stdout", 1, {}),  # the plan could not be shown
         (["apply", "--yes"], "stderr", 0, {"orders": "RUNNING"}),
         (["run", "--once"], "stderr", 0, {"orders": "RUNNING"}),
     ],

@@ -1,4 +1,4 @@
-"""`offsets get|diff|check|history|undo`, over a cluster that keeps offsets."""
+"""`offsets get|diff|check|history|undo`, with a cluster that stores offsets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = {"topic": "numbers"}
 
 @pytest.fixture
 def stopped(at: Workplace) -> Callable[..., Workplace]:
-    """A stopped mirror `lines` that is declared, with these positions by topic."""
+    """Returns a function that applies a stopped mirror `lines`, and sets the offset of each topic."""
 
     def make(**positions: int) -> Workplace:
         at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
@@ -84,7 +84,7 @@ def apply_change(at: Workplace, name: str, operation: str, positions: Entries, a
 # get
 
 
-def test_get_shows_what_stands(stopped: Callable[..., Workplace]) -> None:
+def test_get_shows_the_current_offsets(stopped: Callable[..., Workplace]) -> None:
     at = stopped(b=2, a=1)
     ran = at.run("offsets", "get", at.name("lines"))
     assert ran.code == 0
@@ -537,7 +537,7 @@ ODD = {"partition": {"cluster": "a", "partition": 0, "topic": "a", "zone": "x"},
 
 
 def everything(at: Workplace) -> list[Any]:
-    """All that stands, whoever reads it."""
+    """All current offsets, also those that the connector does not read."""
     return sorted(at.rest("GET", f"/connectors/{at.name('lines')}/offsets")["offsets"], key=str)
 
 
@@ -577,7 +577,7 @@ def test_undo_acknowledges_what_is_not_read_only_where_there_is_some(stopped: Ca
 
 
 def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> None:
-    """The class keeps its numbers otherwise by now: to put the old ones back is no matter of partitions."""
+    """The current offset is now a number: the rules will reject the old string, which cannot be acknowledged."""
     text = {"partition": {"shard": 1}, "offset": {"seq": "5"}}
     at.commit("lines.yaml", at.document("lines", "org.example.fixtures.NumberSource", "state: stopped", NUMBERS))
     at.apply()

@@ -1,4 +1,4 @@
-"""The display is looked at through a real pseudo-terminal, because a terminal is what it depends on."""
+"""The progress display is tested on a real pseudo-terminal, because it depends on the terminal."""
 
 import os
 import pty

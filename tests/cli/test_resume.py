@@ -1,4 +1,4 @@
-"""What decides where a connector resumes, from plan to undo: Debezium for PostgreSQL, whose slot decides too."""
+"""Messages about where a connector resumes, from plan to undo, for Debezium for PostgreSQL and its slot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WARNING = "this class does not check offsets: the replication slot also decides 
 
 @pytest.fixture
 def shop(at: Workplace) -> Workplace:
-    """A stopped connector `shop` that is declared, at LSN 0/1985390."""
+    """A declared and stopped connector `shop`, at LSN 0/1985390."""
     at.commit("shop.yaml", at.document("shop", CLASS, "state: stopped", {"topic.prefix": "shop"}))
     at.apply()
     at.rest("PATCH", f"/connectors/{at.name('shop')}/offsets", {"offsets": [entry(NOW)]})

@@ -1,4 +1,4 @@
-"""The commands as a user runs them: processes whose output and exit codes are looked at."""
+"""The sandbox commands as a user runs them: as processes, with their output and exit codes."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What `offsets get` saves or prints is read back as the same offsets: no number, string or flag changes its type."""
+"""Offsets that `offsets get` saves or prints are read back equal: no number, string or boolean changes its type."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 
 
 def part(draw: st.DrawFn, fields: ShapeFields) -> dict[str, Any]:
-    """Every required field, some of the others, and perhaps one that the class does not know."""
+    """Every required field, some of the others, and sometimes one that the class does not know."""
     names = [name for name in fields.types if name in fields.required or draw(st.booleans())]
     return {name: draw(scalars) for name in (*names, *draw(st.lists(texts, max_size=1)))}
 

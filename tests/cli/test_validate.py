@@ -1,4 +1,4 @@
-"""`validate` and the history of offset changes: with a ledger, and on a machine that has none."""
+"""`validate` and the history of offset changes: with a ledger, and on a machine without one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SKIP = OperationName("skip")
 
 @pytest.fixture
 def at(tmp_path: Path) -> Workplace:
-    """The server of a Debezium connector is renamed after its offsets were changed by `skip`."""
+    """A Debezium connector whose server was renamed after `skip` had changed its offsets."""
     place = Workplace(tmp_path, ("http://127.0.0.1:1",))
     place.commit("shop.yaml", place.document("shop", DEBEZIUM, "", {"topic.prefix": "shopnew"}))
     place.commit("skip.yaml", change(place, "skip", "shop"))
@@ -37,7 +37,7 @@ def change(at: Workplace, name: str, server: str, offset: str = "{lsn: 5}") -> s
 
 
 def remember(at: Workplace, state: OperationState | None) -> None:
-    """A ledger that has worked on the cluster, and has `skip` in that state; None: it does not know it."""
+    """Create a ledger with a record of the cluster, and with `skip` in this state; None: without `skip`."""
     ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     if state is not None:
@@ -110,7 +110,7 @@ def test_without_a_ledger_what_is_wrong_in_itself_is_an_error(at: Workplace) -> 
 
 
 def test_the_type_of_an_offset_depends_on_the_class_of_the_connector(at: Workplace) -> None:
-    """The class may have been another one when it was applied."""
+    """The connector may have had another class when the change was applied."""
     at.commit("shop.yaml", at.document("shop", MIRROR, "", {"source.cluster.alias": "a"}))
     ran = validate(at)
     assert (ran.code, "note: the partition" in ran.out) == (0, True)

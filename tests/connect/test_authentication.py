@@ -42,7 +42,7 @@ def test_a_file_is_read_at_each_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "  ", "a\nb", "a\r", "a\x00b"])
-def test_a_value_that_cannot_stand_in_a_header_is_refused_and_not_shown(value: str) -> None:
+def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) -> None:
     with pytest.raises(
         UsageError, match=r"\[clusters.local\] headers.X: the value cannot be sent: it is empty, or contains"
     ) as caught:

@@ -1,4 +1,4 @@
-"""What the client adds to the endpoints. Their behaviour is in tests/contract, which runs over the real one too."""
+"""What the client adds to the endpoints. tests/contract tests the endpoints, also on a real Connect."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_server_that_masks_passwords(standin: StandIn, client: ConnectClient) 
 
 
 def test_transitions_take_effect_later(standin: StandIn, client: ConnectClient) -> None:
-    """The stand-in can be as slow as the real one: no status at first, and tasks that outlive a stop."""
+    """The stand-in can be as slow as a real Connect: no status at first, and tasks that outlive a stop."""
     standin.cluster.lag = 2
     client.create(NAME, CONFIG)
     seen = [client.connectors()[0].get(NAME) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Answers that are endless, slow, packed or deep: a worker may send anything, and the client stays as it is."""
+"""Endless, slow, compressed or deeply nested answers: a worker may send anything, and no client breaks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gitops_connect.model.names import ConnectorName
 
 NAME = ConnectorName("orders")
 MOST = 1024 * 1024
-"""`max_answer` in these tests, bytes."""
+"""`max_answer` in these tests, in bytes."""
 
 
 def test_an_endless_answer_is_read_up_to_the_limit(make_client: MakeClient) -> None:
@@ -69,14 +69,14 @@ def test_an_answer_at_the_limit_is_read(make_client: MakeClient) -> None:
     ],
 )
 def test_a_byte_now_and_then_is_no_answer(make_client: MakeClient, parts: Parts) -> None:
-    """Each silence is far shorter than the timeout; the whole is not."""
+    """Each pause is far shorter than the timeout; the complete answer is not."""
     with worker(parts, pause=0.02) as url, pytest.raises(ConnectUnavailable, match=r"did not answer within 0\.3 s"):
         make_client(url, timeout=0.3).names()
 
 
 @pytest.mark.slow
 def test_what_arrives_quickly_does_not_move_the_limit_of_a_validation(make_client: MakeClient) -> None:
-    """By its size alone, each part would give the answer another second."""
+    """Without `within`, each part would extend the timeout by another second."""
 
     def verdict() -> Iterator[bytes]:
         yield head()

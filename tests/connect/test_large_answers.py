@@ -1,4 +1,4 @@
-"""Offsets that are too many to be held: streamed into a file, and sent as bytes that are ready."""
+"""Too many offsets for memory: they are streamed into a file, and sent as prepared bytes."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_is_flat(tmp_path: Path) -> None:
-    """Four times as many entries need no more of it."""
+    """Four times as many entries need no more memory."""
 
     def peak(entries: int) -> int:
         def content() -> Any:

@@ -1,4 +1,4 @@
-"""Which error each answer becomes, and how often it is asked for again."""
+"""The error for each answer, and how often the request is repeated."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def test_what_may_have_happened_is_unknown_to_a_write_and_asked_again_by_a_read(
 
 @pytest.mark.parametrize("body", ["", "<html>Error 404 Not Found</html>", '{"detail": "Not Found"}', "[]"])
 def test_a_404_that_is_not_connects_is_no_absent_connector(body: str) -> None:
-    """A worker that is starting answers so to everything, a DELETE included."""
+    """A worker that is starting answers every request with such a 404, also a DELETE."""
     for request in (READ, WRITE):
         found = refusal(request, 404, body)
         assert (type(found.error), found.tries, found.elsewhere) == (ConnectUnavailable, FEW, True)
 
 
-def test_what_stands_before_connect() -> None:
+def test_an_answer_of_a_proxy_before_connect() -> None:
     assert type(refusal(READ, 401, "User cannot access the resource.").error) is Unauthorized
     assert type(refusal(READ, 403, "<html>").error) is Unauthorized
     assert type(refusal(READ, 400, "").error) is ConnectRefused
@@ -255,6 +255,6 @@ def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls
 
 @pytest.mark.parametrize("words", [IN_USE, UNSUPPORTED, "what a plugin throws"])
 def test_words_about_offsets_mean_nothing_to_other_requests(words: str) -> None:
-    """A connector may be called `offsets`: it is the request that says what it changes, not its path."""
+    """A connector may be called `offsets`, so the request says what it changes, not its path."""
     delete = Request("DELETE", "/connectors/offsets", effect=True)
     assert type(refusal(delete, 500, of_connect(500, words)).error) is OutcomeUnknown

@@ -38,7 +38,7 @@ EXPECTED = "Request cannot be completed because a rebalance is expected"
 
 @pytest.fixture
 def down() -> str:
-    """The address of a worker that is not there."""
+    """The address of a worker that does not run."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -162,7 +162,7 @@ def test_a_hiccup_is_asked_again_and_elsewhere(
 
 
 def test_a_worker_that_is_starting_makes_nothing_absent(pair: tuple[StandIn, StandIn], make_client: MakeClient) -> None:
-    """It answers 404 to a DELETE, and that must not count as done."""
+    """The worker answers 404 to a DELETE, which must not be taken for a completed deletion."""
     client = make_client(pair[0].url, pair[1].url)
     client.create(NAME, CONFIG)
     pair[0].starting = True
@@ -267,7 +267,7 @@ class TestTls:
 
     @pytest.fixture
     def secure(self, certificates: Path) -> Iterator[StandIn]:
-        """A worker that shows its certificate and wants ours."""
+        """A worker that uses TLS and requires a client certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
         context.load_verify_locations(certificates / "client.pem")

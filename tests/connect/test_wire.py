@@ -1,4 +1,4 @@
-"""JSON of Connect <-> model."""
+"""Conversion between the JSON of Connect and the model."""
 
 from __future__ import annotations
 

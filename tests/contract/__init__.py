@@ -1,1 +1,1 @@
-"""One suite over the stand-in and the real Connect: what both do is what the client may rely on."""
+"""One test suite for the stand-in and a real Connect: the client relies only on what both do."""

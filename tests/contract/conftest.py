@@ -1,6 +1,6 @@
-"""The two clusters that one suite runs over: the stand-in, and a real broker and worker.
+"""The two clusters on which each test runs: the stand-in, and a real broker and worker.
 
-`GITOPS_CONNECT_CONTRACT_URL` names a worker to run the real half over in place of the sandbox's.
+If `GITOPS_CONNECT_CONTRACT_URL` is set, that worker is used instead of the sandbox's.
 """
 
 from __future__ import annotations

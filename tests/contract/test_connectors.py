@@ -1,4 +1,4 @@
-"""What Connect does with connectors, held over the stand-in and the real one."""
+"""The behaviour of connectors, tested on the stand-in and on a real Connect."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_connector_is_created_running_where_the_state_says_so(contract: Contra
 
 
 def test_a_new_connector_is_listed_at_once_and_never_absent(contract: Contract) -> None:
-    """Until its first status, it is left out of the expanded list: then it is unknown."""
+    """Until its first status, the connector is missing from the expanded list, and its state is unknown."""
     name = contract.create("new", contract.source())
     state = observe(contract.client, [name, ABSENT])
     assert name in state.connectors.keys() | state.unknown
@@ -198,7 +198,7 @@ def test_a_failed_connector_can_be_stopped(contract: Contract) -> None:
 
 
 def test_pause_and_resume_are_accepted_by_a_failed_connector_and_change_nothing(contract: Contract) -> None:
-    """202, and it stays FAILED; the wish is kept: the next start, here of a new config, is a paused one."""
+    """Connect answers 202, and the connector stays FAILED. The next start, with a new config, makes it PAUSED."""
     name = contract.create("fail", contract.mirror())
     contract.await_state(name, "FAILED")
     assert contract.json("PUT", f"/connectors/{name}/resume")[0] == 202
@@ -254,7 +254,7 @@ def test_odd_names_are_addressed_as_they_are(contract: Contract) -> None:
 
 @pytest.mark.parametrize("text", ["sl/ash", "per%cent", "back\\slash"])
 def test_names_that_cannot_be_addressed_are_refused_before_connect_takes_them(contract: Contract, text: str) -> None:
-    """Connect would create it and never find it again: Jetty refuses its path."""
+    """Connect would create the connector, but could not be asked for it, because Jetty refuses its path."""
     with pytest.raises(Rejected, match="cannot be used"):
         contract.client.create(ConnectorName(text), contract.source())
     with pytest.raises(ConnectRefused, match="rejected before it reached Connect"):

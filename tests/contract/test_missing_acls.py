@@ -1,6 +1,7 @@
-"""What Connect answers if its principal lacks an ACL: docs/reference/permissions.md has the list.
+"""The answers of Connect if its principal lacks an ACL. docs/reference/permissions.md lists the ACLs.
 
-The broker has Kafka's authorizer, and no passwords: everybody is `ANONYMOUS`, and may do everything to what has no ACL.
+The broker has Kafka's authorizer and no authentication: all clients are `ANONYMOUS`, and may use every resource that
+has no ACL.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 """
 HINT = "an AuthorizationException there means a missing ACL"
-# A child that outlives this process would stay for ever: the shell ends it when our end of its stdin is closed.
+# The shell kills its child when this process ends or closes the shell's stdin. Otherwise the child would not end.
 UNTIL_WE_END = '"$@" </dev/null & read -r _; kill -9 $!'
 
 
@@ -86,7 +87,7 @@ class Guarded:
             yield
 
     def allow(self, user: str, operation: str, *resource: str) -> None:
-        """Give an ACL. From then on, this resource is closed to everybody who has none."""
+        """Add an ACL. From then on, only principals with an ACL may use this resource."""
         address = ("--bootstrap-server", f"{configs.HOST}:{self.broker}")
         who = ("--allow-principal", f"User:{user}", "--operation", operation)
         command = self.java("org.apache.kafka.tools.AclCommand", *address, "--add", *who, *resource)

@@ -1,4 +1,4 @@
-"""What Connect does with offsets, whatever the connector; held over the stand-in and the real one."""
+"""The behaviour of offsets of any connector, tested on the stand-in and on a real Connect."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_failed_connector_has_to_be_stopped_first(contract: Contract) -> None:
 
 
 def test_values_keep_their_types(contract: Contract) -> None:
-    """`1`, `1.0` and `"1"` are three partitions; the order of keys makes none."""
+    """`1`, `1.0` and `"1"` are three partitions; another order of keys is the same partition."""
     name = contract.stopped("types", contract.numbers())
     patch = {
         **entry({"p": 1}, {"n": 1, "f": 1.5, "t": "ü\u2028\U0001f600", "b": True, "z": None}),
@@ -211,7 +211,7 @@ def test_a_class_that_refuses(
     assert contract.client.offsets(name) == {}
 
 
-def test_a_running_source_moves_on_and_stands_still_once_stopped(contract: Contract) -> None:
+def test_a_running_source_moves_on_until_it_is_stopped(contract: Contract) -> None:
     name = contract.create("count", contract.numbers())
     contract.await_state(name, "RUNNING", ["RUNNING"])
     first = contract.await_that(lambda: contract.client.offsets(name), bool, [])

@@ -1,4 +1,4 @@
-"""Offsets that are read and written as bytes, for connectors that have too many to be held as values."""
+"""Offsets that are read and written as bytes, for connectors with too many offsets for memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(path: str) -> Offsets:
     return {partition_text(one["partition"]): offset_text(one["offset"]) for one in lines}
 
 
-def test_what_is_sent_as_bytes_stands_and_is_streamed_back(contract: Contract, tmp_path: Path) -> None:
+def test_what_is_sent_as_bytes_is_current_and_is_streamed_back(contract: Contract, tmp_path: Path) -> None:
     name = contract.stopped("bytes", contract.numbers())
     patch: dict[object, object] = {}
     for number in range(2000):

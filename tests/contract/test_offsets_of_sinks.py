@@ -1,4 +1,4 @@
-"""What Connect and the broker do with the offsets of a sink, which are those of its consumer group."""
+"""The behaviour of a sink's offsets, which are those of its consumer group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_offsets_of_a_sink_that_never_ran(contract: Contract) -> None:
 
 
 def test_nothing_can_be_taken_away_where_there_is_no_group(contract: Contract) -> None:
-    """A tombstone needs a group, which a sink that never ran has not, nor one that was reset."""
+    """A tombstone needs a consumer group; a sink that never ran or that was reset has none."""
     name = contract.stopped("dead", contract.sink(topics=TOPIC))
     for _ in range(2):
         with pytest.raises(OffsetsNotChanged, match="Failed to alter consumer group offsets for connector"):
@@ -86,7 +86,7 @@ def test_a_negative_offset_changes_nothing_and_says_nothing(contract: Contract) 
 
 
 def test_what_the_broker_refuses_is_not_changed_and_the_rest_is(contract: Contract) -> None:
-    """500, and half of it has happened: what is sent along takes effect, to set and to take away."""
+    """Connect answers 500, but the other entries of the request take effect: offsets are set and removed."""
     name = contract.stopped("half", contract.sink(topics=TOPIC))
     contract.client.alter_offsets(name, {**sink_entry(TOPIC, 0), **sink_entry(OTHER, 0)})
     for bad in (
@@ -142,7 +142,7 @@ def test_records_are_skipped_and_come_again(contract: Contract) -> None:
 
 
 def test_a_sink_that_is_put_past_the_end_begins_anew(contract: Contract) -> None:
-    """Its consumer finds the offset out of range, and goes to the earliest record: a skip that is a rewind."""
+    """Its consumer finds the offset out of range, and starts at the earliest record: the skip is a rewind."""
     topic = contract.topic("r0", "r1")
     name = contract.stopped("past", contract.records(topic))
     contract.client.alter_offsets(name, sink_entry(topic, 1000))

@@ -1,4 +1,4 @@
-"""What the sources that come with Kafka say to a change of their offsets; held over the stand-in and the real one."""
+"""The answers of Kafka's own sources to a change of their offsets, tested on the stand-in and on a real Connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Connect says of plugins and configs, held over the stand-in and the real one."""
+"""The answers of Connect about plugins and configs, tested on the stand-in and on a real Connect."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_class_is_validated_by_any_of_its_names(contract: Contract, class_name
     assert contract.client.validate(class_name, config).errors == {}
 
 
-def test_every_error_stands_at_its_key(contract: Contract) -> None:
+def test_every_error_has_its_key(contract: Contract) -> None:
     config = {"connector.class": SOURCE, "tasks.max": "many", "batch.size": "", "key.converter": "Nope"}
     assert contract.client.validate(SOURCE, config).errors == {
         "name": ('Missing required configuration "name" which has no default value.',),

@@ -1,4 +1,4 @@
-"""A cluster under test, whichever it is: its client, its raw JSON, names that nobody else uses, and waiting."""
+"""A cluster under test, the stand-in or a real one: its client, its raw JSON, unique names, and waiting."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 TOPIC, OTHER = "connect-configs", "connect-status"
-"""Topics of one partition that every worker under test has, where it does not matter what is in them."""
+"""Topics with one partition that every worker under test has; their content does not matter."""
 FIXTURES = "org.example.fixtures."
 DEADLINE = 30.0
 
 
 def entry(partition: dict[str, Any], offset: dict[str, Any] | None) -> OffsetPatch:
-    """One partition with its offset, or with none."""
+    """A patch of one partition; without an offset, it is a tombstone."""
     return {partition_text(partition): None if offset is None else offset_text(offset)}
 
 
 def sink_entry(topic: str, offset: int | None, number: int = 0) -> OffsetPatch:
-    """The same, of a sink."""
+    """A patch of one topic partition of a sink; without an offset, it is a tombstone."""
     partition = {"kafka_topic": topic, "kafka_partition": number}
     return entry(partition, None if offset is None else {"kafka_offset": offset})
 
 
 @dataclass
 class Contract:
-    """A cluster under test: its client, its raw JSON, and names that nobody else uses."""
+    """A cluster under test: its client, its raw JSON, and unique names."""
 
     client: ConnectClient
     url: str
@@ -48,7 +48,7 @@ class Contract:
     made: list[ConnectorName] = field(default_factory=list)
 
     def name(self, text: str = "c") -> ConnectorName:
-        """A new name; what gets it is deleted afterwards."""
+        """A new name; the connector with this name is deleted after the test."""
         name = ConnectorName(f"{text}-{uuid4().hex[:8]}")
         self.made.append(name)
         return name
@@ -74,11 +74,11 @@ class Contract:
         return name
 
     def numbers(self, kind: str = "Movable", **more: str) -> dict[str, str]:
-        """The config of a source of tests/plugins. Skips the test where the worker under test does not have it."""
+        """The config of a source of tests/plugins. Skips the test if the worker under test does not have it."""
         return self._fixture(f"{kind}NumberSource", topic="numbers", **more)
 
     def records(self, topic: str, kind: str = "Movable", **more: str) -> dict[str, str]:
-        """The same of a sink: `partition offset key value` in each line of `records.txt`."""
+        """The config of a sink of tests/plugins, which writes `partition offset key value` lines to `records.txt`."""
         file = str(self.directory / "records.txt")
         return self._fixture(f"{kind}RecordSink", topics=topic, file=file, **more)
 
@@ -95,7 +95,7 @@ class Contract:
         return name
 
     def stop(self, name: ConnectorName) -> None:
-        """Stop it and wait until its tasks are gone."""
+        """Stop the connector, and wait until its tasks are gone."""
         self.client.stop(name)
         self.await_state(name, "STOPPED", [])
 
@@ -123,7 +123,7 @@ class Contract:
         return self.await_that(lambda: self.client.offsets(name), reached, seen)  # type: ignore[no-any-return]
 
     def consumed(self, name: ConnectorName, *values: str) -> None:
-        """Wait until a sink of `records` has written these and no others; then stop it, and forget them."""
+        """Wait until a sink of `records` has written exactly these values; then stop it, and delete its file."""
         file, seen = self.directory / "records.txt", []
 
         def read() -> list[str]:
@@ -139,13 +139,13 @@ class Contract:
         file.unlink()
 
     def patch(self, name: ConnectorName, *pairs: tuple[object, object]) -> tuple[int, str]:
-        """PATCH as it is written here, duplicates and all: status and words."""
+        """Send a PATCH with exactly these pairs, including duplicates. Returns the status and the message."""
         body = {"offsets": [{"partition": partition, "offset": offset} for partition, offset in pairs]}
         status, answer = self.json("PATCH", f"/connectors/{name}/offsets", body)
         return status, answer["message"]
 
     def await_state(self, name: ConnectorName, state: str, tasks: list[str] | None = None) -> ObservedConnector:
-        """Poll until the connector and (where given) its tasks are reported so."""
+        """Poll until the connector and, if given, its tasks have these states."""
         seen: list[object] = []
 
         def reached(found: ObservedConnector | None) -> bool:
@@ -165,6 +165,6 @@ class Contract:
 
     def json(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """The raw answer: status and JSON."""
-        # On a connection of its own: a worker closes one that was idle for 30 s, as between tests on a loaded machine.
+        # Each request has its own connection, because a worker closes connections that are idle for 30 s.
         with requests.request(method, self.url + path, json=body, timeout=30) as response:
             return response.status_code, response.json() if response.content else None

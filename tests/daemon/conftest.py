@@ -1,4 +1,4 @@
-"""A user's directory over a stand-in, or over the real worker, for the daemon."""
+"""A user's directory with a stand-in or with a real worker, for the tests of the daemon."""
 
 from __future__ import annotations
 

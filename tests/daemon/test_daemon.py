@@ -1,4 +1,4 @@
-"""The loop over a real repository, a real ledger and a stand-in: what it picks up, survives, and says."""
+"""The daemon with a real repository, a real ledger and a stand-in: what it picks up, survives, and logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOR_EVER = 10**9
 
 
 def release(standin: StandIn) -> None:
-    """Let every transition take effect that waits for it, and those to come."""
+    """Complete all pending transitions, and let all later ones take effect at once."""
     with standin.cluster.lock:
         standin.cluster.lag = 0
         for connector in standin.cluster.connectors.values():
@@ -271,7 +271,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
     standin.cluster.version, standin.cluster.lag = (
         "3.6.2",
         FOR_EVER,
-    )  # there, a create that is to be stopped is two steps
+    )  # on this version, creating a stopped connector takes two steps
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     with InThread(at) as daemon:
         at.await_that(lambda: standin.count("POST"), bool)
@@ -289,7 +289,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
 
 
 def test_a_job_that_was_queued_before_the_end_does_not_begin_after_it(at: Workplace) -> None:
-    """It would read a repository that is closed, and log a bug after the log has ended."""
+    """The job would read a closed repository, and log a bug after the end of the log."""
     began: list[str] = []
     with InThread(at) as daemon:
         daemon.wait("daemon_started")
@@ -301,7 +301,7 @@ def test_a_job_that_was_queued_before_the_end_does_not_begin_after_it(at: Workpl
 
 @dataclass
 class Ahead(SystemClock):
-    """A clock that can be put ahead."""
+    """A clock that can be moved ahead."""
 
     ahead: float = 0.0
 
@@ -310,10 +310,10 @@ class Ahead(SystemClock):
 
 
 class Hurried(SystemClock):
-    """A clock on which a client waits for nothing between its tries."""
+    """A clock with which a client does not wait between its tries."""
 
     def sleep(self, seconds: float) -> None:
-        """Go on."""
+        """Do not wait."""
 
 
 def hurry(runtime: Runtime) -> Runtime:
@@ -323,7 +323,7 @@ def hurry(runtime: Runtime) -> Runtime:
 
 @dataclass
 class Flawed:
-    """A client with a bug that shows twice."""
+    """A client with a bug in its first two calls of `info`."""
 
     client: Any
     left: int = 2

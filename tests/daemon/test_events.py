@@ -1,4 +1,4 @@
-"""What is said, and how often."""
+"""The log events, and how often each one is logged."""
 
 from __future__ import annotations
 

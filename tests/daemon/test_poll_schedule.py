@@ -1,4 +1,4 @@
-"""How long is waited, and when."""
+"""When the daemon waits, and how long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon as a process that is told to stop, killed, and started again, in the middle of its work."""
+"""The daemon as a process that is stopped, killed and started again in the middle of its work."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 
 FOR_EVER = 10**9
 TWO_STEPS = "3.6.2"
-"""The last Connect where a connector that is to be stopped is created, and then stopped."""
+"""The last version of Connect on which a stopped connector takes two steps: create and stop."""
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def slow(at: Workplace, standin: StandIn) -> Workplace:
-    """A connector that takes two steps, the first of which takes until `release`."""
+    """A connector with two steps, the first of which does not end before `release`."""
     standin.cluster.version, standin.cluster.lag = TWO_STEPS, FOR_EVER
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     return at

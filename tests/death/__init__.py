@@ -1,1 +1,1 @@
-"""Cycles that die: killed at each step in turn, their ledger full or gone, their worker killed, two of them at once."""
+"""Reconciliations with faults: killed at each step, with a full or deleted ledger, a killed worker, or two at once."""

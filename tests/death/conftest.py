@@ -1,4 +1,4 @@
-"""A program that dies on demand, a worker that writes down what happens, and a trial for each place to die at."""
+"""A program that dies on demand, a worker that records its changes, and a trial for each step to die at."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def worker() -> Iterator[Recorder]:
 
 @pytest.fixture
 def deaths(orders: Program, worker: Recorder, tmp_path: Path) -> Each:
-    """One trial for each event, killed there; the last one is not killed any more."""
+    """One trial for each event, killed right before it; the last trial is not killed."""
 
     def every(story: Story) -> Iterator[tuple[Trial, bool]]:
         for number in count():

@@ -1,4 +1,4 @@
-"""A way to a worker that can be watched: it tells when a whole request has passed, before anything comes back."""
+"""A proxy in front of a worker, which reports each complete PATCH request without waiting for its answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 
 class Gate:
-    """Forwards connections to the worker at `url`. `passed` is called when a PATCH has been handed over whole."""
+    """Forwards connections to the worker at `url`. Calls `passed` when it has forwarded a complete PATCH request."""
 
     def __init__(self, url: str, passed: Callable[[], None]) -> None:
         self._passed = passed
@@ -55,7 +55,7 @@ class Gate:
 
 
 def _read_head(client: socket.socket) -> bytes:
-    """The head of the next request, and what of its body came along; nothing at the end."""
+    """The head of the next request, with the received part of its body; empty at the end of the connection."""
     head = b""
     while _END_OF_HEAD not in head:
         chunk = client.recv(1 << 16)

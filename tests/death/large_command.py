@@ -1,7 +1,7 @@
-"""A command line that comes to grief at the `nth` call of a method: it dies before it, or Spark's Java does within it.
+"""A command line with a fault at the `nth` call of a method: its process dies before it, or Spark's Java during it.
 
-What is to happen is said in JSON, before the arguments of the command line. Each chunk that the ledger is told of is
-told on stderr, too: what is shown as progress may leave some out.
+The fault is given as JSON, before the arguments of the command line. Each chunk that the ledger records as sent is also
+printed to stderr, because the progress display may leave out some chunks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gitops_connect.offset_changes.large.change import LargeOffsetChange
 from gitops_connect.offset_changes.large.spark_checks import SparkChecks
 
 _AT_WORK = 5
-"""Ticks of a processor: some 50 ms."""
+"""In clock ticks: about 50 ms of processor time."""
 _LOOK = 0.005
 
 
@@ -54,7 +54,7 @@ def _die() -> None:
 
 
 def _kill_java_at_work() -> None:
-    """As soon as its executors have worked for a while from now on."""
+    """Kill Java as soon as one of its Python workers has used some processor time from now on."""
     before = {pid: _ticks(pid) for java in javas(os.getpid()) for pid in _below(java)}
 
     def look() -> None:
@@ -69,12 +69,12 @@ def _kill_java_at_work() -> None:
 
 
 def javas(parent: int) -> list[int]:
-    """The Java processes that this process has started."""
+    """The Java processes that the process `parent` has started."""
     return [pid for pid in _children(parent) if _stat(pid)[0] == "java"]
 
 
 def _below(java: int) -> Iterator[int]:
-    """The processes that run Python for it: its children are what forks them."""
+    """The Python workers of a Java process: its child processes fork them."""
     for daemon in _children(java):
         yield from _children(daemon)
 
@@ -89,7 +89,7 @@ def _ticks(pid: int) -> int:
 
 
 def _stat(pid: int) -> tuple[str, int, int]:
-    """Name, parent and ticks of work of a process; of one that has gone, nothing."""
+    """The name, parent and clock ticks of a process; an empty name and zeros if it has ended."""
     try:
         before, _, after = (Path("/proc") / f"{pid}" / "stat").read_text().rpartition(")")
     except (FileNotFoundError, ProcessLookupError):

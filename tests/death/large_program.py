@@ -1,4 +1,4 @@
-"""Carries out one large change for each order, without Spark, and dies before the step of the number `die_at`."""
+"""Applies one large change for each order, without Spark, and dies before the step with the number `die_at`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def carry_out(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[st
         runtime.take(ConnectorName(order["connector"]), order["many"])
         _watch(ConnectClient, "alter_offsets_with", fate)
         _watch(ConnectClient, "save_offsets", fate)
-        _watch(Database, "write", fate)  # each piece, and each word of the ledger, is one of these
+        _watch(Database, "write", fate)  # the ledger writes each piece and each record with this method
         (outcome,) = runtime.run()
     return {"result": outcome.result.value, "message": outcome.message}
 
 
 def _watch(owner: type, method: str, fate: Fate) -> None:
-    """Tell before each call, and after it."""
+    """Report a step before each call, and a step after it."""
     real = getattr(owner, method)
 
     def watched(*arguments: Any, **more: Any) -> Any:

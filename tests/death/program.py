@@ -1,8 +1,8 @@
-"""What the tests kill: for each order on its input a process that goes through one cycle, and dies before a step of it.
+"""The program that tests kill: for each order, a process runs one reconciliation, and dies before one of its steps.
 
-It forks those processes, as each would otherwise take half a second to start. An order is a line of JSON: the
-`directory` with the settings and the repository; `hasty` where nothing real has to be waited for; and what is to
-happen (`Fate`).
+The program forks these processes, because each would otherwise take half a second to start. An order is a line of JSON
+on standard input: the `directory` with the settings and the repository, `hasty` if the clock may run faster than real
+time, and the faults (`Fate`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ HASTE = 40
 
 
 Life = Callable[[dict[str, Any], Callable[[str, Any], None]], dict[str, Any]]
-"""An order, and whom to tell of each step -> what to say in the end."""
+"""Takes an order and a callback for each step, and returns the result."""
 
 
 class HastyClock:
-    """Runs that many times as fast, for a stand-in that needs no time."""
+    """Runs HASTE times as fast as real time, for a stand-in that answers at once."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -52,7 +52,7 @@ class HastyClock:
 
 
 class Fate:
-    """Tells of each step before it is taken, and lets happen what the order says of its number or its name."""
+    """Reports each step before it begins, and causes the fault that the order has for its number or name."""
 
     def __init__(self, order: dict[str, Any], say: Callable[[str, Any], None]) -> None:
         self._order = order
@@ -67,7 +67,7 @@ class Fate:
                 os.kill(os.getpid(), signal.SIGKILL)
             self._count += 1
             if step == self._order.get("full_at"):
-                # No file of this process may grow or be written any more.
+                # From now on, this process cannot write to files.
                 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
             if step == self._order.get("lose_at"):
                 for file in Path(self._order["directory"]).glob("state.db*"):
@@ -91,7 +91,7 @@ def current(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[str,
 
 
 def live_or_die(order: dict[str, Any], pipe: int, life: Life) -> NoReturn:
-    """In a process of its own; what it has to say goes through the pipe, which no death takes back."""
+    """Run an order in a forked process. Its messages go through the pipe, and arrive even if it is killed."""
 
     def say(kind: str, what: Any) -> None:
         os.write(pipe, json.dumps([kind, what]).encode() + b"\n")
@@ -105,7 +105,7 @@ def live_or_die(order: dict[str, Any], pipe: int, life: Life) -> NoReturn:
 
 
 def main(life: Life = current) -> None:
-    """Live one life for each order."""
+    """Fork one process for each order."""
     for line in sys.stdin:
         reading, writing = os.pipe()
         child = os.fork()

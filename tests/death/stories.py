@@ -1,4 +1,4 @@
-"""What is declared, killed and declared then; and what must be so in the end."""
+"""What is declared first, when the program is killed, and afterwards; and the state that must be reached."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from gitops_connect.model.operations import OperationState
 SEED, CLEAR = "initialOffsets/lines", "onDelete/lines"
 ELSEWHERE = {"filename": "/elsewhere"}
 CYCLES = 4
-"""Enough for everything after a death: to finish what was begun, then what is declared by now."""
+"""Enough reconciliations to finish the change that was killed, and to apply the current documents."""
 
 
 class Recorder(StandIn):
-    """A worker that writes down what had an effect: the request, and the offsets that stood before it."""
+    """A worker that records each request with an effect, and the offsets before each change of them."""
 
     def __init__(self) -> None:
         super().__init__(Cluster())
         self.done: list[tuple[str, str, Any]] = []
-        self.stood: list[Offsets] = []
+        self.before: list[Offsets] = []
 
     def carry_out(self, call: Call) -> Reply:
-        stood = self.offsets()
+        before = self.offsets()
         reply = super().carry_out(call)
         if call.method != "GET" and reply.status < 300:
             verb = call.path.rpartition("/")[2]
             self.done.append((call.method, verb, call.body))
             if verb == "offsets":
-                self.stood.append(stood)
+                self.before.append(before)
         return reply
 
     def offsets(self) -> Offsets:
@@ -46,7 +46,7 @@ class Recorder(StandIn):
         return connector.reported.state if connector and connector.reported else None
 
     def look(self) -> None:
-        """Time passes for the connector: one that runs reads on."""
+        """Let time pass for the connector: if it runs, it reads on."""
         with self.cluster.lock:
             self.cluster.pass_time("lines")
 
@@ -57,7 +57,7 @@ class Recorder(StandIn):
     def begin_anew(self) -> None:
         self.cluster = Cluster()
         self.done.clear()
-        self.stood.clear()
+        self.before.clear()
 
 
 Documents = Callable[[Trial], list[str]]
@@ -65,10 +65,10 @@ Documents = Callable[[Trial], list[str]]
 
 @dataclass(frozen=True)
 class Story:
-    """What is declared first; what then, and is killed; and what after that, if something else.
+    """The documents at first, those with which the program is killed, and those afterwards (by default the same).
 
-    `settled` are the operations in the order in which they take effect, `goes_on` is the line after the last of them,
-    and `state` how the connector ends. `exact`: it has no other offsets than the one declared.
+    The other fields are the expected end: the applied operations in the order of their effects, the line at which the
+    connector resumes after them, and its `state`. `exact`: the connector has only the declared offset.
     """
 
     first: Documents
@@ -99,7 +99,7 @@ Each = Callable[[Story], Iterator[tuple[Trial, bool]]]
 
 
 def finish(trial: Trial, worker: Recorder, story: Story) -> None:
-    """Run it until nothing is to be done any more; meanwhile the connector goes on wherever it runs."""
+    """Reconcile until the plan is empty. Meanwhile the connector reads on whenever it runs."""
     trial.declare(*(story.after or story.then)(trial))
     for _ in range(CYCLES):
         worker.look()
@@ -113,7 +113,7 @@ def finish(trial: Trial, worker: Recorder, story: Story) -> None:
 
 
 def require_once(worker: Recorder, place: str) -> None:
-    """Offsets are never changed once the connector was started after the first change."""
+    """Check that offsets are not changed again once the connector was started after the first change."""
     verbs = [verb for method, verb, _ in worker.done]
     first = verbs.index("offsets")
     started = [index for index, verb in enumerate(verbs) if index > first and verb in ("resume", "pause")]
@@ -122,16 +122,16 @@ def require_once(worker: Recorder, place: str) -> None:
 
 
 def require_settled(trial: Trial, worker: Recorder, story: Story, place: str) -> None:
-    """The ledger has each of them as done, and what really stood before the first one."""
+    """Check that the ledger has each operation as applied, and the actual offsets before the first one."""
     records = trial.records()
     assert [name for name in records if records[name].state is OperationState.SETTLED] == sorted(story.settled), place
     assert len(records) == len(story.settled), place
-    assert trial.ledger().operations.snapshot(LOCAL, story.settled[0]) == worker.stood[0], place
-    assert records[story.settled[0]].before == offsets_digest(worker.stood[0])
+    assert trial.ledger().operations.snapshot(LOCAL, story.settled[0]) == worker.before[0], place
+    assert records[story.settled[0]].before == offsets_digest(worker.before[0])
 
 
 def require_position(trial: Trial, worker: Recorder, story: Story, place: str) -> None:
-    """One that does not run has what was declared; one that runs has read each line from there on exactly once."""
+    """A connector that does not run has the declared offset; a running one has read each later line exactly once."""
     assert story.goes_on is not None
     if story.state != "RUNNING":
         require_offsets(worker, trial.at(story.goes_on), place, exact=story.exact)

@@ -1,6 +1,6 @@
 """Killed before and after every step and between every two writes of the ledger, then started again.
 
-Each change takes effect once, none is lost, the connector ends in its desired state, and the ledger says settled.
+Each change takes effect exactly once, the connector ends in its desired state, and the ledger has it as applied.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_what_was_begun_is_finished_though_it_was_withdrawn_and_nothing_else_is(
 
 
 def test_what_somebody_started_after_the_death_is_never_thrown_back(deaths: Each, worker: Recorder) -> None:
-    """It reads on to exactly where it was before, so that its offsets do not tell whether the change took effect."""
+    """It reads on to exactly its former position, so its offsets do not show whether the change took effect."""
     story = Story(running(), running(BACK), None, ("back",), 2)
     found = 0
     for trial, lived in deaths(story):
@@ -114,7 +114,7 @@ def test_what_somebody_started_after_the_death_is_never_thrown_back(deaths: Each
 
 
 def test_a_new_ledger_that_dies_replays_nothing(deaths: Each, worker: Recorder) -> None:
-    """Killed in its first cycle: what the repository already held is not taken for new by the next one."""
+    """Killed in the first reconciliation: the next one must not take old changes in the repository for new."""
     changes = (BACK, ("exact", "replace", 3, "rewind, tombstone"))
     stopped, wanted = running(*changes, spec=STOPPED), running(*changes)
 

@@ -1,4 +1,4 @@
-"""Killed anywhere in a deletion that takes the offsets along: there is no half of it."""
+"""Killed at any step of a deletion with offsets: a deletion that was begun is always completed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def require_gone(trial: Trial, worker: Recorder, place: str) -> None:
     assert trial.ledger().ownership(LOCAL) == {}, place
     records = trial.records()
     assert {record.state for record in records.values()} == {OperationState.RELEASED}, place
-    assert trial.ledger().operations.snapshot(LOCAL, CLEAR) == worker.stood[-1 if worker.stood[-1] else 0], place
+    assert trial.ledger().operations.snapshot(LOCAL, CLEAR) == worker.before[-1 if worker.before[-1] else 0], place
 
 
 @pytest.mark.parametrize("seed", [False, True])

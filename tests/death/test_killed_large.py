@@ -1,4 +1,4 @@
-"""A large change whose process is killed between any two of its steps: it goes on with the chunk that was open."""
+"""A large change whose process is killed between any two steps: the next run resumes at the unfinished chunk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def orders() -> Iterator[Program]:
 
 @pytest.fixture
 def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
-    """One after the other, each with a connector of its own on the same worker."""
+    """One environment after another, each with its own connector on the same worker."""
     with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), ManualClock()) as client:
 
         def each() -> Iterator[tuple[LargeWorld, StandIn]]:
@@ -47,7 +47,7 @@ def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
 
 
 def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
-    """Whether it lived."""
+    """Apply the large change in the program. True if the program was not killed."""
     name = runtime.operation.connector
     ended = orders.order(
         directory=str(runtime.directory), url=runtime.url, connector=name, many=MANY, chunks=CHUNKS, **fate
@@ -80,7 +80,7 @@ def test_it_goes_on_with_the_chunk_that_was_open(
 
 
 def _require_honest(runtime: LargeWorld) -> None:
-    """What the ledger calls accepted stands, and at most one chunk more; what is not begun was not touched."""
+    """The offsets that the ledger has as sent are set, and at most one more chunk; without a record, none."""
     sent = (runtime.record.sent or 0) if runtime.record else 0
     there = runtime.positions()[1]
     assert there - sent in (0, runtime.at_once)
@@ -92,5 +92,5 @@ def _require_done(runtime: LargeWorld) -> None:
     record = runtime.record
     assert record is not None
     assert (record.state, record.entries, record.sent) == (OperationState.SETTLED, MANY, MANY)
-    stood = b"".join(runtime.ledger.operations.pieces(APPLY, record.name, OffsetsPart.BEFORE))
-    assert stood.splitlines(keepends=True) == lines(1, MANY)
+    before = b"".join(runtime.ledger.operations.pieces(APPLY, record.name, OffsetsPart.BEFORE))
+    assert before.splitlines(keepends=True) == lines(1, MANY)

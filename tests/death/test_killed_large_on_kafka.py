@@ -1,4 +1,4 @@
-"""A large change on a real worker whose process is killed, or whose Spark is: it goes on, and ends exactly right."""
+"""A large change on a real worker whose process or Spark is killed: it resumes, and ends with the right offsets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KILLED = -9
 
 @pytest.fixture
 def at(place: LargePlace) -> LargePlace:
-    """A connector that runs, and a change `first` of it that is not yet applied."""
+    """A running connector, and a change `first` of its offsets that is not yet applied."""
     place.commit("many.yaml", place.runner())
     place.apply()
     place.manifest("first.jsonl", lines(1))
@@ -34,7 +34,7 @@ def at(place: LargePlace) -> LargePlace:
 
 
 def apply(at: LargePlace, **fate: Any) -> Ran:
-    """What comes of an apply to which that happens."""
+    """The result of an `apply` with this fault."""
     settings = str(at.directory / "gitops-connect.toml")
     done = subprocess.run(
         [sys.executable, "-m", "death.large_command", json.dumps(fate), "--config", settings, "apply", "--yes"],
@@ -50,14 +50,14 @@ def apply(at: LargePlace, **fate: Any) -> Ran:
 def test_killed_anywhere_it_goes_on_from_where_it_was(at: LargePlace) -> None:
     assert apply(at, who="self", method="begin_large", nth=1).code == KILLED
     assert at.record("first") is None
-    assert not at.stands()
+    assert not at.current_offsets()
     assert at.states() == {"many": "STOPPED"}
 
     killed = _killed_while_it_sends(at)
     record = at.record("first")
     assert record["state"] == "in_progress"
     assert killed <= record["sent"] < MANY
-    assert record["sent"] <= len(at.stands())
+    assert record["sent"] <= len(at.current_offsets())
 
     ran = apply(at, who="self", method="settle", nth=1)
     assert ran.code == KILLED
@@ -76,7 +76,7 @@ def test_killed_anywhere_it_goes_on_from_where_it_was(at: LargePlace) -> None:
 
 
 def _killed_while_it_sends(at: LargePlace) -> int:
-    """How many were accepted for sure when it died."""
+    """Kill `apply` while it sends. Returns how many offsets had certainly been accepted."""
     with at.begun("apply", "--yes") as process:
         assert process.stderr is not None
         sent = next(found for one in process.stderr if (found := _sent(one)))
@@ -91,7 +91,7 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
     lost = apply(at, who="java", method="check", nth=1)
     _require_named(lost)
     assert at.states() == {"many": "RUNNING"}
-    assert not at.stands()
+    assert not at.current_offsets()
     assert at.record("first") is None
 
     unseen = apply(at, who="java", method="difference", nth=1)
@@ -111,7 +111,7 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
     at.commit("second.yaml", at.change("second", f"{FROM.format('second.jsonl')}\nacknowledge: [skip]"))
     stopped = apply(at, who="java", method="review", nth=1)
     _require_named(stopped)
-    assert at.stands() == lines(1)
+    assert at.current_offsets() == lines(1)
     assert at.states() == {"many": "RUNNING"}
     assert at.record("second")["state"] == "failed"
 
@@ -137,11 +137,11 @@ def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> Non
     place.fill("many", lines(1))
     place.commit("many.yaml", place.runner(spec=f"{spec}absent"))
     assert apply(place, who="self", method="reset_offsets", nth=1).code == KILLED
-    assert place.stands() == lines(1)
+    assert place.current_offsets() == lines(1)
     record = place.record(f"onDelete/{place.name('many')}")
     assert (record["state"], record["entries"]) == ("in_progress", 0), "saved in pieces, as all of a large one"
     assert apply(place, who="self", method="delete", nth=1).code == KILLED
-    assert not place.stands()
+    assert not place.current_offsets()
     assert place.states() == {"many": "STOPPED"}
     assert "interrupted and is finished first" in place.applied().out
     assert place.states() == {}
@@ -157,13 +157,13 @@ def _require_named(ran: Ran) -> None:
 def _require_done(at: LargePlace) -> None:
     record = at.record("first")
     assert (record["state"], record["entries"], record["sent"]) == ("applied", MANY, MANY)
-    assert at.stands() == lines(1)
+    assert at.current_offsets() == lines(1)
     assert at.states() == {"many": "RUNNING"}
     assert "No changes." in at.applied().out
 
 
 def _marked(ran: Ran) -> list[int]:
-    """How many were accepted after each chunk of that process."""
+    """The total of accepted offsets after each chunk of this process."""
     return [int(one.removeprefix("marked ")) for one in ran.err.splitlines() if one.startswith("marked ")]
 
 

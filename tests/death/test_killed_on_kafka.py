@@ -1,4 +1,4 @@
-"""The same deaths before each step, with a real worker and broker: all trials at once, as most of it is waiting."""
+"""Killed before each step, with a real worker and broker. Trials run in parallel, because they mostly wait."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORIES: dict[str, tuple[Documents, Documents]] = {
 
 
 class Connector:
-    """The one of a trial, asked past gitops-connect."""
+    """The connector of a trial, read over the REST API."""
 
     def __init__(self, trial: Trial) -> None:
         self._url = f"{trial.url}/connectors/{trial.name}"
@@ -46,7 +46,7 @@ class Connector:
         return next((one["offset"]["position"] for one in found), None)
 
     def read_on(self) -> None:
-        """The file grows; one that runs reads it to its end."""
+        """Append a line to the file. If the connector runs, wait until it has read the whole file."""
         self._trial.grow()
         if self.runs():
             until(self.position, lambda found: found == self._trial.file.stat().st_size)
@@ -85,7 +85,7 @@ def test_each_change_takes_effect_once_and_the_connector_runs(
 
 
 def live_and_die(trial: Trial, first: Documents, then: Documents, number: int) -> bool:
-    """True where nothing died of it."""
+    """Run a trial that is killed before this step. True if it ended before this step."""
     connector = Connector(trial)
     trial.grow(4)
     trial.declare(*first(trial))

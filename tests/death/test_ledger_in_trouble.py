@@ -1,4 +1,4 @@
-"""A ledger that cannot be written any more, or that is gone, just when it matters."""
+"""A ledger that cannot be written any more, or that is deleted, at critical moments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def trial(orders: Program, worker: Recorder, tmp_path: Path) -> Trial:
-    """One whose connector has read its file, and that is about to be moved back."""
+    """A trial whose connector has read its file, and whose offset is about to be rewound."""
     worker.begin_anew()
     trial = Trial(tmp_path / "trial", worker.url, orders)
     trial.grow(5)
@@ -31,7 +31,7 @@ STORY = Story(running(), running(BACK), None, ("back",), 2)
 
 
 def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder) -> None:
-    """It was not written down, so it is not done; and the connector goes on as before."""
+    """The change is not recorded, so it is not applied, and the connector reads on as before."""
     assert trial.cycle(full_at="begin")
     assert "LedgerUnusable" in trial.told["error"]
     assert "state.db" in trial.told["error"]
@@ -44,7 +44,7 @@ def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder
 
 
 def test_a_disk_that_is_full_when_a_change_is_settled(trial: Trial, worker: Recorder) -> None:
-    """It took effect, and nobody may start the connector before that is written down."""
+    """The change took effect, but the connector must not be started before the ledger records it."""
     assert trial.cycle(full_at="settle")
     assert "LedgerUnusable" in trial.told["error"]
     assert worker.state() == "STOPPED"
@@ -57,7 +57,7 @@ def test_a_disk_that_is_full_when_a_change_is_settled(trial: Trial, worker: Reco
 
 @pytest.mark.parametrize("step", ["stop", "begin", "alter_offsets", "settle", "resume"])
 def test_a_ledger_that_is_deleted_in_the_middle_of_a_cycle(trial: Trial, worker: Recorder, step: str) -> None:
-    """Nothing is done without it; and a new one does not take for new what the repository has held all along."""
+    """Nothing is applied without the ledger, and a new ledger does not take old changes in the repository for new."""
     assert trial.cycle(lose_at=step)
     assert "LedgerUnusable" in trial.told["error"], trial.told
     changed = [verb for _, verb, _ in worker.done].count("offsets")

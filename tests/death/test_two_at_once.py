@@ -1,4 +1,4 @@
-"""Two reconcilers on one ledger: one does what is to be done, the other is told."""
+"""Two processes with one ledger: one applies the change, the other reports that the cluster is in use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUSY = 5
 
 
 class Slow(StandIn):
-    """A worker that takes its time over offsets: until it is told to go on."""
+    """A worker that delays changes of offsets until `go_on` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def begin_apply(at: Workplace) -> subprocess.Popen[str]:
 
 
 def require_once(at: Workplace, worker: Slow) -> None:
-    """The lines from the second on came twice, and no more often."""
+    """The second line and those after it were read exactly twice."""
     at.states()
     assert worker.cluster.stored.topics["lines"] == ["one", "two", "three", "two", "three"]
     assert worker.count("PATCH") == 1
@@ -85,7 +85,7 @@ def test_the_second_is_told_who_works_on_it_while_the_change_is_under_way(at: Wo
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_two_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt: int) -> None:
-    """Whoever comes second is refused, or plans anew, or finds that there is nothing left to do."""
+    """The second process is refused, must plan again, or finds nothing left to do."""
     worker.go_on.set()
     with begin_apply(at) as one, begin_apply(at) as other:
         ended = [(process.communicate(timeout=60)[0], process.returncode) for process in (one, other)]

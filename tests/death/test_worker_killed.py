@@ -1,4 +1,4 @@
-"""A worker that is killed while it changes offsets: only a real one can show what it leaves behind."""
+"""A worker that is killed while it changes offsets: only a real worker can show what it leaves behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def killed(sandbox: Sandbox) -> Event:
 
 @pytest.fixture
 def real(sandbox: Sandbox, tmp_path: Path, killed: Event) -> Iterator[Workplace]:
-    """Over a gate that kills the worker as soon as it has got the first change of offsets."""
+    """A workplace with a gate that kills the worker as soon as it has forwarded the first change of offsets."""
 
     def kill() -> None:
         if not killed.is_set():
@@ -47,7 +47,7 @@ def real(sandbox: Sandbox, tmp_path: Path, killed: Event) -> Iterator[Workplace]
         yield workplace
         for name in workplace.rest("GET", "/connectors"):
             if name.endswith(workplace.suffix):
-                # 100,000 offsets would weigh upon the worker, and so upon the tests after this one.
+                # 100,000 offsets would slow down the worker, and so the tests after this one.
                 workplace.rest("PUT", f"/connectors/{name}/stop")
                 workplace.await_that(workplace.states, lambda found: set(found.values()) == {"STOPPED"})
                 workplace.rest("DELETE", f"/connectors/{name}/offsets")

@@ -20,11 +20,11 @@ from gitops_connect.model.operations import OperationRecord
 LOCAL = ClusterName("local")
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 WIDTH = 4
-"""Bytes of a line: the n-th begins at n times that."""
+"""Bytes of a line: line n begins at byte n * WIDTH."""
 
 
 class Program:
-    """`program.py`, or another one like it, waiting for orders."""
+    """`program.py`, or another program like it, which waits for orders."""
 
     def __init__(self, name: str = "program") -> None:
         self._process = subprocess.Popen(
@@ -36,7 +36,7 @@ class Program:
         )
 
     def order(self, **order: Any) -> Any:
-        """One cycle; its exit code (or the negative number of the signal that it died of), and what it said."""
+        """Run one order. Returns its exit code (negative: the signal that killed it) and its messages."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -58,9 +58,9 @@ def program(name: str = "program") -> Iterator[Program]:
 
 @dataclass
 class Trial:
-    """A directory of its own. `events` are the steps of all its cycles so far; `place` is where one was killed.
+    """A test directory. `events` are the steps of all reconciliations so far; `place` is the step of the kill.
 
-    `told` is what the last cycle that ended told.
+    `told` is the result of the last reconciliation that was not killed.
     """
 
     directory: Path
@@ -85,7 +85,7 @@ class Trial:
         return self.directory / "lines.txt"
 
     def grow(self, count: int = 1) -> None:
-        """The file gets further lines."""
+        """Append lines to the file."""
         with self.file.open("a") as file:
             file.writelines(f"{number:0{WIDTH - 1}}\n" for number in range(self.lines, self.lines + count))
         self.lines += count
@@ -112,12 +112,12 @@ class Trial:
         return {"partition": {"filename": str(self.file)}, "offset": {"position": line * WIDTH}}
 
     def at(self, line: int) -> Offsets:
-        """The offsets of a connector that goes on with that line."""
+        """The offsets of a connector that resumes at this line."""
         entry = self.entry(line)
         return {partition_text(entry["partition"]): offset_text(entry["offset"])}
 
     def cycle(self, die_at: int | None = None, **fate: str) -> bool:
-        """Run one; False where it was killed before that step. `fate` is what else happens to it."""
+        """Run one reconciliation. False if it was killed before step `die_at`; `fate` are other faults."""
         answer = self.program.order(directory=str(self.directory), hasty=self.hasty, die_at=die_at, **fate)
         self.events += [what for kind, what in answer["said"] if kind == "step"]
         if answer["code"] == -signal.SIGKILL:

@@ -1,6 +1,6 @@
-"""Parts of a world that tell of each step before it is taken: the places to die at.
+"""Parts of a runtime that report each step before it begins: the places to die at.
 
-The moment after a step is the moment before the next one: nothing lasting happens in between.
+The moment after a step equals the moment before the next one, because nothing is stored in between.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _LISTS = frozenset({"names", "absent", "await_herder", "connectors", "plugins"})
 LOOKS = _LISTS | {"info", "validate", "sensitive_keys", "conceal", "cluster", "close"}
 LEDGER_LOOKS = frozenset({"ownership", "revisions", "lease", "key", "export", "close"})
 OPERATION_LOOKS = frozenset({"records", "saved", "declared", "snapshot"})
-"""What changes nothing. All else is told of, and the reading of offsets too: so much hangs on it."""
+"""Methods that change nothing. All others are reported, also those that read offsets: much depends on these."""
 
 
 class Watched:
-    """Another object; but `tell` hears of each call of a method that is not among `looks`."""
+    """A proxy of another object: `tell` gets the name of each called method that is not in `looks`."""
 
     def __init__(self, part: object, looks: frozenset[str], tell: Tell) -> None:
         self._part = part
@@ -46,7 +46,7 @@ class Watched:
 
 
 class WatchedOperations(Watched):
-    """Those of a ledger, and those that it gives out under a lease."""
+    """The operations of a ledger, and those that it returns for a lease."""
 
     def __init__(self, part: Operations, tell: Tell) -> None:
         super().__init__(part, OPERATION_LOOKS, tell)
@@ -62,6 +62,6 @@ class WatchedLedger(Watched):
 
 
 def watch(runtime: Runtime, tell: Tell) -> Runtime:
-    """The same world, watched. Some of it happens in threads."""
+    """The same runtime with watched clients and ledger. Some steps run in threads."""
     clients = {name: cast(ConnectClient, Watched(client, LOOKS, tell)) for name, client in runtime.clients.items()}
     return replace(runtime, clients=clients, ledger=cast(Ledger, WatchedLedger(runtime.ledger, tell)))

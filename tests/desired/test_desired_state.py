@@ -136,7 +136,7 @@ def test_a_warning_holds_nothing() -> None:
 
 
 def test_a_document_that_belongs_nowhere_holds_its_name_where_nobody_else_declares_it() -> None:
-    """With a typo in the directory, the connector must not be taken for undeclared, and pruned."""
+    """If the directory has a typo, the connector must not be pruned as undeclared."""
     contents = {"clusters/lcoal/a.yaml": connector("a"), "clusters/backup/a.yaml": connector("a")}
     states, diagnostics = declare(contents, [LOCAL, BACKUP])
     assert rules(diagnostics) == ["connector/unknown-cluster"]

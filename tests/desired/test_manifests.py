@@ -1,4 +1,4 @@
-"""Manifests from bytes: every format, compressed and not, gives the same entries at their lines, or says why not."""
+"""Parsing of manifests: every format, compressed or not, gives the same entries with their lines, or faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def manifest(name: str, content: str | bytes) -> Manifest:
 
 
 def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
-    """What a sound manifest holds, each with its line."""
+    """The entries of a valid manifest, each with its line."""
     found = manifest(name, content)
     assert not found.faults, found.faults
     assert {entry.location.file for entry in found.entries} <= {f"offsets/{name}"}
@@ -42,7 +42,7 @@ def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
 
 
 def fault(name: str, content: str | bytes) -> tuple[str, str, int, int]:
-    """The only fault of a broken one."""
+    """The only fault of an invalid manifest."""
     (found,) = manifest(name, content).faults
     assert found.location.file == f"offsets/{name}"
     return found.rule, found.found, found.location.line, found.location.column
@@ -61,7 +61,7 @@ def as_lines(values: Sequence[Any]) -> str:
 
 
 class Quoting(yaml.SafeDumper):
-    """Every text in quotes: PyYAML writes for YAML 1.1, where `1e5` is a text by itself."""
+    """Writes every string in quotes: PyYAML writes YAML 1.1, in which `1e5` without quotes is a string."""
 
 
 Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
@@ -117,7 +117,7 @@ _ENTRIES = st.lists(st.fixed_dictionaries({"partition": _PARTS, "offset": st.non
 
 
 def typed(value: Any) -> Any:
-    """A value that differs where its type does: 1, 1.0 and True are equal in Python."""
+    """The value with its type, because 1, 1.0 and True are equal in Python."""
     if isinstance(value, dict):
         return {key: typed(inner) for key, inner in value.items()}
     return (type(value), value)
@@ -161,7 +161,7 @@ def test_blanks_line_ends_and_a_byte_order_mark_do_no_harm(name: str, content: s
     ("name", "content"), [("a.json", "[null, 3, []]"), ("a.jsonl", "null\n3\n[]"), ("a.yaml", "- ~\n- 3\n- []")]
 )
 def test_an_entry_may_be_anything_here(name: str, content: str) -> None:
-    """What it must be is for the rules to say."""
+    """The parser accepts any value as an entry; the rules check it later."""
     assert [value for _, value in entries(name, content)] == [None, 3, []]
 
 
@@ -206,7 +206,7 @@ def test_characters_beyond_the_basic_plane_and_an_escaped_nul_are_texts() -> Non
     ],
 )
 def test_what_a_cell_means(cell: str, value: Any) -> None:
-    """As JSON, where it is a JSON scalar, else as it stands; an empty one is no field."""
+    """A JSON scalar is parsed as JSON, any other content is a string, and an empty cell is no field."""
     ((_, entry),) = entries("a.csv", f"partition.a,partition.b,offset.c\nx,{cell},1\n")
     wanted = {"a": "x"} if cell == '""' else {"a": "x", "b": value}
     assert typed(entry["partition"]) == typed(wanted)
@@ -410,7 +410,7 @@ def test_a_bad_line_spoils_no_other() -> None:
     assert [(one.rule, one.location.line) for one in found.faults] == [("manifest/syntax", 2), ("manifest/number", 4)]
 
 
-def test_what_stands_before_a_fault_is_read() -> None:
+def test_what_comes_before_a_fault_is_read() -> None:
     found = manifest("a.json", f"[{GOOD},\n{GOOD},\n{{]")
     assert [entry.location.line for entry in found.entries] == [1, 2]
     assert [one.location.line for one in found.faults] == [3]

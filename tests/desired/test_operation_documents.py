@@ -1,4 +1,4 @@
-"""Offset changes and initial offsets: from documents to what is to be done once, and which file a path means."""
+"""Offset changes and initial offsets: from documents to declared operations, and the files that a path names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INLINE = "  offsets:\n    - partition: {filename: a}\n      offset: {position: 1
 
 
 def change(name: str = "c", spec: str = f"  operation: alter\n{INLINE}", to: str = "orders", metadata: str = "") -> str:
-    """An `OffsetChange` document; `spec` and `metadata` are further lines, indented by two."""
+    """An `OffsetChange` document; `spec` and `metadata` are more lines, indented by two."""
     head = f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata:\n  name: {name}\n{metadata}"
     return f"{head}spec:\n  connector: {to}\n{spec}"
 
@@ -99,7 +99,7 @@ def test_on_delete(spec: str, wanted: OnDelete) -> None:
 
 
 def test_initial_offsets_without_their_file_hold_the_connector() -> None:
-    """Created without them, it would begin somewhere else, and never at them."""
+    """If the connector were created without them, it would start elsewhere, and never use them."""
     text = connector("a", "  class: X\n  initialOffsets: {manifest: {path: x.json}}\n")
     states, diagnostics = declare({"a.yaml": text})
     assert [(item.rule, item.connector) for item in diagnostics] == [("offsets/no-file", "a")]
@@ -299,7 +299,7 @@ def test_the_files_that_a_directory_or_a_glob_means(path: str, wanted: list[str]
     assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
 
 
-def test_a_directory_with_files_of_other_connectors_never_stands_for_these() -> None:
+def test_a_directory_with_files_of_other_connectors_never_means_these_files() -> None:
     known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
     found = known.find("offsets/", "x.yaml", MIRROR)
     assert isinstance(found, NoManifest)

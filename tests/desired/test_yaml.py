@@ -1,4 +1,4 @@
-"""Parsing alone: values, places, and what is refused. Whole documents with their diagnostics are in cases/documents."""
+"""The YAML parser: values, places and errors. Complete documents with their diagnostics are in cases/documents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_json_comes_back_as_it_was(value: dict[str, Any]) -> None:
 
 
 class Quoting(yaml.SafeDumper):
-    """Every text in quotes: PyYAML writes for YAML 1.1, where `1e5` is a text by itself."""
+    """Writes every string in quotes: PyYAML writes YAML 1.1, in which `1e5` without quotes is a string."""
 
 
 Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
@@ -56,7 +56,7 @@ def test_yaml_comes_back_as_it_was(value: dict[str, Any]) -> None:
 
 
 @given(st.lists(st.sampled_from(["", "# a comment", "  # another"]), max_size=3), st.integers(1, 30), st.data())
-def test_a_place_is_where_the_field_stands(above: list[str], count: int, data: st.DataObject) -> None:
+def test_a_place_is_the_place_of_the_field(above: list[str], count: int, data: st.DataObject) -> None:
     lines = [*above, "apiVersion: x", "spec:", *(f"    key{number}:   value" for number in range(count))]
     number = data.draw(st.integers(0, count - 1))
     document = only("\n".join(lines) + "\n")
@@ -147,7 +147,7 @@ def test_other_encodings_are_refused(encoding: str) -> None:
     ],
 )
 def test_what_is_missing_at_the_end_is_missing_in_a_line_that_exists(text: str, place: str) -> None:
-    """libyaml begins a new line at the end of a text that has no line end there."""
+    """If the last line has no line end, libyaml reports the end on a line after it."""
     (problem,) = parsed(text).diagnostics
     assert (problem.rule, str(problem.location)) == ("yaml/syntax", place)
 

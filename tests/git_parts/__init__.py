@@ -1,1 +1,1 @@
-"""Real git for tests: repositories that are made with plumbing, and a server that speaks git's HTTP and has faults."""
+"""Real Git for tests: repositories made with plumbing commands, and a smart HTTP server with injected faults."""

@@ -1,4 +1,4 @@
-"""git's smart HTTP on 127.0.0.1: `git http-backend` behind Python's own server, with a login and with faults."""
+"""Git's smart HTTP on 127.0.0.1: `git http-backend` behind `http.server`, with a login and injected faults."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pathlib import Path
 
 @dataclass
 class Behaviour:
-    """How the server behaves from now on, and what it was asked."""
+    """How the server behaves from now on, and the requests that it received."""
 
     login: tuple[str, str] | None = None
     status: int | None = None
     """Answer everything with this status."""
     hangs: bool = False
-    """Take requests and answer none."""
+    """Accept requests and never answer."""
     cut_after: int | None = None
     """Send that many bytes of each pack, then close the connection."""
     old_protocol: bool = False
-    """Version 0, in which nothing is given out by its id."""
+    """Protocol version 0, which serves no object by its id."""
     redirect: str | None = None
     requests: list[str] = field(default_factory=list)
     logins: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class GitServer:
-    """A running server; `url` is the root under which the repositories of its directory lie."""
+    """A running server; `url` is the root of the repositories in its directory."""
 
     url: str
     port: int
@@ -46,7 +46,7 @@ class GitServer:
 
 @contextmanager
 def serving(directory: Path, certificate: Path | None = None) -> Iterator[GitServer]:
-    """Serve the repositories in a directory; with a certificate (PEM, key and all) by HTTPS."""
+    """Serve the repositories in a directory; over HTTPS if a certificate is given (PEM, with its key)."""
     behaviour = Behaviour()
     server = _Server(("127.0.0.1", 0), _Handler)
     server.directory, server.behaviour = directory, behaviour
@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
     behaviour: Behaviour
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away in the middle is what some of the tests are about."""
+        """Print nothing: some tests let a client disconnect in the middle of a response."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 10
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-        """Silent."""
+        """Write nothing."""
 
     def do_GET(self) -> None:
         self._answer(b"")

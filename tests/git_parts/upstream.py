@@ -1,4 +1,4 @@
-"""A repository to fetch from, whose commits can hold anything: odd names, links, submodules."""
+"""A repository to fetch from, whose commits can contain anything: odd names, links, submodules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Path_ = str | bytes
 
 
 def run_git(*arguments: str, stdin: bytes = b"", directory: Path | None = None) -> str:
-    """What git says, free of this machine's configuration."""
+    """Run git without this machine's configuration, and return its output."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = {**kept, **IDENTITY, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     done = subprocess.run(
@@ -47,7 +47,7 @@ def run_git(*arguments: str, stdin: bytes = b"", directory: Path | None = None) 
 
 @dataclass
 class Upstream:
-    """A bare repository. Each commit is one second younger than the one before."""
+    """A bare repository. Each commit is one second later than the previous one."""
 
     directory: Path
     clock: int = START
@@ -55,7 +55,7 @@ class Upstream:
 
     @staticmethod
     def create(directory: Path) -> Upstream:
-        """An empty one, whose server hands out partial clones."""
+        """Create an empty repository that allows partial clones."""
         run_git("init", "--quiet", "--bare", "--initial-branch=main", str(directory))
         upstream = Upstream(directory)
         with (directory / "config").open("a") as config:
@@ -63,13 +63,13 @@ class Upstream:
         return upstream
 
     def git(self, *arguments: str, stdin: bytes = b"") -> str:
-        """Run git on it."""
+        """Run git in this repository."""
         return run_git("-C", str(self.directory), *arguments, stdin=stdin)
 
     def commit(
         self, files: dict[Path_, Content] | dict[str, str], branch: str = "main", *, rewrite: bool = False
     ) -> str:
-        """A commit that holds exactly these files. `rewrite` gives it no parent: a force-push."""
+        """Commit exactly these files. `rewrite` makes a commit without a parent, as after a force-push."""
         self.clock += 1
         parent = None if rewrite else self.tips.get(branch)
         stream = [f"commit refs/heads/{branch}\ncommitter A <a@example.org> {self.clock} +0000\ndata 1\nx\n".encode()]
@@ -82,7 +82,7 @@ class Upstream:
         return self.tips[branch]
 
     def blob_id(self, path: str, revision: str = "main") -> str:
-        """git's own id of a file's content."""
+        """Git's object id of a file's content."""
         return self.git("rev-parse", f"{revision}:{path}")
 
 

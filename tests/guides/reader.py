@@ -1,19 +1,19 @@
-"""Somebody who follows a page of the docs, command by command, on a real cluster.
+"""A reader who follows a page of the docs, command by command, on a real cluster.
 
 The blocks of a page are followed in their order:
 
 - `sh` is run. It must succeed, unless the page shows what it prints.
-- `text` is what the last command printed, or a part of it. `…` stands for words, and in a line of its own for lines.
+- `text` is the output of the last command, or a part of it. `…` matches any words, and as a whole line any lines.
 - `yaml`, `toml` and `json` are files. The first line names the file (`# clusters/local/orders.yaml`), or a comment
   before the block does: `<!-- file: offsets/orders.json -->`.
-- Blocks after `<!-- not run: REASON -->` are left out; so is inline code.
-- `<!-- meanwhile: EVENT -->` before a block is what happens before the reader goes on.
+- Blocks after `<!-- not run: REASON -->` are skipped; so is inline code.
+- `<!-- meanwhile: EVENT -->` before a block names an event that happens before the reader continues.
 - After `<!-- until: TEXT -->` a command runs until it prints the text; then the reader stops it with SIGTERM.
 
-Questions are answered with `yes`.
+The reader answers every question with `yes`.
 
-pytest-codeblocks 0.17 also runs shell blocks, each in a directory of its own choice, and compares all that they print,
-word by word. A guide needs a directory that lasts, files, and outputs of which a part is shown.
+pytest-codeblocks 0.17 also runs shell blocks, but each in another directory, and it compares their complete output.
+A guide needs a directory that lasts, files, and outputs of which only a part is shown.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from docs_pages import Code
 
 ADDRESS = re.compile(r"https?://(?:127\.0\.0\.1|connect-\d):8083")
 BROKER = re.compile(r"(?:east|west)-kafka:9092")
-"""Where Connect and Kafka of the pages are. Here they take any free port."""
+"""The addresses of Connect and Kafka on the pages. In the tests they listen on any free port."""
 DIRECTORIES = {"/data": "data", "/run/secrets": "secrets", "/tmp/tutorial": "tutorial"}
-"""Directories of the pages. Here they are below the reader's own."""
+"""Directories on the pages. In the tests they are below the reader's directory."""
 FILE_NAME = re.compile(r"[\w./-]+\.\w+")
 COMMENT = re.compile(r"<!-- (?P<kind>[a-z ]+): (?P<text>.*?) -->", re.DOTALL)
 VARIABLE = (
@@ -47,31 +47,31 @@ VARIABLE = (
     (re.compile(r"(Enter a value: )(?!yes)"), r"\1yes\n"),
     (re.compile(r" {2,}"), "  "),
 )
-"""What differs from run to run. Columns are as wide as what is in them."""
+"""Text that differs between runs, including spaces: the width of a column depends on its values."""
 
 
 @dataclass
 class Reader:
-    """Types what a page shows, in a directory of their own."""
+    """Types what a page shows, in a separate directory."""
 
     home: Path
     address: str = ""
-    """Of Connect's REST API."""
+    """The URL of Connect's REST API."""
     bootstrap: str = ""
-    """Of the broker."""
+    """The address of the broker."""
     happen: Callable[[str], None] = print
-    """Lets an event happen."""
+    """Makes an event happen."""
     directory: Path = field(init=False)
     output: str = ""
     failed: str = ""
-    """The last command if it failed, and nothing has shown yet what it prints."""
+    """The last command and its output, if it failed and no `text` block has shown that output yet."""
 
     def __post_init__(self) -> None:
         self.directory = self.home
 
     @property
     def environment(self) -> dict[str, str]:
-        """With `gitops-connect` on the path."""
+        """The environment of this process, with `gitops-connect` on the PATH."""
         return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def follow(self, block: Code) -> None:
@@ -91,7 +91,7 @@ class Reader:
                 assert_printed(block, self._here(block.text), self.output)
 
     def _here(self, text: str) -> str:
-        """As it is on this machine."""
+        """Replace the addresses and directories of the page with those of this machine."""
         for there, here in DIRECTORIES.items():
             text = text.replace(there, str(self.home / here))
         return BROKER.sub(self.bootstrap, ADDRESS.sub(self.address, text))
@@ -102,7 +102,7 @@ class Reader:
         file.write_text(self._here(block.text))
 
     def run(self, commands: str, until: str | None = None) -> None:
-        """In a shell that begins in the directory where the last one ended."""
+        """Run commands in a shell that starts in the directory where the last shell ended."""
         self.finish()
         script = f"set -e\ncd '{self.directory}'\ntrap 'pwd > \"{self.home}/directory\"' EXIT\n{commands}"
         keyboard, stdin = pty.openpty()
@@ -125,7 +125,7 @@ class Reader:
             self.address = found[1].rstrip(".")
 
     def finish(self) -> None:
-        """At the end of a page, and before each command."""
+        """Fail if the last command failed. Called before each command and at the end of a page."""
         assert not self.failed, self.failed
 
 
@@ -136,13 +136,13 @@ def comment(block: Code) -> tuple[str, str]:
 
 
 def file_name(block: Code) -> str:
-    """Where the block is written to: what its comment says, or its first line."""
+    """The file to which the block is written: named in its comment, or in its first line."""
     kind, text = comment(block)
     return text if kind == "file" else block.text.partition("\n")[0].removeprefix("# ")
 
 
 def _read(shell: subprocess.Popen[str], until: str | None) -> Iterator[str]:
-    """What the shell prints. If it prints `until`, the programs in it are told to end."""
+    """The lines that the shell prints. After a line with `until`, its programs get SIGTERM."""
     assert shell.stdout is not None
     for line in shell.stdout:
         yield line
@@ -152,7 +152,7 @@ def _read(shell: subprocess.Popen[str], until: str | None) -> Iterator[str]:
 
 
 def assert_printed(block: Code, expected: str, output: str) -> None:
-    """The lines of the block are in the output, one after another."""
+    """Assert that the lines of the block are in the output, one after another."""
     pattern = "".join(_pattern(line) for line in lines(expected))
     printed = "".join(f"{line}\n" for line in lines(output))
     found = re.search(f"^{pattern}", printed, re.MULTILINE)
@@ -164,7 +164,7 @@ def _pattern(line: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """The lines that are not empty. Steps of different connectors end in any order, so their lines are sorted."""
+    """The non-empty lines. Steps of different connectors end in any order, so their lines are sorted."""
     for pattern, name in VARIABLE:
         text = pattern.sub(name, text)
     printed = (line.strip() for line in text.splitlines() if line.strip())

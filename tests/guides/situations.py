@@ -1,4 +1,4 @@
-"""What the reader of each how-to guide has before they begin, and what happens while they read."""
+"""What exists before a reader starts each how-to guide, and what happens while they follow it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from guides.reader import Reader
 DEADLINE = 60.0
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 MANY_OFFSETS = {"mirror-orders"}
-"""Connect gives up a request that removes so many offsets. No other guide has a connector of this name."""
+"""Connect cannot remove so many offsets in one request. No other guide has a connector with this name."""
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
@@ -29,7 +29,7 @@ JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value
 
 REPOSITORY = '[repository]\nurl = "."\npath = "connectors"\n'
 SHORT = 'min_running = "0.2s"\n'
-"""Connectors have to run for a moment only."""
+"""Connectors have to run for 0.2s only."""
 
 
 def _settings(url: str) -> str:
@@ -38,7 +38,7 @@ def _settings(url: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A reader's directory, which is a Git repository, and the sandbox beside it."""
+    """A reader's directory, which is a Git repository, and the sandbox that the reader uses."""
 
     reader: Reader
     sandbox: Sandbox
@@ -50,7 +50,7 @@ class Place:
         return self.reader.home
 
     def settings(self, more: str = "") -> None:
-        """A repository that is this directory, and the cluster `local`."""
+        """Write settings with this directory as the repository, and with the cluster `local`."""
         self.write("gitops-connect.toml", _settings(self.reader.address) + more)
         (self.directory / ".gitignore").write_text("*\n!connectors\n!connectors/**\n")
         for one in ("data", "secrets"):
@@ -79,7 +79,7 @@ class Place:
         self.connector(name, FILE_SINK, {"file": str(file), "topics": topic, **config})
 
     def rewind(self, file: str, name: str, connector: str, position: int) -> None:
-        """Declare that a source reads its file again from this byte on."""
+        """Declare an offset change after which a source reads its file again from this byte."""
         partition = {"filename": str(self.directory / "data" / f"{connector.removesuffix('-source')}.txt")}
         self.offset_change(file, name, connector, partition, {"position": position})
 
@@ -94,7 +94,7 @@ class Place:
         )
 
     def interrupted(self, file: str, name: str, connector: str) -> None:
-        """An offset change whose `apply` was killed after the worker had its request, and before it answered."""
+        """An offset change whose `apply` was killed after the worker received the request, and before it answered."""
         self.rewind(file, name, connector, position=8)
         self.commit()
         apply = ["gitops-connect", "--config", "interrupted.toml", "apply", "--yes"]
@@ -116,7 +116,7 @@ class Place:
         self.shell("git add . && git commit --quiet --allow-empty --message prepared")
 
     def shell(self, commands: str, text: str = "") -> None:
-        """Run what the reader did before."""
+        """Run commands that the reader ran before they opened the guide."""
         done = subprocess.run(
             ["bash", "-ec", commands],
             cwd=self.directory,
@@ -144,7 +144,7 @@ class Place:
         return answer.json() if answer.content else None
 
     def await_offset(self, connector: str, offset: int) -> None:
-        """Until the connector has one offset, and it is this one."""
+        """Wait until the connector has exactly this one offset."""
         self.await_that(lambda: self._offsets(connector) == [offset])
 
     def _offsets(self, connector: str) -> list[int]:
@@ -301,7 +301,7 @@ def one_connector(at: Place) -> None:
 
 
 def nothing(at: Place) -> None:
-    """The guide starts a sandbox of its own, or none of its commands can be run here."""
+    """Prepare nothing: the guide starts its own sandbox, or none of its commands can run here."""
 
 
 SITUATIONS: Mapping[str, Callable[[Place], None]] = {
@@ -323,7 +323,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "undo-an-offset-change": undo_an_offset_change,
     "upgrade": one_connector,
 }
-"""By the name of the guide."""
+"""What to prepare for each guide, by its name."""
 EVENTS: Mapping[str, Callable[[Place], None]] = {
     "the connector is applied": Place.apply,
     "another change is applied": another_change,
@@ -331,4 +331,4 @@ EVENTS: Mapping[str, Callable[[Place], None]] = {
     "the ledger is lost": ledger_lost,
     "the ledger is lost, and nothing says what was applied": ledger_lost_with_changes,
 }
-"""What happens in the middle of a guide, by the words of the comment on the page."""
+"""What happens in the middle of a guide, by the text of the comment on the page."""

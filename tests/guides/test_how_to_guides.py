@@ -16,7 +16,7 @@ from guides.situations import EVENTS, SITUATIONS, Place
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 LONG = ("check-a-very-large-manifest", "try-a-connector-in-the-sandbox")
-"""Spark for 240,000 offsets; a sandbox of its own, with a plugin from Maven Central."""
+"""Guides that take long: Spark for 240,000 offsets, and another sandbox with a plugin from Maven Central."""
 GUIDES = [
     pytest.param(page.stem, marks=pytest.mark.thorough if page.stem in LONG else ())
     for page in sorted((DOCS / "how-to").glob("*.md"))
@@ -25,7 +25,7 @@ GUIDES = [
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, _no_machine_around: None) -> Iterator[Sandbox]:
-    """A cluster that no other test uses: what a plan prints depends on every connector that is there."""
+    """A cluster that no other test uses: what a plan prints depends on all connectors of its cluster."""
     options = SandboxOptions(directory=tmp_path_factory.mktemp("guides") / "sandbox", heap=1024, tied=True)
     with Sandbox.up(options) as sandbox:
         yield sandbox

@@ -25,7 +25,7 @@ def test_every_block_of_a_guide_is_followed_or_says_why_not(page: Path) -> None:
 
 
 def problem(block: Code) -> str:
-    """What keeps a reader from following the block."""
+    """Why a reader cannot follow the block; empty if they can."""
     kind, text = comment(block)
     if kind not in ("", "file", "meanwhile", "not run", "until"):
         return f"unknown comment {block.comment}"

@@ -1,4 +1,4 @@
-"""The tutorial, command by command, on a sandbox of its own: each command prints what the page shows."""
+"""The tutorial, command by command, on a separate sandbox: each command prints what the page shows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whatever is committed, dies, fails or is done by hand, in whatever order: each change takes effect once."""
+"""Commits, process deaths, faults and manual requests in any order: each offset change takes effect once."""

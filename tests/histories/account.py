@@ -1,4 +1,4 @@
-"""What was done to offsets, on whose behalf, and during which standstill: what must hold is looked at as it happens."""
+"""Records which operation changed which offsets, during which stop of the connector, and asserts the invariants."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _ALL = (OperationKind.RESET, OperationKind.CLEAR)
 
 
 def at(places: Mapping[str, int]) -> Offsets:
-    """Offsets of a class that counts: how far each stream is."""
+    """Offsets of a connector class that counts: the position of each stream."""
     return {partition_text({"s": stream}): offset_text({"n": n}) for stream, n in places.items()}
 
 
 def positions(offsets: OffsetPatch) -> dict[str, int]:
-    """The reverse."""
+    """The position of each stream in these offsets."""
     return {json.loads(one)["s"]: json.loads(offset)["n"] for one, offset in offsets.items() if offset is not None}
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One change of offsets that was carried out, and during which standstill of the connector."""
+    """One change of offsets that took effect; `standstill` numbers the periods in which the connector is stopped."""
 
     before: Offsets
     after: Offsets
     standstill: int
 
 
-class Standing(Protocol):
-    """What the account asks of the cluster."""
+class CurrentOffsets(Protocol):
+    """What the account needs from the cluster."""
 
     standstill: int
     stored: dict[ConnectorName, Offsets]
@@ -47,9 +47,9 @@ class Standing(Protocol):
 
 
 class Account:
-    """Follows what the ledger is told, and what the cluster does."""
+    """Follows the writes to the ledger and the changes on the cluster."""
 
-    def __init__(self, cluster: Standing) -> None:
+    def __init__(self, cluster: CurrentOffsets) -> None:
         self._cluster = cluster
         self._in_hand: Operation | None = None
         self.begun: dict[OperationName, tuple[Operation, Offsets]] = {}
@@ -63,7 +63,7 @@ class Account:
             self.begun[operation.name] = (operation, before)
 
     def forget(self, name: OperationName) -> None:
-        """It counts as never done."""
+        """Treat the operation as one that was never applied."""
         self.settled.discard(name)
         self.begun.pop(name, None)
         self.effects.pop(name, None)
@@ -72,26 +72,26 @@ class Account:
         return bool(self.effects.get(name))
 
     def failed(self, operation: Operation) -> None:
-        """What is said to be without effect has none: nothing was sent, or it was put back."""
+        """Assert that a failed operation has no effect: nothing was sent, or the offsets were restored."""
         if effects := self.effects.get(operation.name):
             assert effects[-1].after == effects[0].before, f"{operation.name} is said to have failed: {effects}"
         self.forget(operation.name)
 
-    def settle(self, name: OperationName, stands: Offsets) -> None:
+    def settle(self, name: OperationName, current_offsets: Offsets) -> None:
         operation, before = self.begun[name]
         effects = self.effects.get(name, [])
         once = len({effect.standstill for effect in effects}) <= 1
-        # What is to be deleted has nowhere to go on from: whoever starts it meanwhile only makes more to be reset.
+        # A CLEAR precedes a deletion: if somebody starts the connector meanwhile, its new offsets are removed again.
         assert once or operation.kind is OperationKind.CLEAR, f"{name} took effect twice: {effects}"
         assert not effects or effects[0].before == before, f"{name}: {before} was saved, and {effects} happened"
         declared = operation.offsets
         match operation.kind:
             case OperationKind.ALTER | OperationKind.SEED:
-                assert {one: stands.get(one) for one in declared} == declared
+                assert {one: current_offsets.get(one) for one in declared} == declared
             case OperationKind.REPLACE:
-                assert stands == declared
+                assert current_offsets == declared
             case OperationKind.RESET | OperationKind.CLEAR:
-                assert stands == {}
+                assert current_offsets == {}
         self.settled.add(name)
 
     def _changed(self, before: Offsets, after: Offsets) -> None:
@@ -99,7 +99,7 @@ class Account:
         assert operation is not None, "offsets were changed before the ledger knew of it"
         assert operation.name not in self.settled, f"{operation.name} was settled, and is sent again"
         effects = self.effects.setdefault(operation.name, [])
-        if not effects or after != effects[0].before:  # otherwise it is put back
+        if not effects or after != effects[0].before:  # otherwise the offsets are restored
             missing = _needed(operation, positions(before), positions(after)) - operation.acknowledged
             assert not missing, f"{operation.name} did {missing} unacknowledged: {before} became {after}"
         effects.append(Effect(before, after, self._cluster.standstill))
@@ -118,7 +118,7 @@ def _needed(operation: Operation, before: Mapping[str, int], after: Mapping[str,
 
 
 class Accounted(Operations):
-    """The ledger's operations, which tell the account what was written."""
+    """The ledger's operations, which report each write to the account."""
 
     def __init__(self, database: Database, account: Account, lease: Lease | None = None) -> None:
         super().__init__(database, lease)

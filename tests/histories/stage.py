@@ -1,4 +1,4 @@
-"""A repository, a cluster and a ledger on one clock, with the cycles of the product."""
+"""A repository, a cluster and a ledger on one clock, and the reconciliations of the product."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ NAME = ConnectorName("numbers")
 CLASS = "org.example.Numbers"
 SCHEMA = "offset-schemas/org.example.Numbers.schema.json"
 OTHER = "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: other}\nspec: {class: X, state: absent}\n"
-"""A repository that declares nothing at all prunes nothing."""
+"""Always declared, because a repository that declares nothing at all prunes nothing."""
 
 
 class Killed(Exception):
-    """The process is gone: from then on it writes nothing and asks nothing."""
+    """The process was killed: from then on it writes nothing and sends no request."""
 
 
 class Numbers(MemoryCluster):
-    """One that keeps account. `end` is how far its connector can go; it counts on from wherever it is told to."""
+    """A cluster that reports changes of offsets. Its connector counts from its current offset up to `end`."""
 
     cluster = LOCAL
 
@@ -55,13 +55,15 @@ class Numbers(MemoryCluster):
         self.version = ConnectVersion(4, 3, 1)
         self.standstill = 0
         self.on_change: Callable[[Offsets, Offsets], None] = lambda before, after: None
-        self.progress[NAME] = lambda stands: at({s: max(n, self.end) for s, n in {"a": 0, **positions(stands)}.items()})
+        self.progress[NAME] = lambda current_offsets: at(
+            {s: max(n, self.end) for s, n in {"a": 0, **positions(current_offsets)}.items()}
+        )
 
     def info(self) -> ClusterInfo:
         return ClusterInfo(self.version, "", "commit", "kafka")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing has to be closed."""
 
     def _put(self, one: ObservedConnector) -> None:
         super()._put(one)
@@ -78,12 +80,12 @@ class Numbers(MemoryCluster):
         return self.present[NAME].state if NAME in self.present else None
 
     def go_on(self) -> None:
-        """What was accepted shows, and a connector that runs counts on."""
+        """Let accepted requests take effect, and let a running connector count on."""
         self._catch_up()
         self._move_on(NAME)
 
     def by_hand(self, verb: str) -> None:
-        """Somebody else's request, which no fault meets."""
+        """A request of somebody else, to which no fault applies."""
         if verb == "delete":
             self.present.pop(NAME)
             self.listed.discard(NAME)
@@ -93,7 +95,7 @@ class Numbers(MemoryCluster):
 
 @dataclass(frozen=True)
 class End:
-    """A cycle's: it is killed, or interrupted, before that step."""
+    """How a reconciliation ends early: it is killed or interrupted before that step."""
 
     before: str
     killed: bool
@@ -101,7 +103,7 @@ class End:
 
 @dataclass
 class Repository:
-    """Files in memory, as a `Source` and as what reads from it."""
+    """Files in memory, as a `Source` and as its `ContentReader`."""
 
     files: dict[str, str] = field(
         default_factory=lambda: {SCHEMA: '{"x-position": ["n"], "x-unit": "numbers"}', "other.yaml": OTHER}
@@ -124,11 +126,11 @@ class Repository:
         return (self.files[entry.path].encode()[:at_most] for entry in entries)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing has to be closed."""
 
 
 class Stage:
-    """Everything that a history happens to."""
+    """Everything that a history acts on."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
@@ -158,7 +160,7 @@ class Stage:
         self._directory.cleanup()
 
     def cycle(self, end: End | None = None) -> ReconciliationOutcome | GitopsConnectError | None:
-        """One, from git to the ledger; None where it was killed. Connectors outlive that, ledgers too."""
+        """Run one reconciliation; None if it was killed. Connectors and the ledger survive that."""
         dead, interrupted = False, Event()
 
         def tell(step: str) -> None:
@@ -183,5 +185,5 @@ class Stage:
 
 
 def _hasty(connection: Any, _record: object) -> None:
-    """What is killed here is no machine: nothing has to reach the disk."""
+    """Do not sync to the disk: these tests kill processes, and never a machine."""
     connection.execute("PRAGMA synchronous = OFF")

@@ -1,4 +1,4 @@
-"""Histories of commits, cycles, deaths, faults and hands: what is settled is never sent again, and nothing is lost."""
+"""Histories of commits, deaths, faults and manual requests: no applied change is sent again, and none is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gitops_connect.model.outcomes import ReconciliationOutcome
 from histories.account import positions
 from histories.stage import CLASS, LOCAL, NAME, End, Stage
 
-# The thorough profile looks for minutes.
+# The thorough profile takes minutes.
 pytestmark = pytest.mark.timeout(900)
 ALL = ("rewind", "skip", "tombstone", "reset")
 VERBS = ("stop", "offsets", "alter", "reset", "resume", "create", "delete")
@@ -112,12 +112,12 @@ class Histories(RuleBasedStateMachine):
 
     @rule(state=states, end=ends)
     def move(self, state: str, end: End | None) -> None:
-        """Another state is declared."""
+        """Declare another state."""
         self.set_state(state)
         self.cycle(end)
 
     def set_state(self, state: str) -> None:
-        """`gone`: its document is removed, and it is pruned."""
+        """Declare the state; `gone` removes the document, so that the connector is pruned."""
         self.state = state
         document = (
             f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {NAME}}}\nspec:\n  class: {CLASS}\n"
@@ -127,7 +127,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(change=changes, end=kills, verb=st.sampled_from(["resume", "pause"]))
     def meddle(self, change: Change, end: End | None, verb: str) -> None:
-        """Somebody finds the connector stopped by a process that has died, and starts it."""
+        """Somebody resumes or pauses a connector that a killed process left stopped."""
         self.change(change, end)
         if self.last is None and self.stage.cluster.state() is not None:
             self.by_hand(verb)
@@ -135,7 +135,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(change=changes, end=ends)
     def change(self, change: Change, end: End | None) -> None:
-        """What this is all about."""
+        """Commit a new offset change."""
         self.count += 1
         self.commit(f"n{self.count:03}", change)
         self.cycle(end)
@@ -152,7 +152,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data(), end=ends)
     def rename(self, data: st.DataObject, end: End | None) -> None:
-        """To one that does the same once more."""
+        """Rename an offset change: under its new name it repeats what it did."""
         if self.declared:
             name = data.draw(st.sampled_from(sorted(self.declared)))
             change = self.declared[name]
@@ -161,13 +161,13 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data(), end=ends)
     def undo(self, data: st.DataObject, end: End | None) -> None:
-        """As `offsets undo` writes it: what stood before, and nothing else; that it stands is seen as it is settled."""
+        """Commit what `offsets undo` writes: exactly the offsets before the change. `Account.settle` checks them."""
         settled = sorted(name for name, one in self.records().items() if one.state is OperationState.SETTLED)
         if not settled:
             return
-        stood = self.stage.ledger.operations.snapshot(LOCAL, data.draw(st.sampled_from(settled)))
-        assert stood is not None
-        found = _pairs({**positions(stood)})
+        before = self.stage.ledger.operations.snapshot(LOCAL, data.draw(st.sampled_from(settled)))
+        assert before is not None
+        found = _pairs({**positions(before)})
         self.change(Change("replace" if found else "reset", found, ALL), end)
 
     @rule(end=ends)
@@ -200,7 +200,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: NAME in self.stage.cluster.present)
     @rule(verb=st.sampled_from(["resume", "stop", "pause", "delete"]))
     def by_hand(self, verb: str) -> None:
-        """Past git. Who starts a connector in the middle of a change, and stops it again, leaves no trace."""
+        """A manual request. Not a stop after a start during a change: the two together would leave no trace."""
         cluster = self.stage.cluster
         if verb == "stop" and self.open() and cluster.state() is not WorkerState.STOPPED:
             return
@@ -209,12 +209,12 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def wait(self) -> None:
-        """Until what has failed is tried again."""
+        """Wait until failed changes are retried."""
         self.stage.pass_time(3601)
 
     @rule()
     def adopt(self) -> None:
-        """Somebody looked, and says what is true."""
+        """Resolve changes of unknown outcome in the ledger, as somebody does who has checked the cluster."""
         operations, account = self.stage.ledger.operations, self.stage.account
         for name, record in self.records().items():
             if record.state is OperationState.UNKNOWN or (record.state is OperationState.OPEN and record.message):
@@ -231,7 +231,7 @@ class Histories(RuleBasedStateMachine):
         return any(record.state is OperationState.OPEN for record in self.records().values())
 
     def come_to_rest(self) -> None:
-        """Without further faults, everything that may be done is done, and the connector is as it should be."""
+        """Without further faults, every allowed change is applied, and the connector is in sync."""
         event(f"settled {len(self.stage.account.settled)}")
         self.stage.cluster.faults.clear()
         for _ in range(6):
@@ -254,14 +254,14 @@ def generated(histories: int) -> settings:
     return settings(
         max_examples=histories,
         stateful_step_count=10,
-        # Shrinking one would take minutes, and it is short as it is.
+        # No shrinking: it would take minutes, and a history is short anyway.
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=[HealthCheck.too_slow],
     )
 
 
 class TestHistories(Histories.TestCase):
-    """A history takes a quarter of a second: a few of them in `make check`."""
+    """A history takes 0.25s: `make check` runs a few of them."""
 
     settings = generated(3)
 

@@ -1,1 +1,1 @@
-"""Hostile inputs against whole commands, each in a process of its own with bounds for memory and time."""
+"""Hostile inputs to whole commands, each in a separate process with limits for memory and time."""

@@ -1,6 +1,6 @@
-"""Runs a command with a deadline; prints its exit status, its peak memory (bytes) and whether it was ended, as JSON.
+"""Runs a command with a deadline; prints exit status, peak memory (bytes) and whether it was killed, as JSON.
 
-A program by itself: Linux counts in `ru_maxrss` what the parent had at the fork, and pytest has far more than this.
+A separate program: on Linux `ru_maxrss` includes the memory of the parent at the fork, and pytest uses far more.
 Arguments: seconds, a file for the command's output, one for its error output, the command.
 """
 
@@ -31,7 +31,7 @@ def main() -> None:
     timer.start()
     os.waitid(
         os.P_PID, process.pid, os.WEXITED | os.WNOWAIT
-    )  # not reaped before the timer is over: its id stays its own
+    )  # not reaped before the timer ends, so that its process id is not reused
     timer.cancel()
     timer.join()
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,4 +1,4 @@
-"""Zeros, packed by hand: 10 GB of them in some hundred KiB, without 10 GB being written first."""
+"""Zeros, compressed by hand: 10 GB in a few hundred KiB, without writing 10 GB first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFLATE_BLOCK = 64 * 1024 * 1024
 
 
 def gzip_of_zeros(size: int) -> bytes:
-    """One member whose end is missing; the compressed form of each block is the same."""
+    """One gzip member without its end; the compressed form of each block is the same."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     first = packer.compress(bytes(DEFLATE_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
     more = packer.compress(bytes(DEFLATE_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -18,7 +18,7 @@ def gzip_of_zeros(size: int) -> bytes:
 
 
 def zstd_of_zeros(size: int) -> bytes:
-    """One frame (RFC 8878, section 3.1.1) with a window of 2 MiB, all of whose blocks repeat one byte."""
+    """One zstd frame (RFC 8878, section 3.1.1) with a window of 2 MiB; each of its blocks repeats one byte."""
     block = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1))[:3] + b"\0"
     last = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1) | 1)[:3] + b"\0"
     return b"\x28\xb5\x2f\xfd\x00\x58" + block * (size // ZSTD_BLOCK - 1) + last

@@ -1,4 +1,4 @@
-"""A user's directory with two clusters, one of which is hostile, and its commands as processes with bounds."""
+"""A user's directory with two clusters, one of which is hostile, and its commands as processes with limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRETS = {"DB_PIN": "hunter2hunter2", "CONNECT_PASSWORD": "swordfish-41", "STAT
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a command may take: `memory` in MiB, for each of its processes, and `seconds`."""
+    """The limits of a command: `memory` in MiB for each of its processes, and `seconds`."""
 
     memory: int = 256
     seconds: int = 60
@@ -61,7 +61,7 @@ class Place:
         (self.directory / "gitops-connect.toml").write_text(text)
 
     def write(self, file: str, content: str | bytes) -> Path:
-        """Write a file of the repository, whose directories are created."""
+        """Write a file of the repository, and create its directories."""
         path = self.repository / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -73,7 +73,7 @@ class Place:
             subprocess.run(["git", *command.split()], cwd=self.repository, check=True, capture_output=True)
 
     def run(self, *arguments: str, bounds: Bounds) -> Ran:
-        """Run `gitops-connect`, and hold it to its bounds: no signal, bug, secret, escape sequence; UTF-8."""
+        """Run `gitops-connect`, and assert its limits, UTF-8, and no signal, bug, secret or escape sequence."""
         out, err = self.directory / "out", self.directory / "err"
         program = [sys.executable, "-m", "gitops_connect.cli.main", *arguments]
         done = subprocess.run(
@@ -95,7 +95,7 @@ class Place:
 
 
 def document(name: str = "orders", spec: str = "", file: str = "/tmp/in.txt", kind: str = SOURCE) -> str:
-    """A connector that the stand-in takes; `spec` are further lines of its spec."""
+    """The document of a connector that the stand-in accepts; `spec` contains further lines of its spec."""
     more = "".join(f"  {line}\n" for line in spec.splitlines())
     return (
         f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\n"
@@ -104,7 +104,7 @@ def document(name: str = "orders", spec: str = "", file: str = "/tmp/in.txt", ki
 
 
 def graded(rows: Iterable[Any]) -> list[Any]:
-    """One of a kind for `make test`, the others for `make test-thorough`; each row has an `id`."""
+    """The first row for `make test`, the others for `make test-thorough`; each row has an `id`."""
     first, *others = rows
     return [
         pytest.param(first, id=first.id, marks=pytest.mark.slow),

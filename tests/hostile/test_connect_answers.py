@@ -1,4 +1,4 @@
-"""A Connect cluster that answers anything: the error is named, and the other cluster is planned all the same."""
+"""A Connect cluster with hostile answers: the error is reported, and the other cluster is planned anyway."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NESTED = 100_000
 
 @dataclass(frozen=True)
 class Row:
-    """What meets which requests, the command, and a part of what it says."""
+    """The answer to some requests, the command, and a part of the expected output."""
 
     id: str
     path: str

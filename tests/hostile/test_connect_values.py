@@ -16,12 +16,12 @@ from hostile.place import BOUNDS, SECRETS, SOURCE, Bounds, graded
 from hostile.test_connect_answers import LIST, VALIDATE, place_of
 
 HALF = "\ud800"
-"""Half of a surrogate pair, which JSON can name and UTF-8 cannot write."""
+"""Half of a surrogate pair, which JSON can escape and UTF-8 cannot encode."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A command whose output has what Connect says in it."""
+    """A command whose output contains values from Connect."""
 
     command: str
 
@@ -91,7 +91,7 @@ def spoil(worker: StandIn, trace: str, odd: str) -> None:
 
 
 def read_back(output: str, command: str) -> None:
-    """A format for machines can be read by one."""
+    """Assert that output in a machine-readable format can be parsed."""
     if command.endswith(("json", "sarif")) and "--out" not in command:
         json.loads(output)
     elif command.endswith("yaml"):
@@ -159,7 +159,7 @@ def test_odd_errors_of_a_validation(row: Verdict, output: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("row", graded([one for one in COMMANDS if not one.command.startswith(("get p", "offsets"))]))
 def test_a_trace_that_quotes_a_secret(row: Shown, tmp_path: Path) -> None:
-    """Its key, `pin`, says nothing; the document and the plugin do. `Place.run` looks for the value in the output."""
+    """Its key, `pin`, reveals nothing; the document and the plugin do. `Place.run` searches the output for it."""
     pin = SECRETS["DB_PIN"]
     with StandIn() as hostile, StandIn() as fine:
         place = place_of(tmp_path, hostile, fine)

@@ -1,4 +1,4 @@
-"""Generated inputs for every reader of what others write: each returns a value, or raises the errors it documents.
+"""Generated inputs for every parser of foreign data: each returns a value, or raises an error that it documents.
 
 `make check` tries a few, `make test-thorough` many. An input that once failed is kept as an `@example`.
 """
@@ -84,7 +84,7 @@ _PIECES = (
 
 @st.composite
 def mutated(draw: st.DrawFn, text: str) -> str:
-    """A valid text with some parts replaced by others of its own, by what has a meaning, or by any characters."""
+    """A valid text with some parts replaced by other parts of it, by tokens of the formats, or by any characters."""
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
         end = draw(st.integers(start, min(len(text), start + 40)))
@@ -114,7 +114,7 @@ class Content:
 
 
 def read_documents(content: bytes) -> None:
-    """What is reported can be printed, and names a place in the file, or the line after its end."""
+    """Each problem can be printed, and its location is a line of the file or the line after its end."""
     file = parse(Blob("a.yaml", "0", content))
     lines = content.count(b"\n") + content.count(b"\r") + content.count(b"\x85") + content.count(b"\x80") + 2
     for problem in file.diagnostics:
@@ -174,7 +174,7 @@ def test_mutated_manifests(name: str, data: st.DataObject) -> None:
 
 @given(st.sampled_from(_PACKED), st.data())
 def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
-    """Bytes of the compressed form are changed, taken away or repeated."""
+    """Bytes of the compressed form are changed, removed or repeated."""
     pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else zstandard.compress
     content = pack(_MANIFESTS[name.rpartition(".")[0]].encode())
     start = data.draw(st.integers(0, len(content)))
@@ -249,7 +249,7 @@ def spoiled(draw: st.DrawFn, value: Any) -> Any:
 
 
 def read_wire(name: str, body: bytes) -> None:
-    """What is read can be written as UTF-8: whatever is printed of it."""
+    """Assert that the parsed value and any error can be encoded as UTF-8, because they are printed."""
     try:
         value = decode(body)
     except ValueError:
@@ -277,7 +277,7 @@ def test_answers_that_once_failed(name: str, body: bytes) -> None:
 
 @given(st.lists(st.binary(max_size=40), max_size=5) | st.data())
 def test_offsets_as_they_come(content: Any) -> None:
-    """Cut anywhere into the parts in which they arrive."""
+    """The body is cut at any positions into the chunks in which it arrives."""
     if not isinstance(content, list):
         body = encoded(content.draw(mutated(json.dumps(_ENTITIES["offsets"]))))
         cuts = sorted(content.draw(st.lists(st.integers(0, len(body)), max_size=4)))

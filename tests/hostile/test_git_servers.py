@@ -1,4 +1,4 @@
-"""Repositories behind [repository] url that send without end, or are no Git server: a named error, and bounded git."""
+"""Servers at [repository] url that send without end, or are not Git servers: a clear error, and git within limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMANDS = ("plan", "validate", "doctor")
 
 @dataclass(frozen=True)
 class Row:
-    """Serves a URL, and a part of what every command says of it."""
+    """A server with its URL, and a part of what every command reports about it."""
 
     id: str
     serve: Callable[[Path], AbstractContextManager[str]]
@@ -60,7 +60,7 @@ def tree_of(leaf: str, repository: Path) -> str:
 
 
 def tree_in_depth(repository: Path) -> str:
-    """5,000 directories in one another."""
+    """5,000 nested directories."""
     tree = git(repository, "mktree")
     for _ in range(5000):
         tree = git(repository, "mktree", stdin=f"040000 tree {tree}\td\n")

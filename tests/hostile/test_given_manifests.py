@@ -1,4 +1,4 @@
-"""`offsets check` of an offset manifest that costs memory or time, or whose names drive a terminal, in every format."""
+"""`offsets check` of offset manifests that cost memory or time, or contain control sequences, in every format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ESCAPES = "\\u001b[31mred\\u0007\\u009b2J\\u202e"
 
 @dataclass(frozen=True)
 class Row:
-    """A file and its content, a part of what is said of it, and the exit code."""
+    """A file and its content, a part of the expected report, and the exit code."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Files of a repository that cost memory or time: each is named, and the other documents are planned."""
+"""Files of a repository that cost memory or time: each is reported, and the other documents are planned."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ spec:
 
 @dataclass(frozen=True)
 class Row:
-    """Writes its files, and a part of what `plan` and `validate` say of them."""
+    """A function that writes files, and a part of what `plan` and `validate` report about them."""
 
     id: str
     write: Callable[[Place], Any]
@@ -48,7 +48,7 @@ def file(path: str, content: str | bytes) -> Callable[[Place], Any]:
 
 
 def built(path: str, make: Callable[[], str | bytes]) -> Callable[[Place], Any]:
-    """The content is made when the row is run."""
+    """Write a file whose content is created when the row runs."""
     return lambda place: place.write(path, make())
 
 
@@ -57,7 +57,7 @@ def sparse(path: str, size: int) -> Callable[[Place], Any]:
 
 
 def changed_by(name: str, make: Callable[[], str | bytes], schema: Any = True) -> Callable[[Place], Any]:
-    """An offset manifest, the offset change that applies it, and the schema of its connector class."""
+    """Write an offset manifest, the offset change that applies it, and the schema of its connector class."""
 
     def write(place: Place) -> None:
         place.write(SCHEMA, schema if isinstance(schema, str | bytes) else json.dumps(schema))
@@ -87,7 +87,7 @@ def doubling() -> dict[str, Any]:
 
 
 def directories(place: Place, depth: int) -> None:
-    """A path of so many directories, each of which has to be entered."""
+    """Create `depth` nested directories, each of which has to be listed."""
     directory = place.repository
     for _ in range(depth):
         directory = directory / "d"

@@ -1,4 +1,4 @@
-"""Settings that cannot be used, and ledgers that somebody edited: named by each command, and nothing is done."""
+"""Invalid settings, and ledgers that somebody edited: each command reports the error and does nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLUSTER = '[clusters.local]\nurl = "http://127.0.0.1:1"\ntimeout = "1s"\n'
 
 @dataclass(frozen=True)
 class Row:
-    """The settings, and a part of what `doctor` and `status` say."""
+    """The settings, and a part of what `doctor` and `status` report."""
 
     id: str
     text: str
@@ -69,7 +69,7 @@ def test_settings(row: Row, tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Damage:
-    """A value that is put into a column of the only row."""
+    """A value that is written to a column of the only row."""
 
     table: str
     column: str

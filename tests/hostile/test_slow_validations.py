@@ -1,4 +1,4 @@
-"""10,000 new connectors for a cluster that validates slowly: `validate_timeout` ends it, and the plan is made."""
+"""10,000 new connectors for a cluster that validates slowly: `validate_timeout` ends that, and the plan is made."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ max_answer = "1g"
 [clusters.fine]
 url = "{fine}"
 """
-"""A request that is not ended by `validate_timeout` is longer under way than any bound here."""
+"""A request that `validate_timeout` does not end takes longer than any limit here."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What answers each validation, with so many seconds before each part, and the command."""
+    """The answer to each validation, the seconds before each part of it, and the command."""
 
     id: str
     parts: Parts

@@ -1,4 +1,4 @@
-"""The worker with its numbers, and a second one on a Kafka cluster of its own."""
+"""The worker with a topic of numbers, and a second worker on a separate Kafka cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def client(sandbox: Sandbox) -> Iterator[ConnectClient]:
 
 @pytest.fixture(scope="package")
 def numbers(sandbox: Sandbox, client: ConnectClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numbers]:
-    """Counted once for all sinks."""
+    """The topic of numbers, written once for all sinks."""
     made: list[ConnectorName] = []
 
     def named(stem: str) -> str:
@@ -56,7 +56,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture(scope="module")
 def second(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """Another Kafka cluster with a worker of its own, whose sources send at least once, as is Connect's default."""
+    """Another Kafka cluster with its own worker, whose sources send at least once, as is Connect's default."""
     plugins = tuple(map(Path, sandbox.state().plugin_path))
     directory = tmp_path_factory.mktemp("second") / "sandbox"
     options = SandboxOptions(
@@ -68,7 +68,7 @@ def second(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def second_bench(second: Sandbox, tmp_path: Path) -> Iterator[Workbench]:
-    """A bench on the second cluster's worker. It goes with that cluster, and so do its connectors."""
+    """A bench on the second cluster's worker. Its connectors are removed together with that cluster."""
     settings = ClusterSettings(ClusterName("second"), second.worker_urls)
     with ConnectClient(settings, SystemClock()) as client:
         bench = Workbench(client, second.worker_urls[0], tmp_path, lambda stem: f"{stem}-{uuid4().hex[:8]}")

@@ -21,7 +21,7 @@ CHANGES = pytest.mark.parametrize(
 
 
 def change(bench: Workbench, subject: Subject, method: str) -> tuple[int, object]:
-    """What the worker answers when the offsets are altered (PATCH), or reset (DELETE)."""
+    """The worker's answer to a request that alters (PATCH) or resets (DELETE) the offsets."""
     body = {"offsets": [*to_json(subject.offsets(3))]} if method == "PATCH" else None
     return bench.rest(method, f"/connectors/{subject.name}/offsets", body)
 
@@ -33,7 +33,7 @@ def change_by_client(bench: Workbench, subject: Subject, method: str) -> str:
 
 
 def come_to_the_end(bench: Workbench, subject: Subject) -> Subject:
-    """Let it run up to the last number, and stop it there."""
+    """Wait until the connector has reached the last number, and stop it."""
     bench.await_offsets(subject.name, subject.offsets(LAST))
     bench.stop(subject.name)
     return subject
@@ -47,7 +47,7 @@ def test_cannot_view_the_offsets_of_a_nonexistent_connector(bench: Workbench) ->
 
 
 def test_can_view_the_offsets_of_a_running_connector(bench: Workbench, kind: Kind) -> None:
-    """They show the progress: first some of it, in the end all of it."""
+    """The offsets show the progress: first a part of it, in the end all of it."""
     subject = bench.subject(kind)
     await_that(lambda: bench.offsets(subject.name), bool)
     (offset,) = bench.offsets(subject.name).values()
@@ -101,7 +101,7 @@ def test_sends_the_appropriate_response_where_alter_offsets_is_unsupported(
 def test_sends_the_appropriate_response_where_alter_offsets_throws_something_else(
     bench: Workbench, kind: Kind, method: str, done: str
 ) -> None:
-    """Connect passes on what the connector said."""
+    """Connect passes on the connector's error message."""
     subject = come_to_the_end(bench, bench.subject(kind, variant="Broken"))
     message = "the offsets are kept elsewhere, and nobody answers there"
     assert change(bench, subject, method) == (500, {"error_code": 500, "message": message}), done
@@ -195,7 +195,7 @@ def test_can_reset_the_offsets_of_a_stopped_connector_and_once_more(bench: Workb
 
 
 def test_numbers_keep_their_type_through_a_change(bench: Workbench) -> None:
-    """What was sent is what is read, so that the two may be compared as text."""
+    """Connect returns the values that were sent, so that both can be compared as text."""
     name = bench.subject(Kind.SOURCE, TargetState.STOPPED).name
     (partition,) = source_offsets(a=0)
     for offset in ({"position": 2**63 - 1}, {"position": 1.5}, {"position": "1"}, {"at": True, "lsn": None, "é": "ü"}):

@@ -1,6 +1,6 @@
-"""KIP-875, Test Plan: offsets that are kept elsewhere than in the usual group, topic and cluster.
+"""KIP-875, Test Plan: offsets that are not stored in the default group, topic or cluster.
 
-Each on both kinds of worker, where that matters: one that supports exactly-once sources, and one that does not.
+If it matters, a test exists for both kinds of worker: with support for exactly-once sources, and without.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLIENTS = ("producer", "consumer", "admin")
 
 
 def view_and_alter(bench: Workbench, subject: Subject) -> None:
-    """Both, and what comes of them: the numbers that were passed come again."""
+    """View and alter the offsets, and check the effect: the numbers after the new offset are reprocessed."""
     await_that(subject.seen, lambda seen: seen == ALL)
     bench.await_offsets(subject.name, subject.offsets(LAST))
     bench.stop(subject.name)
@@ -45,12 +45,12 @@ def view_alter_and_reset(bench: Workbench, subject: Subject) -> None:
 
 
 def targeting(cluster: Sandbox) -> dict[str, str]:
-    """What makes a connector write to and read from this Kafka cluster, whichever its worker's is."""
+    """The config with which a connector uses this Kafka cluster instead of its worker's."""
     return {f"{client}.override.bootstrap.servers": cluster.bootstrap for client in CLIENTS}
 
 
 def kept(bench: Workbench, subject: Subject, topic: str, **more: str) -> list[object]:
-    """What an offsets topic holds of this source, up to a tombstone, which is None."""
+    """The offsets of this source in an offsets topic, up to the first tombstone (None)."""
     file = bench.directory / "offsets.txt"
     bench.record(topic, file, **more)
 
@@ -66,7 +66,7 @@ def test_can_view_alter_and_reset_the_offsets_of_a_sink_with_an_overridden_consu
     group = {"consumer.override.group.id": bench.named("group")}
     subject = bench.subject(Kind.SINK, **group)
     other = bench.subject(Kind.SINK, TargetState.STOPPED, **group)
-    bench.await_offsets(other.name, subject.offsets(LAST))  # it never ran: what it has is the group's
+    bench.await_offsets(other.name, subject.offsets(LAST))  # it never ran: its offsets are the group's
     view_alter_and_reset(bench, subject)
 
 
@@ -89,10 +89,10 @@ def test_can_view_and_alter_the_offsets_of_an_exactly_once_source_with_a_custom_
 def test_a_tombstone_never_reaches_the_custom_offsets_topic_of_an_exactly_once_source(
     bench: Workbench, sandbox: Sandbox
 ) -> None:
-    """Kafka 4.3.1: the worker answers 500 when 90 s are over. This fails with the first release that can do it.
+    """Kafka 4.3.1: the worker answers 500 after 90s. This test fails with the first release that supports it.
 
-    The worker's own offsets topic is written first, and the connector's when that is done; but the transaction for the
-    latter has been committed by then (`ConnectorOffsetBackingStore`).
+    The worker writes its own offsets topic first, and then the connector's; but the transaction for the connector's
+    topic has been committed by then (`ConnectorOffsetBackingStore`).
     """
     topic = bench.named("own-offsets")
     name = bench.subject(Kind.SOURCE, TargetState.STOPPED, **{"offsets.storage.topic": topic}).name

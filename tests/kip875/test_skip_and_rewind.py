@@ -1,4 +1,4 @@
-"""Why one changes offsets (KIP-875, Motivation): over a record that nobody can read, and back to what was lost."""
+"""Why users change offsets (KIP-875, Motivation): to skip an unreadable record, and to read lost records again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_poison_pill_is_skipped_and_the_records_after_it_arrive(bench: Workben
 
 
 def where(bench: Workbench, topic: str, value: str) -> int:
-    """The offset of that record, which a task that fails at it does not tell; who takes any text sees it."""
+    """The offset of that record. The task that fails on it does not report it; a sink that accepts any text does."""
     file = bench.directory / "recorded.txt"
     bench.record(topic, file)
     found = await_that(lambda: [line for line in lines(file) if line.endswith(f" {value}")], bool)

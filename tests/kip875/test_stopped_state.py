@@ -55,7 +55,7 @@ def test_can_delete_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
 
 
 def test_cannot_see_tasks_of_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
-    """Neither their configuration nor their status; its own config is still there, as it was."""
+    """Connect returns neither their configs nor their status; the connector's config is unchanged."""
     subject = bench.subject(kind)
     name, path = subject.name, f"/connectors/{subject.name}"
     bench.await_state(name, "RUNNING", ["RUNNING"])
@@ -73,7 +73,7 @@ def test_cannot_see_tasks_of_a_stopped_connector(bench: Workbench, kind: Kind) -
 
 
 def test_can_resume_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
-    """It works again: it comes to the end of what it was made for."""
+    """The connector runs until the last number."""
     subject = bench.subject(kind, TargetState.STOPPED)
     bench.await_state(subject.name, "STOPPED", [])
     bench.resume(subject.name)
@@ -83,7 +83,7 @@ def test_can_resume_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
 
 
 def test_can_pause_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
-    """Its tasks are only made when it is resumed."""
+    """Its tasks are only created when it is resumed."""
     name = running(bench, kind)
     bench.stop(name)
     bench.client.pause(name)
@@ -115,7 +115,7 @@ def test_stopping_a_connector_that_fails_during_shutdown_updates_its_state_to_st
 def test_can_resume_a_connector_after_it_has_failed_before_and_during_shutdown(
     bench: Workbench, sandbox: Sandbox, tmp_path: Path, first: str
 ) -> None:
-    """One that runs fails when it is stopped; one that has failed at its start has nothing to be stopped."""
+    """A running connector fails when it is stopped; one that failed at its start has nothing to stop."""
     start, stop = tmp_path / "start", tmp_path / "stop"
     (start if first == "FAILED" else stop).touch()
     subject = bench.subject(Kind.SOURCE, **{"start.fails.while": str(start), "stop.fails.while": str(stop)})
@@ -134,6 +134,6 @@ def test_can_resume_a_connector_after_it_has_failed_before_and_during_shutdown(
 
 
 def failed_to_stop(sandbox: Sandbox, trouble: Path) -> bool:
-    """Whether the connector threw when it was to stop, which the worker says in its log alone."""
+    """Whether the connector threw an exception when it was stopped; only the worker's log says so."""
     logs = [part.log for part in sandbox.status()]
     return any(f"the connector cannot stop while there is {trouble}" in log.read_text() for log in logs)

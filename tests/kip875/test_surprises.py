@@ -1,4 +1,4 @@
-"""What the worker does with offsets and says nothing of, or not enough: why a change is checked before and after."""
+"""What the worker does with offsets without reporting it clearly: why a change is checked before and after."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kip875.workbench import ALL, LAST, Kind, Workbench, await_that, sink_offset
 pytestmark = pytest.mark.e2e
 
 FOREIGN = "connect-status"
-"""A topic that is there, and that no sink here reads."""
+"""An existing topic that no sink here reads."""
 
 
 def test_cannot_alter_or_reset_the_offsets_of_a_sink_whose_group_has_members(bench: Workbench) -> None:
-    """Two sinks that share a group: the one that runs is in the way of the one that is stopped."""
+    """Two sinks share a group: while one runs, the offsets of the stopped one cannot be changed."""
     group = {"consumer.override.group.id": bench.named("group")}
     active = bench.subject(Kind.SINK, **group)
     stopped = bench.subject(Kind.SINK, TargetState.STOPPED, **group)
@@ -30,7 +30,7 @@ def test_cannot_alter_or_reset_the_offsets_of_a_sink_whose_group_has_members(ben
 
 
 def test_an_alteration_that_fails_may_be_half_done(bench: Workbench) -> None:
-    """A partition that is not there makes the whole request fail, and those that are have been altered."""
+    """A partition that does not exist makes the request fail, but the existing partitions have been altered."""
     subject = bench.subject(Kind.SINK, TargetState.STOPPED)
     bench.alter(subject.name, subject.offsets(3))
     with pytest.raises(OffsetsNotChanged, match="Failed to alter consumer group offsets for connector"):
@@ -39,7 +39,7 @@ def test_an_alteration_that_fails_may_be_half_done(bench: Workbench) -> None:
 
 
 def test_a_sink_that_is_moved_past_the_end_starts_from_the_beginning(bench: Workbench) -> None:
-    """Its consumer finds the offset out of range, and Connect has consumers begin at the earliest then."""
+    """Its consumer finds the offset out of range; Connect's consumers then start at the earliest offset."""
     subject = bench.subject(Kind.SINK, TargetState.STOPPED)
     assert bench.numbers is not None
     bench.alter(subject.name, sink_offsets(bench.numbers.topic, 1_000_000))

@@ -1,7 +1,7 @@
-"""A real worker and connectors whose offsets are easy to read: what one of them has passed is a number.
+"""A real worker, and connectors whose offsets are easy to read: the position of each is a number.
 
-A source counts into a topic of its own, and a recorder writes down what comes out of it; a sink reads the numbers that
-a source has counted before, and writes them down itself. So a rewind and a skip are seen in a file, for both.
+A source writes numbers to its own topic, and a recorder sink copies them to a file. A sink reads numbers that a source
+has written before, and writes them to a file itself. So for both kinds the file shows rewinds and skips.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Config = Mapping[str, str]
 
 
 class Kind(Enum):
-    """What a connector is."""
+    """The kind of a connector."""
 
     SOURCE = "source"
     SINK = "sink"
@@ -42,19 +42,19 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A topic that holds 1 to LAST, and where in it each of them is."""
+    """A topic that contains the numbers 1 to LAST, and the offset of each number."""
 
     topic: str
     at: Mapping[int, int]
 
     def after(self, number: int) -> OffsetPatch:
-        """The offset of a sink that has passed this number."""
+        """The offset of a sink that has processed this number."""
         return sink_offsets(self.topic, self.at[number] + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One connector: `offsets(n)` are its offsets once it has passed `n`, and `file` is where its numbers arrive."""
+    """One connector: `offsets(n)` are its offsets after the number `n`, and its numbers arrive in `file`."""
 
     name: ConnectorName
     offsets: Callable[[int], OffsetPatch]
@@ -68,7 +68,7 @@ class Subject:
 
 @dataclass
 class Workbench:
-    """One worker: the client, its raw REST API, and waiting. `named` gives names that are cleaned up."""
+    """One worker: its client, its raw REST API, and polling. `named` makes names of connectors that are cleaned up."""
 
     client: ConnectClient
     url: str
@@ -86,7 +86,7 @@ class Workbench:
     def subject(
         self, kind: Kind, state: TargetState | None = None, *, variant: str = "Movable", **more: str
     ) -> Subject:
-        """A source that counts to LAST, or a sink of the numbers; `variant` is how its class takes a change."""
+        """A source that counts to LAST, or a sink of the numbers; `variant` is how its class handles a change."""
         return self._source(variant, state, more) if kind is Kind.SOURCE else self._sink(variant, state, more)
 
     def _source(self, variant: str, state: TargetState | None, more: Config) -> Subject:
@@ -103,12 +103,12 @@ class Workbench:
         return Subject(self.create("sink", config, state), self.numbers.after, file, config)
 
     def record(self, topic: str, file: Path, **more: str) -> ConnectorName:
-        """Have everything that comes into the topic written down."""
+        """Copy all records of the topic to the file."""
         config = {"connector.class": f"{FIXTURES}RecordSink", "topics": topic, "file": str(file), **more}
         return self.create("recorder", config)
 
     def count(self, **more: str) -> Numbers:
-        """Have a source count, and look up where each number is: the end of a transaction takes an offset, too."""
+        """Let a source count, and read the offset of each number: the end of a transaction takes an offset, too."""
         subject = self.subject(Kind.SOURCE, **more)
         self.watch(subject, **more)
         await_that(subject.seen, lambda seen: seen == ALL)
@@ -116,12 +116,12 @@ class Workbench:
         return Numbers(subject.config["topic"], {int(number): int(offset) for _, offset, *_, number in records})
 
     def watch(self, subject: Subject, **more: str) -> None:
-        """See to it that the subject's numbers arrive in its file: a sink writes them there itself."""
+        """Copy the numbers of a source to its file; a sink writes them there itself."""
         if "topic" in subject.config:
             self.record(subject.config["topic"], subject.file, **_client_overrides(more))
 
     def stop(self, name: ConnectorName) -> None:
-        """Stop it, and wait until it stands still."""
+        """Stop the connector, and wait until it is STOPPED and has no tasks."""
         self.client.stop(name)
         self.await_state(name, "STOPPED", [])
 
@@ -130,11 +130,11 @@ class Workbench:
         self.await_state(name, "RUNNING", ["RUNNING"])
 
     def alter(self, name: ConnectorName, offsets: OffsetPatch) -> None:
-        """Change them without a warning, as soon as the worker lets us."""
+        """Alter the offsets as soon as the worker accepts it, and expect no warning."""
         assert self._once_it_may(lambda: self.client.alter_offsets(name, offsets)) == ""
 
     def reset(self, name: ConnectorName) -> None:
-        """Take them away without a warning, as soon as the worker lets us."""
+        """Reset the offsets as soon as the worker accepts it, and expect no warning."""
         assert self._once_it_may(lambda: self.client.reset_offsets(name)) == ""
 
     def _once_it_may(self, change: Callable[[], str]) -> str:
@@ -148,15 +148,15 @@ class Workbench:
         return answer
 
     def await_state(self, name: ConnectorName, state: str, tasks: list[str]) -> None:
-        """Poll until the connector and its tasks are reported so."""
+        """Poll until the connector and its tasks have these states."""
         await_that(lambda: self.states(name), lambda found: found == (state, tasks))
 
     def await_offsets(self, name: ConnectorName, wanted: OffsetPatch) -> None:
-        """Poll until exactly these stand."""
+        """Poll until the connector has exactly these offsets."""
         await_that(lambda: self.client.offsets(name), lambda found: found == wanted)
 
     def states(self, name: ConnectorName) -> tuple[str, list[str]] | None:
-        """Its state and those of its tasks; None where it has none yet."""
+        """The states of the connector and of its tasks; None if it has no state yet."""
         found = self.client.connectors()[0].get(name)
         return (found.state.value, [task.state.value for task in found.tasks]) if found else None
 
@@ -164,7 +164,7 @@ class Workbench:
         return self.client.offsets(name)
 
     def rest(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """The raw answer: status and JSON. A 409 that tells of a rebalance is no answer yet."""
+        """The raw answer: status and JSON. After a 409, which means a rebalance, the request is repeated."""
 
         def asked() -> tuple[int, Any]:
             with self.session.request(method, self.url + path, json=body, timeout=DEADLINE) as response:
@@ -193,7 +193,7 @@ def sink_offsets(topic: str, offset: int | None) -> OffsetPatch:
 
 
 def lines(file: Path) -> list[str]:
-    """The lines that are complete; none where there is no file."""
+    """The complete lines of a file; none if it does not exist."""
     if not file.exists():
         return []
     text = file.read_text()
@@ -201,7 +201,7 @@ def lines(file: Path) -> list[str]:
 
 
 def await_that(look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
-    """Look until it is good, and return what was seen then."""
+    """Poll `look` until its result is `good`, and return that result."""
     until = time.monotonic() + DEADLINE
     while not good(found := look()):
         assert time.monotonic() < until, f"never happened; last seen: {found}"

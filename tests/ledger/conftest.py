@@ -1,4 +1,4 @@
-"""Ledgers of this test's own, and processes that use them."""
+"""A separate ledger for each test, and processes that use it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ledger(tmp_path: Path, empty_ledger: Path) -> Ledger:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start `program.py` with a verb, on this test's directory; what still runs at the end of the test is killed."""
+    """Start `program.py` with a verb, on this test's directory; at the end of the test, its processes are killed."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(verb: str, *arguments: str) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""What the tests of the ledger run in processes of their own: `program.py VERB FOLDER [ARGUMENT...]`."""
+"""What the tests of the ledger run in separate processes: `program.py VERB DIRECTORY [ARGUMENT...]`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def say(line: str) -> None:
 
 
 def wait_for_start() -> None:
-    """All processes of a race are up before the first runs."""
+    """Wait for the test: all processes of a race have started before the first continues."""
     say("ready")
     sys.stdin.readline()
 
@@ -89,14 +89,14 @@ def positions(count: int) -> Offsets:
 
 
 def operate(directory: Path) -> None:
-    """Begin and settle one operation after the other, and say so each time."""
+    """Begin and settle one operation after the other, and report each step."""
     operations = open_(directory).operations
     wait_for_start()
     for number in range(10_000):
-        stood = positions(20)
-        operations.begin(LOCAL, change(number, stood), stood, datetime.now(UTC))
+        before = positions(20)
+        operations.begin(LOCAL, change(number, before), before, datetime.now(UTC))
         say(f"begun n{number}")
-        operations.settle(LOCAL, OperationName(f"n{number}"), stood, "", datetime.now(UTC))
+        operations.settle(LOCAL, OperationName(f"n{number}"), before, "", datetime.now(UTC))
         say(f"settled n{number}")
 
 
@@ -112,7 +112,7 @@ def race_begin(directory: Path, digest: str) -> None:
 
 
 def hang(directory: Path, step: str, count: str) -> None:
-    """Take one step, and stop at the moment before it becomes durable."""
+    """Run one step, and pause just before it becomes durable."""
     operations, at = open_(directory).operations, datetime.now(UTC)
     event.listen(Engine, "commit", lambda _connection: wait_for_start())
     many = positions(int(count))
@@ -128,8 +128,8 @@ def fill_operations(directory: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
     try:
         for number in range(10_000):
-            stood = positions(300)
-            operations.begin(LOCAL, change(number, stood), stood, datetime.now(UTC))
+            before = positions(300)
+            operations.begin(LOCAL, change(number, before), before, datetime.now(UTC))
             say(f"n{number}")
     except GitopsConnectError as error:
         say(f"{type(error).__name__}: {error}")

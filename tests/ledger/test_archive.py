@@ -1,4 +1,4 @@
-"""A ledger carried to another one: what comes out is what went in, and what is damaged changes nothing."""
+"""Export and restore of a ledger: no row is lost or changed, and a damaged archive changes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ objects = st.dictionaries(words, st.none() | st.booleans() | st.integers() | wor
 patches: st.SearchStrategy[OffsetPatch] = st.dictionaries(
     objects.map(partition_text), st.none() | objects.map(offset_text), max_size=3
 )
-stood = st.dictionaries(objects.map(partition_text), objects.map(offset_text), max_size=3)
+earlier = st.dictionaries(objects.map(partition_text), objects.map(offset_text), max_size=3)
 operations = st.builds(
     Operation,
     name=words,
@@ -70,7 +70,7 @@ ownerships = st.builds(
 
 
 def fill(ledger: Ledger) -> Ledger:
-    """Something of everything."""
+    """Write rows of every kind."""
     ledger.record(ORDERS)
     ledger.record_attempt(LOCAL, Revision("b" * 40), LATER, "1 of 3 steps failed")
     ledger.record_applied(LOCAL, Revision("a" * 40), NOON)
@@ -110,7 +110,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, Ledger]:
 @settings(max_examples=20)
 @given(
     ownerships=st.lists(ownerships, max_size=3, unique_by=lambda one: one.connector),
-    begun=st.lists(st.tuples(operations, stood, st.booleans(), times), max_size=3, unique_by=lambda one: one[0].name),
+    begun=st.lists(st.tuples(operations, earlier, st.booleans(), times), max_size=3, unique_by=lambda one: one[0].name),
 )
 def test_what_is_imported_is_what_was_exported(
     pair: tuple[Ledger, Ledger],
@@ -143,7 +143,7 @@ def test_it_has_neither_the_key_nor_a_lease(full: Ledger, clock: ManualClock) ->
 
 
 def test_no_table_is_forgotten(full: Ledger) -> None:
-    """A new table belongs into the archive, or among those that do not."""
+    """A new table has to be added to the archive, or to the tables that are left out."""
     left_out = {"leases", "ledger_properties"}
     assert set(METADATA.tables) - left_out == set(full.export().rows)
 

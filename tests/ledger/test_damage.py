@@ -1,4 +1,4 @@
-"""A ledger whose rows somebody edited: named when it is opened, and nothing is done."""
+"""A ledger whose rows somebody edited: opening it reports the damage, and nothing is done."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_is_as_it_was_written_is_opened(filled: Path) -> None:
 
 @pytest.mark.parametrize("packed", [b"", b"no zlib", bytes.fromhex("789c8b8e05000089008a"), "other"])
 def test_a_snapshot_that_is_not_what_was_saved_is_never_given_out(filled: Path, packed: bytes | str) -> None:
-    """`offsets undo` writes its document from it."""
+    """`offsets undo` writes its document from the snapshot."""
     if packed == "other":
         with closing(connect(filled / "state.db")) as database, database:
             database.execute("UPDATE operations SET snapshot = declared")

@@ -1,4 +1,4 @@
-"""Every way in which a database fails, provoked on a real one: a named error with the path, and nothing half done."""
+"""Every kind of database failure, provoked on a real database: an error with the path, and no partial write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def plain_directory() -> Iterator[Path]:
-    """A directory for the time of a test in which this process has no special rights, even when root runs the tests."""
+    """A directory for a test during which this process has no special rights, even if root runs the tests."""
     directory = Path(tempfile.mkdtemp())
     root = os.geteuid() == 0
     if root:
@@ -130,7 +130,7 @@ def insert_twice(directory: Path, text: str) -> None:
 
 
 def test_two_that_insert_the_same_record(ledger: Ledger, tmp_path: Path) -> None:
-    """As on PostgreSQL, where no lock on the whole database keeps them apart."""
+    """This happens on PostgreSQL, where writers do not lock the whole database."""
     with pytest.raises(LedgerBusy, match="same record"):
         insert_twice(tmp_path, "")
 

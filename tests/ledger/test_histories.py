@@ -1,4 +1,4 @@
-"""Any calls in any order against a simple model: what may be done is done, and what may not be changes nothing."""
+"""Any calls in any order, compared with a simple model: allowed calls take effect, others change nothing."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from gitops_connect.model.operations import Operation, OperationState
 
 @dataclass
 class Known:
-    """What the model of a history knows of one operation."""
+    """The model's state of one operation."""
 
     state: OperationState
     digest: Digest | None
     since: datetime
-    stood: Offsets | None = None
+    before: Offsets | None = None
     after: Offsets | None = None
     failures: int = 0
 
 
 names = st.sampled_from([OperationName("a"), OperationName("b")])
 variants = st.sampled_from([SKIP, REWRITTEN])
-standing = st.integers(0, 3).map(offsets)
+existing = st.integers(0, 3).map(offsets)
 
 
 class Histories(RuleBasedStateMachine):
-    """The ledger, and what it should know."""
+    """The ledger, and a model of its expected content."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,20 +72,20 @@ class Histories(RuleBasedStateMachine):
         failures = self.count(operation)
         self.known[name] = Known(OperationState.INTENDED, operation.digest, at, failures=failures)
 
-    @rule(name=names, variant=variants, stood=standing)
-    def begin(self, name: OperationName, variant: Operation, stood: Offsets) -> None:
+    @rule(name=names, variant=variants, before=existing)
+    def begin(self, name: OperationName, variant: Operation, before: Offsets) -> None:
         operation, at = replace(variant, name=name), self.at()
         if self.state(name) is OperationState.OPEN and self.known[name].digest == operation.digest:
-            self.operations.begin(LOCAL, operation, stood, at)
+            self.operations.begin(LOCAL, operation, before, at)
         elif self.state(name) not in FREE:
             with pytest.raises(OperationSettled):
-                self.operations.begin(LOCAL, operation, stood, at)
+                self.operations.begin(LOCAL, operation, before, at)
         else:
-            self.operations.begin(LOCAL, operation, stood, at)
+            self.operations.begin(LOCAL, operation, before, at)
             failures = self.count(operation)
-            self.known[name] = Known(OperationState.OPEN, operation.digest, at, stood, failures=failures)
+            self.known[name] = Known(OperationState.OPEN, operation.digest, at, before, failures=failures)
 
-    @rule(name=names, after=standing)
+    @rule(name=names, after=existing)
     def settle(self, name: OperationName, after: Offsets) -> None:
         at = self.at()
         if self.state(name) is OperationState.SETTLED:
@@ -135,8 +135,8 @@ class Histories(RuleBasedStateMachine):
             one = found[name]
             assert (one.state, one.digest, one.since) == (known.state, known.digest, known.since)
             assert one.failures == known.failures
-            assert self.operations.snapshot(LOCAL, name) == known.stood
-            assert one.before == (None if known.stood is None else offsets_digest(known.stood))
+            assert self.operations.snapshot(LOCAL, name) == known.before
+            assert one.before == (None if known.before is None else offsets_digest(known.before))
             assert one.after == (None if known.after is None else offsets_digest(known.after))
 
 

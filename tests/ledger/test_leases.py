@@ -18,7 +18,7 @@ TTL = 60.0
 
 
 def move_elsewhere(directory: Path, **values: object) -> None:
-    """Make every lease one of a process on another machine."""
+    """Change every lease to one of a process on another machine."""
     with Database("sqlite:///state.db", directory).write() as connection:
         connection.execute(update(LEASES).values(**{"host": "far-away", "place": "elsewhere", **values}))
 
@@ -120,7 +120,7 @@ def test_expired_and_taken_by_nobody_it_is_ours_again(ledger: Ledger, clock: Man
 def test_a_process_of_this_machine_that_ended_does_not_hold_it(
     ledger: Ledger, clock: ManualClock, tmp_path: Path, difference: dict[str, float]
 ) -> None:
-    """No such process id, or one that was given to another process since."""
+    """The process id does not exist, or another process has it now."""
     with ledger.lease("local", clock, TTL):
         with Database("sqlite:///state.db", tmp_path).write() as connection:
             connection.execute(update(LEASES).values(**difference))
@@ -164,7 +164,7 @@ def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: M
 
 
 def test_who_writes_does_not_wait_for_who_renews(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
-    """One has the database's lock and the other the lease's: were each to wait for the other, neither would go on."""
+    """One thread has the database's lock, the other the lease's: if each waited for the other, both would hang."""
     with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(1) as pool:
         clock.seconds += TTL / 2
         with Database("sqlite:///state.db", tmp_path).write() as connection:

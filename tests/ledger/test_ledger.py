@@ -27,7 +27,7 @@ ORDERS = Ownership(
     {"database.password": Digest("e" * 64)},
 )
 
-# What SQLite keeps as text: no lone surrogates and no NUL, which no name in a document can have.
+# Text that SQLite can store: no lone surrogates and no NUL. Names in documents cannot contain them either.
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
 times = st.datetimes(
     datetime(2000, 1, 1),  # noqa: DTZ001 - bounds of times in any zone

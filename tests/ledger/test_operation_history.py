@@ -1,4 +1,4 @@
-"""What was applied is read from a ledger without a trace, wherever it can be read."""
+"""The applied changes are read from a ledger without writing to it; a ledger that cannot be read is an error."""
 
 from __future__ import annotations
 

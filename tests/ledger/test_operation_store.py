@@ -1,4 +1,4 @@
-"""Which step follows which, and what is kept: every state against every call."""
+"""The allowed order of steps, and what is stored: every state with every call."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_a_lease_that_is_removed_after_it_was_checked_is_lost_too(ledger: Ledger
 
 @contextmanager
 def full_disk(file: Path) -> Iterator[None]:
-    """No database may grow for as long as the block runs."""
+    """No database can grow while the block runs."""
 
     def limit(connection: object, _record: object) -> None:
         connection.execute(f"PRAGMA max_page_count = {file.stat().st_size // 4096}")  # type: ignore[attr-defined]

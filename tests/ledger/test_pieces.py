@@ -1,4 +1,4 @@
-"""Large operations: their offsets in pieces, which are there as a whole or not at all."""
+"""Large operations: their offsets are stored in pieces, either all of them or none."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_last_line_without_its_end_gets_one() -> None:
 
 
 def test_nothing_at_all_is_large_too(operations: Operations) -> None:
-    """A reset declares nothing, and where nothing stands there is no snapshot."""
+    """A reset declares nothing, and without current offsets there is no snapshot."""
     begin(operations, [], [])
     assert operations.records(LOCAL)[SKIP.name].entries == 0
     assert (saved(operations, OffsetsPart.DECLARED), saved(operations, OffsetsPart.BEFORE)) == (b"", b"")
@@ -302,7 +302,7 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
 
 @pytest.mark.slow
 def test_others_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: ManualClock) -> None:
-    """A lease that has to be renewed meanwhile is one of them."""
+    """One of these writes is the renewal of the lease."""
     with ledger.lease(LOCAL, clock, 60) as lease:
 
         def meanwhile() -> Iterator[bytes]:

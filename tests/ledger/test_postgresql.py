@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL: what bounds the wait for a server, and the same ledger over a real one."""
+"""A ledger in PostgreSQL: the limits of the wait for a server, and a ledger on a real server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PASSWORD = "correct-horse-battery"
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """The port of a server that accepts connections and never says anything."""
+    """The port of a server that accepts connections and never sends anything."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""The ledger under real processes: they race, they are killed, and the disk refuses them."""
+"""The ledger with real processes: they race, they are killed, and the disk is full."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_writer_that_is_killed_leaves_all_that_it_reported(
     reported = [line(writer) for _ in range(written)]
     writer.kill()
     rest = writer.communicate()[0].split()
-    # A record may be durable without its report, never the other way round; a report cut short is none.
+    # A record may be durable without its report, but no report is without a durable record. A truncated one is ignored.
     names = {*reported, *(name for name in rest[:-1])}
     owned = Ledger.open("sqlite:///state.db", tmp_path, None).ownership("local")
     assert names <= set(owned)
@@ -125,10 +125,10 @@ def test_operations_of_a_killed_process_are_as_far_as_it_reported(
     assert {report.split()[1] for report in reported if report.startswith("settled")} <= settled
     assert {record.state for record in records.values()} <= {OperationState.OPEN, OperationState.SETTLED}
     for name, record in records.items():
-        stood = ledger.operations.snapshot(LOCAL, name)
-        assert stood is not None
-        assert offsets_digest(stood) == record.before
-        assert ledger.operations.saved(LOCAL, name).offsets == stood
+        before = ledger.operations.snapshot(LOCAL, name)
+        assert before is not None
+        assert offsets_digest(before) == record.before
+        assert ledger.operations.saved(LOCAL, name).offsets == before
     with closing(connect(tmp_path / "state.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -137,7 +137,7 @@ def test_operations_of_a_killed_process_are_as_far_as_it_reported(
 def test_a_step_that_is_killed_before_it_is_durable_was_not_taken(
     start: Start, ledger: Ledger, tmp_path: Path, count: int
 ) -> None:
-    """With the many, new pages are in the file already, and the journal has to take them back."""
+    """With 60,000 offsets, new pages are in the file already, and SQLite's journal has to roll them back."""
     size = (tmp_path / "state.db").stat().st_size
     killed = start("hang", "begin", str(count))
     assert line(killed) == "ready"

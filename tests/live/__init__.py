@@ -1,1 +1,1 @@
-"""Connectors that others wrote, over real databases: Debezium for PostgreSQL and MariaDB, and a JDBC source."""
+"""Third-party connectors on real databases: Debezium for PostgreSQL and MariaDB, and a JDBC source."""

@@ -1,4 +1,4 @@
-"""The plugins of the live tests, a directory each: Debezium from Maven Central, and a stand-in for the JDBC source.
+"""The plugins of the live tests, one directory each: Debezium from Maven Central, and a stand-in for the JDBC source.
 
 The JDBC sources of Aiven and of Confluent are not on Maven Central, so `java/` has the smallest connector that writes
 and reads offsets as Aiven's does, under its class name.
@@ -16,7 +16,7 @@ from gitops_connect.sandbox.jars import JarSet, fetch_jars
 from gitops_connect.sandbox.java import find_java
 
 DEBEZIUM = "3.3.0.Final"
-"""The one release of the 3.3 line that Maven Central has for PostgreSQL and for MariaDB."""
+"""The only 3.3 release that Maven Central has for both PostgreSQL and MariaDB."""
 JAR_SETS = tuple(
     JarSet(f"debezium-connector-{database}", (("io.debezium", f"debezium-connector-{database}", DEBEZIUM),))
     for database in ("postgres", "mariadb")
@@ -30,7 +30,7 @@ def fetch_debezium(environment: Mapping[str, str], progress: Progress) -> dict[s
 
 
 def build_live_plugins(directory: Path, environment: Mapping[str, str]) -> Path:
-    """Make `directory` one for a plugin path, with all of them. The JDBC source has PostgreSQL's driver beside it."""
+    """Fill `directory` with all plugins, for a plugin path. PostgreSQL's driver is next to the JDBC source."""
     jdbc = directory / "jdbc-source"
     jdbc.mkdir(parents=True)
     debezium = fetch_debezium(environment, lambda *words: None)

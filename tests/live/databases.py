@@ -1,6 +1,6 @@
-"""A PostgreSQL and a MariaDB server of the tests' own, as Debian packages them, on 127.0.0.1 and a free port.
+"""A PostgreSQL and a MariaDB server for the tests, from Debian's packages, on 127.0.0.1 and a free port.
 
-The data are in a directory of their own below /tmp, because pytest's directory is closed to other users, and a server
+The data are in a separate directory below /tmp, because pytest's directory is closed to other users, and a server
 refuses to run as root.
 """
 
@@ -60,7 +60,7 @@ class Server:
     def remove(self) -> None:
         """Shut the server down, and remove its data."""
         if self.guard is not None:
-            with self.guard:  # closes its standard input, which is its sign to end, and waits
+            with self.guard:  # closes its standard input, which ends it, and waits
                 pass
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -133,7 +133,7 @@ def _started(server: Server, first: str) -> Server:
 
 
 def _program(name: str, what: str, package: str) -> Path:
-    """Skips the test where the program is missing: a server cannot be had without the user's consent."""
+    """Skip the test if the program is missing: the tests install no server without the user's consent."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
     found = shutil.which(name, path=path)
     if found is None:
@@ -142,7 +142,7 @@ def _program(name: str, what: str, package: str) -> Path:
 
 
 def _account(name: str) -> str:
-    """The user to run the server as: empty for this one, and the package's own if this one is root."""
+    """The user that runs the server: empty for the current user, or the package's user if root runs the tests."""
     if os.geteuid() != 0:
         return ""
     return pwd.getpwnam(name).pw_name

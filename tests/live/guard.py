@@ -1,8 +1,8 @@
-"""Runs one database server and ends it when standard input ends: `guard.py USER FOLDER COMMAND...`.
+"""Runs one database server and ends it when standard input ends: `guard.py USER DIRECTORY COMMAND...`.
 
-The program that starts this one holds the other end of the pipe. The kernel closes that end at any death of its
-holder, so a test run that is killed leaves neither a server nor its data behind. SIGTERM ends the server and keeps its
-data. An empty USER means the user of this program.
+The program that starts this one has the other end of the pipe. The kernel closes that end however that program ends,
+so a test run that is killed leaves neither a server nor its data behind. SIGTERM ends the server and keeps its data.
+An empty USER means the user of this program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 STOP_TIMEOUT = 20.0
 """Seconds that the server has to shut down, before it is killed."""
 _POLL = 0.2
-"""Seconds between two looks at the server, which may end by itself."""
+"""Seconds between two checks of the server, which may end by itself."""
 
 
 def run(user: str, directory: Path, command: list[str]) -> int:

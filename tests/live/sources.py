@@ -1,4 +1,4 @@
-"""A table in a database of its own, the connector that captures it, and what arrives in Kafka."""
+"""A table in its own database, the connector that captures it, and the records that arrive in Kafka."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Offset = dict[str, Any]
 
 
 class CapturedTable(ABC):
-    """A table of three rows (ids 1, 2, 3), and a connector that is called like its `stem`."""
+    """A table of three rows (ids 1, 2, 3), and a connector that is named after its `stem`."""
 
     plugin: str
     stem: str
@@ -54,7 +54,7 @@ class CapturedTable(ABC):
         """The id of the row that a record of the topic is about."""
 
     def insert(self, rows: int = 1) -> None:
-        """Insert rows; their ids go on from the last one, which is `self.rows`."""
+        """Insert rows; their ids continue after the last one, which is `self.rows`."""
         self.rows += rows
         self.server.sql("".join("INSERT INTO items (name) VALUES ('thing');" for _ in range(rows)), self.database)
 
@@ -76,7 +76,7 @@ class CapturedTable(ABC):
         self.place.await_that(self.offsets, bool)
 
     def insert_each(self, *ids: int) -> list[Offset]:
-        """Insert a row a transaction; the offset after each."""
+        """Insert one row per transaction; the offset after each of them."""
         stored = []
         for row in ids:
             before = self.offset()
@@ -87,7 +87,7 @@ class CapturedTable(ABC):
         return stored
 
     def read_topic(self) -> None:
-        """Copy the records of the topic to a file, past Git."""
+        """Copy the records of the topic to a file, with a connector that is not declared in Git."""
         config = {"connector.class": SINK, "tasks.max": "1", "topics": self.topic, "file": str(self.copy)}
         read = {"consumer.override.auto.offset.reset": "earliest"}
         self.place.rest("PUT", f"/connectors/{self.place.name('copy')}/config", {**config, **read})
@@ -125,7 +125,7 @@ class CapturedTable(ABC):
         return change(name, self.name, spec)
 
     def undo(self, name: str) -> Ran:
-        """Write the document that takes the change back, commit and apply it."""
+        """Write the document that undoes the change, commit and apply it."""
         ran = self.place.run("offsets", "undo", name, "--out", str(self.place.repository / f"undo-{name}.yaml"))
         assert ran.code == 0, ran
         self.place.git("add", "--all")
@@ -196,9 +196,9 @@ class PostgresSource(CapturedTable):
         return int(json.loads(line)["after"]["id"])
 
     def slot(self) -> tuple[int, int]:
-        """The first position that the slot keeps, and the one that was confirmed to it, as numbers."""
+        """The slot's `restart_lsn` and `confirmed_flush_lsn`, as numbers."""
         positions = "restart_lsn - '0/0', confirmed_flush_lsn - '0/0'"
-        # The name is ours.
+        # The test made the name.
         query = f"SELECT {positions} FROM pg_replication_slots WHERE slot_name = '{self.database}'"  # noqa: S608
         rows = self.server.sql(query)
         restart, confirmed = rows.split("|")
@@ -208,7 +208,7 @@ class PostgresSource(CapturedTable):
         return int(self.server.sql("SELECT pg_current_wal_lsn() - '0/0'"))
 
     def release(self, offset: Offset) -> None:
-        """Write rows and checkpoints until the slot no longer keeps the position of `offset`, and all have arrived."""
+        """Write rows and checkpoints until the slot has released the position of `offset` and all rows have arrived."""
 
         def beyond() -> bool:
             self.insert()

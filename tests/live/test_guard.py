@@ -1,4 +1,4 @@
-"""No server of the tests outlives them, however they end."""
+"""No database server outlives the tests, however they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 GUARD = Path(__file__).with_name("guard.py")
 SERVER = "import os, pathlib, time; pathlib.Path('../pid').write_text(str(os.getpid())); time.sleep(600)"
-"""It stands in for a database server: a process that ends by a signal only."""
+"""Used instead of a database server: a process that only a signal ends."""
 HOLDER = """
 import subprocess, sys, time
 subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)

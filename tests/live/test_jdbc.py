@@ -1,4 +1,4 @@
-"""A JDBC source as its users change its offsets."""
+"""Offset changes of a JDBC source, as its users make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debezium for MariaDB as its users change its offsets."""
+"""Offset changes of Debezium for MariaDB, as its users make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the connectors do with offsets that somebody sets, by hand: the facts that the rules of each family rest on."""
+"""What the connectors do with offsets that are set by hand: the rules of each family are based on these facts."""
 
 from __future__ import annotations
 

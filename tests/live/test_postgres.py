@@ -1,4 +1,4 @@
-"""Debezium for PostgreSQL as its users change its offsets: what the plan says, and what then happens."""
+"""Offset changes of Debezium for PostgreSQL, as its users make them: what the plan says, and what then happens."""
 
 from __future__ import annotations
 

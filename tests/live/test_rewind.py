@@ -1,4 +1,4 @@
-"""The one live story of `make test`: a rewind that Debezium for PostgreSQL cannot follow is reported and undone."""
+"""The only live test of `make test`: a rewind that Debezium for PostgreSQL cannot follow is reported and undone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_rewind_that_the_slot_forbids_is_acknowledged_fails_is_reported_and_un
     assert "the replication slot decides, not the offset" in planned
     assert "snapshot.mode: when_needed" in planned
 
-    # Its task is RUNNING until Debezium has connected to the slot, which takes as long as the machine is loaded.
+    # Its task is RUNNING until Debezium has connected to the slot, which takes longer on a loaded machine.
     orders.place.settings('min_running = "60s"')
     failed = orders.place.run("apply", "--yes")
     orders.place.settings()

@@ -27,7 +27,7 @@ def cut(content: bytes, size: int) -> Iterator[bytes]:
 
 
 def held_up_to(text: str, position: int) -> list[bytes]:
-    """The text behind so many blanks that what is held at first ends at that position of it."""
+    """The text after so many spaces that the first window ends at that position of the text."""
     content = b" " * (WINDOW - position) + text.encode()
     return list(cut(content, WINDOW))
 

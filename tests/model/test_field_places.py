@@ -1,4 +1,4 @@
-"""The place of a field in an entry, in whatever layout its JSON is."""
+"""The position of a field in an entry, with any layout of its JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which offset changes are checked again, by what the ledger has of them."""
+"""Which offset changes are checked again, depending on their records in the ledger."""
 
 from __future__ import annotations
 

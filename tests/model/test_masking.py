@@ -1,4 +1,4 @@
-"""No secret passes."""
+"""No secret is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides where a connector of each class resumes: the rules, and which of them a config and a change meet."""
+"""What decides where a connector of each class resumes: the rules, and which of them apply to a config and a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which class has which shape, and which of two offsets is further."""
+"""The offset shape of each connector class, and which of two offsets is further."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LSN = "0000002b:00000c70:0003"
 
 
 def token(data: str) -> str:
-    """A resume token as Debezium 2 and later keep it: BSON in Base64."""
+    """A resume token as Debezium 2 and later store it: BSON in Base64."""
     content = b"\x02_data\0" + (len(data) + 1).to_bytes(4, "little") + data.encode() + b"\0"
     return base64.b64encode((len(content) + 5).to_bytes(4, "little") + content + b"\0").decode()
 

@@ -29,7 +29,7 @@ def of_a_million(chunk: int, copies: int = 1) -> HeapEstimate:
     return estimate(MILLION, MILLION * LINE, chunk * LINE, copies)
 
 
-# What lived in a worker of 4.3.1 at most, seen by full collections during a request with 400,000 partitions standing.
+# Peak live heap of a 4.3.1 worker, measured by full collections during a request; it stored 400,000 partitions.
 MEASURED = [
     pytest.param(65, 1, 0, 408_533_640, id="one field, small, all read"),
     pytest.param(300, 1, 0, 704_483_520, id="one field, large, all read"),
@@ -51,13 +51,13 @@ def test_the_estimate_is_near_to_what_was_measured_and_rather_above(
 
 
 def test_a_million_is_refused_on_one_gibibyte_and_passes_on_two() -> None:
-    # It was sent to 1 GiB, and could then not be read back: that took 101 s and all of the heap. On 2 GiB it took 28 s.
+    # On 1 GiB it could be sent, but not read back: that took 101s and the whole heap. On 2 GiB reading took 28s.
     assert refusal(of_a_million(50_000), GIB) is not None
     assert refusal(of_a_million(250_000), 2 * GIB) is None
 
 
 def test_with_exactly_once_a_million_is_refused_on_two_gibibytes() -> None:
-    # It was sent, more slowly with each chunk, and reading it back took more than 90 s and all of the heap.
+    # On 2 GiB it could be sent, more slowly with each chunk; reading it back took more than 90s and the whole heap.
     assert refusal(of_a_million(100_000, copies=3), 2 * GIB) is not None
     assert refusal(of_a_million(100_000, copies=3), 4 * GIB) is None
 
@@ -108,7 +108,7 @@ def test_copies_are_those_of_the_worker_that_runs_most_sources() -> None:
         connector("two", "b", "a"),
         connector("sink", "b", "b", "b", kind=ConnectorType.SINK),
     ]
-    # The worker's own, the request's and the changed connector's; on b then one connector and two tasks.
+    # Copies of the worker, the request and the changed connector; then, on b, of one connector and two tasks.
     assert count_copies(CHANGED, cluster, exactly_once=True) == 3 + 3
     assert count_copies(CHANGED, cluster[:1], exactly_once=True) == 3
     assert count_copies(CHANGED, [], exactly_once=True) == 3

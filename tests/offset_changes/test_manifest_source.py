@@ -1,4 +1,4 @@
-"""Where a manifest comes from: what is small is read, whatever way it comes, and what is not allowed never."""
+"""Sources of manifests: a small one is read from any allowed source, and one from another source never is."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_small_one_elsewhere_is_read_here(
     assert not found.faults
 
 
-def test_faults_are_where_they_stand(tmp_path: Path) -> None:
+def test_faults_have_their_places(tmp_path: Path) -> None:
     text = '{"offsets": [\n{"partition": {"a": 1, "a": 2}, "offset": null}\n], "more": 1}'
     (tmp_path / "x.json").write_text(text)
     found = read(at_uri(tmp_path, f"file:{tmp_path}/x.json", text.encode(), "file:*"))

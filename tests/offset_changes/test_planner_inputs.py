@@ -1,4 +1,4 @@
-"""A change that Spark has checked a moment ago is planned with that verdict, and nothing is read again."""
+"""A change that Spark has just checked is planned with that verdict, and nothing is read again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from histories.stage import Numbers
 from manual_clock import ManualClock
 from memory_cluster import STOPPED, connector
-from situations import stands
+from situations import current_offsets
 
 from gitops_connect.checks.large.verdict_cache import CachedVerdict
 from gitops_connect.connect.client import ConnectClient
@@ -85,7 +85,7 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
 
 
 @pytest.mark.parametrize(
-    ("standing", "expected"),
+    ("existing", "expected"),
     [
         # A new ledger cannot know whether it was applied before, unless there are no offsets at all.
         (SavedOffsets("gone", 0, 0, Digest("")), OperationStatus.PLANNED),
@@ -93,9 +93,9 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
     ],
 )
 def test_nobody_is_asked_anew(
-    runtime: Runtime, declared: Declared, cluster: Numbers, standing: SavedOffsets, expected: OperationStatus
+    runtime: Runtime, declared: Declared, cluster: Numbers, existing: SavedOffsets, expected: OperationStatus
 ) -> None:
-    plan = planned_by(runtime, declared, cluster, CachedVerdict(SEEN, standing))
+    plan = planned_by(runtime, declared, cluster, CachedVerdict(SEEN, existing))
     assert {one.name: one.status for one in plan.operations} == {"c": expected}
     assert cluster.offset_looks == []
 
@@ -111,7 +111,7 @@ def test_what_was_wrong_is_said_again(runtime: Runtime, declared: Declared, clus
 def test_a_spark_that_lacks_something_holds_up_nobody_else(
     runtime: Runtime, declared: Declared, cluster: Numbers, tmp_path: Path
 ) -> None:
-    """It is an error at the document, and the plan goes on."""
+    """The document has an error, and everything else is planned."""
     elsewhere = replace(runtime, spark=SharedSession(SparkSettings("yarn"), {}, tmp_path / "cache"))
     proposal = propose(elsewhere, declared, LOCAL)
     (told,) = proposal.diagnostics.errors
@@ -121,7 +121,7 @@ def test_a_spark_that_lacks_something_holds_up_nobody_else(
 
 
 def test_it_is_looked_at_again_after_some_minutes(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
-    cluster.stored["a"] = stands(a=1)  # type: ignore[index]
+    cluster.stored["a"] = current_offsets(a=1)  # type: ignore[index]
     planned_by(runtime, declared, cluster, CachedVerdict(SEEN, SavedOffsets("gone", 5, 500, Digest(""))))
     cluster.clock.sleep(601)
     plan = propose(runtime, declared, LOCAL).plan

@@ -1,4 +1,4 @@
-"""A small change needs nothing of what large changes need: no module of it is imported."""
+"""A small change imports none of the modules that only large changes need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of one piece of work go with it, and those of a killed process with the next one."""
+"""A workspace removes its files at its end, and those of a killed process at the start of the next one."""
 
 import subprocess
 import sys

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, full, record, seen, situation, stands, wanted
+from situations import NOW, change, current_offsets, full, record, seen, situation, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction
@@ -18,7 +18,7 @@ from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
 
-AB = stands(a=20, b=5)
+AB = current_offsets(a=20, b=5)
 
 
 def planned(
@@ -45,8 +45,8 @@ def actions(made: Plan) -> list[str]:
 @pytest.mark.parametrize(
     ("one", "declared", "current"),
     [
-        (change("c", "a"), stands(a=20), AB),
-        (change("c", "a"), {**stands(a=20), **dict.fromkeys(stands(gone=1))}, AB),
+        (change("c", "a"), current_offsets(a=20), AB),
+        (change("c", "a"), {**current_offsets(a=20), **dict.fromkeys(current_offsets(gone=1))}, AB),
         (change("c", "a", "replace"), AB, AB),
         (change("c", "a", "reset", acknowledge=["reset"]), None, {}),
     ],
@@ -75,7 +75,7 @@ def test_a_connector_that_changes_its_state_anyway_gets_the_offsets_on_the_way(s
 
 
 def test_a_connector_that_gets_a_new_config_gets_the_offsets_on_the_way() -> None:
-    """It starts anew with that config, and from exactly there."""
+    """The connector restarts with that config, from exactly these offsets."""
     made = planned(change("c", "a"), declared=AB, current=AB, config={"topic": "new"}, observed={})
     assert actions(made) == ["stop", "configure", "alter", "resume"]
 
@@ -84,7 +84,7 @@ def test_a_change_among_others_that_move_something_is_carried_out_with_them() ->
     first, second = change("1", "a"), change("2", "a")
     about = OffsetSituation(
         NOW,
-        manifests={first.name: AB, second.name: stands(a=30)},
+        manifests={first.name: AB, second.name: current_offsets(a=30)},
         current={"a": AB},  # type: ignore[dict-item]
         shapes={"a": shape_of(full({}))},  # type: ignore[dict-item]
     )
@@ -120,7 +120,7 @@ def test_it_is_shown_and_not_recorded_in_mode_observe() -> None:
 
 def test_one_that_was_recorded_is_history() -> None:
     one = change("c", "a")
-    made = planned(one, declared=AB, current=stands(a=99), records={one.name: record(one, "applied")})
+    made = planned(one, declared=AB, current=current_offsets(a=99), records={one.name: record(one, "applied")})
     assert actions(made) == []
     assert [shown.name for shown in made.applied] == ["c"]
 

@@ -1,4 +1,4 @@
-"""Each file of cases/plan is a situation and the plan that must come of it: a new case is a new file."""
+"""Each file in cases/plan contains a situation and the plan that is expected for it. A new case is a new file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which offset changes are planned, in which order, around which steps, and what keeps the others."""
+"""Which offset changes are planned, in which order, around which steps, and what blocks the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from situations import NOW, REVISION, change, full, record, seen, situation, skipping, stands, wanted
+from situations import NOW, REVISION, change, current_offsets, full, record, seen, situation, skipping, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, OnDelete
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
@@ -19,7 +19,7 @@ from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, Unit
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
-A20, A30, A10 = stands(a=20), stands(a=30), stands(a=10)
+A20, A30, A10 = current_offsets(a=20), current_offsets(a=30), current_offsets(a=10)
 
 
 def offsets(
@@ -127,9 +127,9 @@ class TestAcknowledgements:
         ("kind", "declared", "needed"),
         [
             ("alter", A10, "rewind"),
-            ("alter", stands(a=70_000), "skip"),
+            ("alter", current_offsets(a=70_000), "skip"),
             ("alter", dict.fromkeys(A20), "tombstone"),
-            ("replace", stands(b=1), "tombstone"),
+            ("replace", current_offsets(b=1), "tombstone"),
             ("reset", None, "reset"),
         ],
     )
@@ -193,7 +193,7 @@ class TestAcknowledgements:
         assert "alter" in actions(allowed)
 
     def test_what_is_not_destructive_needs_none(self) -> None:
-        made = planned(wanted("a"), change("c", "a"), about=offsets({"a": A20}, {"c": A30 | stands(new=1)}))
+        made = planned(wanted("a"), change("c", "a"), about=offsets({"a": A20}, {"c": A30 | current_offsets(new=1)}))
         assert actions(made) == ["stop", "alter", "resume"]
 
     def test_the_limit_for_skips_is_the_operators(self) -> None:
@@ -315,7 +315,7 @@ class TestUnfinished:
     @pytest.mark.parametrize("there", ["STOPPED", "RUNNING"])
     def test_it_is_not_sent_again_when_the_connector_ran_in_between(self, there: str) -> None:
         one = change("c", "a")
-        made = planned(wanted("a"), one, there=there, about=self.begun(one, A20, A10, stands(a=15)))
+        made = planned(wanted("a"), one, there=there, about=self.begun(one, A20, A10, current_offsets(a=15)))
         assert made.is_empty
         assert rules(made) == [("offsets/unfinished", "error")]
         assert "gitops-connect ledger resolve c" in next(iter(made.diagnostics)).summary

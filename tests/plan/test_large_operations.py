@@ -1,4 +1,4 @@
-"""Offset changes that are told by numbers alone: planned by themselves, and refused as small ones are."""
+"""Offset changes that are shown as numbers only: planned by themselves, and rejected like small ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, full, record, seen, situation, skipping, stands, wanted
+from situations import NOW, change, current_offsets, full, record, seen, situation, skipping, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
@@ -112,14 +112,14 @@ def test_a_reset_of_many_needs_their_number_alone() -> None:
 
 
 def test_a_small_change_of_many_is_a_large_one() -> None:
-    """What stands cannot be held, however little the change says."""
+    """The current offsets do not fit in memory, however small the change is."""
     made = planned(change("c", "a"), offsets=about(large={"c": verdict(same=1)}, large_current={"a": MANY}))
     assert [step.operation.is_large for step in made.steps if step.operation] == [True]
 
 
 def test_it_is_alone_in_its_cycle() -> None:
-    """It was held against what stands now, and not against what others leave."""
-    small, large = {"b": stands(x=1), "d": stands(x=2)}, {"c": verdict(new=9)}
+    """It was compared with the current offsets, and not with the offsets after the other changes."""
+    small, large = {"b": current_offsets(x=1), "d": current_offsets(x=2)}, {"c": verdict(new=9)}
     three = [change(name, "a") for name in "bcd"]
     first = planned(*three, offsets=about(manifests=small, large=large, current={"a": {}}))
     assert statuses(first) == {
@@ -128,12 +128,12 @@ def test_it_is_alone_in_its_cycle() -> None:
         "d": OperationStatus.WAITING,
     }
     done = record(three[0], "applied")
-    second = planned(*three, offsets=about(done, manifests=small, large=large, current={"a": stands(x=1)}))
+    second = planned(*three, offsets=about(done, manifests=small, large=large, current={"a": current_offsets(x=1)}))
     assert statuses(second) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
     assert actions(second) == ["stop", "alter", "resume"]
 
 
-def test_what_stands_is_not_known() -> None:
+def test_the_current_offsets_are_not_known() -> None:
     unknown = replace(verdict(), difference=None)
     made = planned(
         change("c", "a"), offsets=about(large={"c": unknown}, unread={"a": "its offsets could not be read: no"})
@@ -167,7 +167,9 @@ def test_what_was_begun_is_finished_first() -> None:
 
 def test_what_follows_what_was_begun_waits_for_the_next_cycle() -> None:
     left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
-    found = replace(begun(left), manifests={"d": stands(x=2)}, current={"a": stands(x=1)}, large_current={})
+    found = replace(
+        begun(left), manifests={"d": current_offsets(x=2)}, current={"a": current_offsets(x=1)}, large_current={}
+    )
     made = planned(change("c", "a"), change("d", "a"), there="STOPPED", offsets=found)
     assert statuses(made) == {"c": OperationStatus.UNFINISHED, "d": OperationStatus.WAITING}
 
@@ -213,7 +215,7 @@ class TestWorkersMemory:
         made = planned(change("c", "a"), offsets=about(large={"c": sized(9_000_000)}), policy=Policy(worker_heap=0))
         assert actions(made) == ["stop", "alter", "resume"]
 
-    def test_what_stands_already_counts_and_what_is_sent_again_does_not(self) -> None:
+    def test_current_offsets_count_and_those_sent_again_do_not(self) -> None:
         known = {"large_current": {"a": MANY}}
         more = about(large={"c": sized(800_000)}, **known)
         assert not actions(planned(change("c", "a"), offsets=more, policy=Policy(worker_heap=2 * GIB)))

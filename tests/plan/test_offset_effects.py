@@ -1,4 +1,4 @@
-"""What another value of a config key means for the offsets, for each class; renamed connectors are in cases/plan."""
+"""What a new value of a config key means for the offsets of each class. For renamed connectors see cases/plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from situations import change, seen, situation, stands, wanted
+from situations import change, current_offsets, seen, situation, wanted
 
 from gitops_connect.model.families import FAMILIES
 from gitops_connect.model.names import ConnectorName
@@ -77,7 +77,7 @@ def test_a_renamed_connector_with_initial_offsets_needs_no_warning() -> None:
     seed = change("initialOffsets/orders-v2", "orders-v2", "seed")
     new = wanted("orders-v2", config={"file": "/a"}, initial_offsets=seed)
     given = situation([new], [seen("orders", config={"file": "/a"})], owned=["orders"], policy=Policy(prune=True))
-    offsets = OffsetSituation(manifests={seed.name: stands(a=5)})
+    offsets = OffsetSituation(manifests={seed.name: current_offsets(a=5)})
     made = plan(replace(given, offsets=offsets))
     assert [step.action for step in made.steps] == [Action.DELETE, Action.CREATE, Action.ALTER, Action.RESUME]
     assert not [one for step in made.steps for one in step.offset_effects]
@@ -91,13 +91,15 @@ def test_an_offset_change_of_the_same_plan_needs_no_hint() -> None:
         owned=["orders"],
         changes=[one],
     )
-    offsets = OffsetSituation(manifests={one.name: stands(b=5)}, current={ConnectorName("orders"): stands(a=5)})
+    offsets = OffsetSituation(
+        manifests={one.name: current_offsets(b=5)}, current={ConnectorName("orders"): current_offsets(a=5)}
+    )
     (found,) = [each for step in plan(replace(given, offsets=offsets)).steps for each in step.offset_effects]
     assert (found.message[:27], found.hint) == ('the offsets of file "/a" ar', "")
 
 
 def test_effects_are_not_part_of_the_digest() -> None:
-    """A saved plan stays valid if a later version says more of the same steps."""
+    """A saved plan stays valid if a later version says more about the same steps."""
     new = [wanted("orders-v2", config={"file": "/a"})]
     alone = plan(situation(new, [], owned=["orders"]))
     renamed = plan(situation(new, [seen("orders", config={"file": "/a"})], owned=["orders"]))

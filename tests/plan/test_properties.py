@@ -1,4 +1,4 @@
-"""What holds for every plan, over generated situations."""
+"""Properties of every plan, for generated situations."""
 
 from __future__ import annotations
 

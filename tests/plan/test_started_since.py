@@ -1,11 +1,11 @@
-"""What was begun on a connector that does not stand still any more, or that is about to go, is not finished."""
+"""A change in progress is not finished if its connector has been started since, or is about to be deleted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from situations import CLASS, REVISION, change, record, seen, situation, stands, wanted
+from situations import CLASS, REVISION, change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import Operation
@@ -16,24 +16,24 @@ from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
 ORDERS = ConnectorName("orders")
 BACK = change("back", "orders", acknowledge=["rewind"])
-BEGUN = Operation(BACK.name, ORDERS, BACK.kind, BACK.digest, REVISION, stands(a=4), BACK.acknowledged)
+BEGUN = Operation(BACK.name, ORDERS, BACK.kind, BACK.digest, REVISION, current_offsets(a=4), BACK.acknowledged)
 
 
 def planned(state: str, *, declared: bool = True, at: int = 20, **more: Any) -> Plan:
-    """One change was begun when the connector stood at 20."""
+    """A plan while one change is in progress that began when the connector was at position 20."""
     shape = shape_of({"connector.class": CLASS})
     assert shape is not None
     offsets = OffsetSituation(
         records={BACK.name: record(BACK, "in_progress")},
-        unfinished={BACK.name: Unfinished(BEGUN, stands(a=20))},
-        current={ORDERS: stands(a=at)},
+        unfinished={BACK.name: Unfinished(BEGUN, current_offsets(a=20))},
+        current={ORDERS: current_offsets(a=at)},
         shapes={ORDERS: shape},
     )
     desired = [wanted("orders")] if declared else [wanted("other", "absent")]
     return plan(situation(desired, [seen("orders", state)], owned=["orders"], offsets=offsets, **more))
 
 
-def test_a_connector_that_stands_still_is_finished() -> None:
+def test_a_stopped_connector_is_finished() -> None:
     made = planned("STOPPED", changes=[BACK])
     assert [step.action.value for step in made.steps] == ["alter", "resume"]
 
@@ -41,7 +41,7 @@ def test_a_connector_that_stands_still_is_finished() -> None:
 @pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "FAILED", "RESTARTING"])
 @pytest.mark.parametrize("at", [20, 4, 12])
 def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) -> None:
-    """Even where its offsets are as before, or as they were to become: it may have moved there by itself."""
+    """Even if its offsets are as before or as declared: the connector may have moved there by itself."""
     made = planned(state, changes=[BACK], at=at)
     assert "alter" not in [step.action.value for step in made.steps]
     (waits,) = made.operations
@@ -58,7 +58,7 @@ def test_so_does_one_that_is_declared_no_more() -> None:
 
 
 def test_one_that_is_pruned_is_only_deleted() -> None:
-    """Deleting it and finishing the change side by side would be a race."""
+    """Deleting the connector while its change is finished would be a race."""
     made = planned("STOPPED", declared=False, policy=Policy(prune=True))
     assert [step.action.value for step in made.steps] == ["delete"]
     assert len([one for one in made.connectors if one.name == ORDERS]) == 1

@@ -1,4 +1,4 @@
-"""What a plan says of connectors that do not work, and what does not depend on it."""
+"""What a plan says about connectors that do not work, and what does not depend on that."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TestSecretsInTraces:
         assert one.problems == ("task 0 is FAILED: Boom: ***",)
 
     def of_another(self, secret: str, trace: str) -> tuple[str, ...]:
-        """What is said of `orders`, if `secret` is one of `payments`."""
+        """The problems of `orders`, if `secret` is a secret of `payments`."""
         connectors = [seen("orders", tasks=[trace]), seen("payments", config={"pin": secret})]
         declared = [wanted("orders"), wanted("payments", config={"pin": secret}, secrets=["pin"])]
         (one,) = plan(situation(declared, connectors)).unhealthy

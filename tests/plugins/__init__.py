@@ -1,1 +1,1 @@
-"""Connectors that behave on purpose as few others do, in Java, and what compiles them on the spot."""
+"""Java connectors whose behaviour is unusual on purpose, and the code that compiles them when tests need them."""

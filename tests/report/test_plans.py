@@ -1,4 +1,4 @@
-"""The three renderings of one plan that has something of everything."""
+"""The three renderings of one plan that contains every kind of item."""
 
 from __future__ import annotations
 

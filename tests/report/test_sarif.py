@@ -1,4 +1,4 @@
-"""SARIF held to what SARIF 2.1.0 requires, and to what code scanning requires beyond it before it shows a result."""
+"""SARIF, checked with what SARIF 2.1.0 requires, and with what code scanning also requires to show a result."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def rendered(diagnostics: Diagnostics) -> dict[str, Any]:
 
 
 def test_no_problems_are_a_run_too() -> None:
-    """Without one, a code-scanning view would keep the problems of the last upload."""
+    """Without a run, a code-scanning view would keep the problems of the last upload."""
     run = rendered(Diagnostics())
     assert run["results"] == []
     assert run["tool"]["driver"]["rules"] == []
@@ -132,7 +132,7 @@ def test_every_rule_that_the_code_names_is_explained() -> None:
 
 
 def test_no_diagnostic_has_a_rule_without_a_prefix() -> None:
-    """The test above would not see such a rule."""
+    """A rule without a prefix would escape the test of the other rules."""
     calls = re.compile(r'(?:Diagnostic|Problem|Refused|NoManifest|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"')
     assert [found for path in PACKAGE.rglob("*.py") for found in calls.findall(path.read_text())] == []
 

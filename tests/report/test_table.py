@@ -1,4 +1,4 @@
-"""What `get`, `describe` and `status` print: no value of it drives a terminal or looks like another line."""
+"""What `get`, `describe` and `status` print: no value controls the terminal or looks like another line."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_trace_keeps_its_lines_and_its_tabs_are_spaces() -> None:
 
 @pytest.mark.parametrize("forged", ["x\nState: RUNNING", "x\n  State: RUNNING", "x\n    State: RUNNING"])
 def test_a_further_line_of_a_value_is_deeper_than_every_key_beside_it(forged: str) -> None:
-    """Otherwise a value could add a key of its own."""
+    """Otherwise a value could add a key that does not exist."""
     shown = outline(
         {
             "Name": "orders",

@@ -69,7 +69,7 @@ PLANS = with_everything()
 
 
 def with_values(value: Any, text: Callable[[str], str]) -> Any:
-    """The same value with every string in it replaced. What is empty stays empty."""
+    """The same value with every string in it replaced. Empty strings stay empty."""
     match value:
         case str():
             return text(value) if value else value
@@ -98,7 +98,7 @@ def tokens(document: str) -> Iterator[Token]:
 
 
 def outside(document: str) -> list[tuple[str, ...]]:
-    """Everything but what is in code: the kind of each token, with its text, HTML, link or info string."""
+    """Everything outside of code: the kind of each token, with its text, HTML, link or info string."""
     return [
         (
             one.type,
@@ -176,7 +176,7 @@ def test_the_words_and_lists_of_a_sentence() -> None:
 
 @pytest.mark.parametrize("count", [9, 80, 81, 255, 1000])
 def test_github_s_parser_takes_every_code_span_and_fence(count: int) -> None:
-    """It takes no code span with more than 80 backticks at its ends, and counts those of a fence up to 255."""
+    """It accepts at most 80 backticks at each end of a code span, and counts the backticks of a fence up to 255."""
     ticks = "`" * count
     for document in (code(ticks), folded_diff("lines", [f"  {ticks}"])):
         assert "`" * 10 not in document

@@ -1,4 +1,4 @@
-"""The sandbox against real Kafka: one sandbox for the whole file, hurt in many ways."""
+"""The sandbox with real Kafka: one sandbox for the whole file, damaged in many ways."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ def own(options: SandboxOptions) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def again(own: Sandbox, options: SandboxOptions) -> Callable[..., Sandbox]:
-    """Bring the same directory up once more; the first handle keeps the leash."""
+    """Run `up` on the same directory again; the processes stay tied to the first handle."""
 
     def up(workers: int | None = None) -> Sandbox:
         return Sandbox.up(SandboxOptions(directory=options.directory, workers=workers))
@@ -156,7 +156,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(own: Sandbox, again: 
 
 
 def start_with_broken_heap(own: Sandbox) -> None:
-    """A heap that no Java accepts stands in the state, as if the machine were too small for it."""
+    """Write a heap that no Java accepts into the state, as if the machine were too small for it."""
     file = own.directory / "state.json"
     whole = file.read_text()
     state = json.loads(whole)
@@ -229,7 +229,7 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path) -> None:
 
 
 def killed_at(directory: Path, word: str, number: int) -> None:
-    """Run `up` in a process of its own, and send it that signal when it says that word."""
+    """Run `up` in a separate process, and send it that signal when it prints that word."""
     command = [sys.executable, "-c", textwrap.dedent(TIED), str(directory)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -243,7 +243,7 @@ def killed_at(directory: Path, word: str, number: int) -> None:
 def test_after_down_nothing_runs_and_up_gives_up_ports_that_were_taken(
     own: Sandbox, again: Callable[..., Sandbox]
 ) -> None:
-    """Somebody listens on each port after the sandbox looked, and before its process does."""
+    """Another program takes each port after the sandbox has checked it, and before its process listens on it."""
     own.start_worker()
     before = pids(own)
     Sandbox.load(own.directory).down()

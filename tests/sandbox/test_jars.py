@@ -1,4 +1,4 @@
-"""A pretended Java stands for Ivy's download: it is a program that is run, and what it leaves is looked at."""
+"""A fake Java replaces Ivy's download: it runs as a program, and the tests check the files that it leaves."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ if not any("trustStore=" in argument for argument in sys.argv):
 
 
 def pretend(directory: Path, body: str) -> Java:
-    """A Java whose Ivy does `body`; `target` is where the jars should go."""
+    """A fake Java that runs `body` as Ivy; in it, `target` is the directory for the jars."""
     java = directory / "java"
     lines = [
         f"#!{sys.executable}",

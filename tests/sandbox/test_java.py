@@ -75,7 +75,7 @@ def test_the_makefile_gets_an_exit_code(tmp_path: Path) -> None:
 
 
 def test_the_makefile_is_told_what_to_do(tmp_path: Path) -> None:
-    # -S hides site-packages, and with it the wheel, where it is installed.
+    # -S hides site-packages, and with it the wheel if that is installed.
     command = [sys.executable, "-S", "-m", "gitops_connect.sandbox.java"]
     environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": str(Path.cwd())}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What `sandbox up --plugin` means: directories as they are, and artifacts by a link to their jars."""
+"""The plugins of `sandbox up --plugin`: directories as they are, and artifacts through a link to their jars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POSTGRES = "maven:io.debezium:debezium-connector-postgres:3.3.0.Final"
 
 
 class Cache:
-    """Stands for the download of jars."""
+    """Replaces the download of jars."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -30,7 +30,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., ProcessId]]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Look until it holds; pytest's time-out is the deadline."""
+    """Poll until the condition holds; pytest's timeout is the deadline."""
     while not condition():
         os.sched_yield()
 

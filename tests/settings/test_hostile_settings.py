@@ -1,4 +1,4 @@
-"""Settings that no one means: each is an error that names the setting, and none quotes a secret."""
+"""Settings that make no sense: each is an error that names the setting, and none quotes a secret."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load(directory: Path, text: str) -> Settings:
 
 
 def use(directory: Path, text: str) -> None:
-    """Load them, and do with them what a command does first."""
+    """Load the settings, and use them as a command does first."""
     settings = load(directory, text)
     Database(settings.state.url, directory)
     for cluster in settings.clusters.values():

@@ -34,13 +34,13 @@ def server(served: Path) -> Iterator[GitServer]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Where the clone is kept."""
+    """The directory of the clone."""
     return tmp_path / "cache" / "clone"
 
 
 @pytest.fixture
 def open_repository(upstream: Upstream, clone: Path) -> Open:
-    """A repository over the upstream, by its path unless a `url` is given; each call is like another process."""
+    """Open a repository that fetches from upstream, by path if no `url` is given; each call is like a new process."""
 
     def opened(url: str = "", **settings: object) -> Repository:
         settings.setdefault("timeout", Duration(20))

@@ -1,4 +1,4 @@
-"""Servers that are no Git server, or send without end: each is named, and git takes no more than it may."""
+"""Servers that are not Git servers, or send without end: each is reported, and git stays within its limits."""
 
 from __future__ import annotations
 

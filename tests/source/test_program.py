@@ -16,7 +16,7 @@ Stub = Callable[[str], Program]
 
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """A `git` of our own on the PATH."""
+    """A fake `git` on the PATH."""
 
     def made(script: str, timeout: float = 20) -> Program:
         file = tmp_path / "bin" / "git"

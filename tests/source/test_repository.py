@@ -197,7 +197,7 @@ def test_links_names_and_submodules_are_sorted_out(upstream: Upstream, open_repo
     assert not checkout.complete
 
 
-def test_a_tree_that_stands_for_endless_files_is_refused_at_once(upstream: Upstream, open_repository: Open) -> None:
+def test_a_tree_of_endless_files_is_refused_at_once(upstream: Upstream, open_repository: Open) -> None:
     tree = upstream.git(
         "mktree", stdin=b"100644 blob %s\tx.yaml\n" % upstream.git("hash-object", "-w", "--stdin").encode()
     )
@@ -209,9 +209,7 @@ def test_a_tree_that_stands_for_endless_files_is_refused_at_once(upstream: Upstr
         open_repository().fetch()
 
 
-def test_a_tree_that_stands_for_endless_directories_is_refused_at_once(
-    upstream: Upstream, open_repository: Open
-) -> None:
+def test_a_tree_of_endless_directories_is_refused_at_once(upstream: Upstream, open_repository: Open) -> None:
     tree = upstream.git("mktree")
     for _ in range(10):
         tree = upstream.git("mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)).encode())

@@ -1,4 +1,4 @@
-"""Over git's smart HTTP, from a real `git http-backend`: what is fetched, who may, and what becomes of failures."""
+"""Git's smart HTTP from a real `git http-backend`: what is fetched, logins, and what happens after failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def filled(upstream: Upstream) -> Upstream:
 
 
 def requests(server: GitServer) -> list[str]:
-    """What was asked since the last time."""
+    """The requests since the last call."""
     asked = [request.replace("/o.git/", "") for request in server.behaviour.requests]
     server.behaviour.requests.clear()
     return asked
@@ -345,7 +345,7 @@ def test_a_redirect_is_followed_without_the_password(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that nobody else has signed, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     file = tmp_path_factory.mktemp("tls") / "server.pem"
     words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
     command = ["openssl", *words.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file)]

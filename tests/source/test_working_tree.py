@@ -131,7 +131,7 @@ def test_a_file_that_has_changed_does_not_come_to_its_end(directory: Path) -> No
 
 @pytest.mark.parametrize("name", ["disk.img", "offsets.jsonl", "a.yaml"])
 def test_a_huge_file_is_not_opened(directory: Path, name: str) -> None:
-    """A sparse file takes no room on the disk, and an hour to read."""
+    """A sparse file takes no space on the disk, but an hour to read."""
     with (directory / name).open("wb") as file:
         os.truncate(file.fileno(), 200 * 1024**3)
     checkout = WorkingTree(directory).fetch()

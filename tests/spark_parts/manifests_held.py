@@ -1,4 +1,4 @@
-"""Manifests with planted faults of many kinds, as files: what every Spark has to say the same of."""
+"""Manifests in files, with planted faults of many kinds: every Spark has to report the same for them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FAULTS: tuple[Any, ...] = (
     lambda one: one.update(unheard=1),
 )
 _LINES = 120_000
-"""More than one unit."""
+"""More than one input split."""
 
 
 def planted(directory: Path) -> list[LargeManifest]:
-    """The same each time: with faults, with moves, compressed, of a sink, of a class that nobody knows, cut off."""
+    """The same manifests each time: with faults, moves, compressed, for a sink, for an unknown class, truncated."""
     rnd = random.Random(7)  # noqa: S311 - not for secrets
     current = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
     moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, current, name="a.jsonl.zst")

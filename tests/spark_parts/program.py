@@ -1,7 +1,7 @@
-"""Checks manifests where it is told, in a process of its own: a process has one Spark session.
+"""Checks manifests on a given Spark, in a separate process, because a process has one Spark session.
 
-It is told in JSON: the master, its options, and a directory. It says on its standard output, a line each, what it began
-and how that ended; verdicts go into files. The session's process imports this module, and executors cannot.
+Its settings are JSON: the master, its options, and a directory. It prints the result of each task as one line; verdicts
+are written to files. The session's process imports this module, and executors cannot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TASK = "large manifests could not be checked because Spark failed"
 
 
 def refuse(gate: Path, content: bytes) -> Any:
-    """If the gate exists, executors write to it that they have begun, and then never end."""
+    """If the gate exists, executors write to it that they have started, and then never end."""
     if gate.exists() and "pyspark.worker" in sys.modules:
         with gate.open("w") as stream:
             stream.write("at work\n")
@@ -38,7 +38,7 @@ def refuse(gate: Path, content: bytes) -> Any:
 
 
 def where_from(batches: Iterable[Any]) -> Iterator[Any]:
-    """Where executors have our modules from."""
+    """Return the path from which executors import gitops_connect."""
     import pyarrow as pa  # noqa: PLC0415 - runs on executors
 
     import gitops_connect  # noqa: PLC0415 - imported when it is used
@@ -49,7 +49,7 @@ def where_from(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def bulky(batches: Iterable[Any]) -> Iterator[Any]:
-    """Rows that are more, together, than a message of gRPC may have."""
+    """Rows that are together larger than a gRPC message can be."""
     import pyarrow as pa  # noqa: PLC0415 - runs on executors
 
     for batch in batches:
@@ -58,31 +58,31 @@ def bulky(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def pickle_by_value(_: Any) -> None:
-    """Executors cannot import this module."""
+    """Pickle this module by value, because executors cannot import it."""
     from pyspark.cloudpickle import register_pickle_by_value  # noqa: PLC0415 - runs in the session's process
 
     register_pickle_by_value(sys.modules[__name__])
 
 
 def modules(spark: Any) -> list[str]:
-    """Where executors have our modules from."""
+    """The paths from which executors import gitops_connect."""
     rows = spark.range(0, 4, 1, 4).mapInArrow(where_from, "file string").collect()
     return sorted({row.file for row in rows})
 
 
 def option(spark: Any, name: str) -> str:
-    """What Spark knows of an option."""
+    """The value of an option in Spark's configuration."""
     return spark.sparkContext.getConf().get(name) or ""
 
 
 def bulk(spark: Any) -> int:
-    """Bytes of a large result."""
+    """The size of a large result in bytes."""
     rows = spark.range(0, 8, 1, 4).mapInArrow(bulky, "found binary").collect()
     return sum(len(row.found) for row in rows)
 
 
 def main(told: dict[str, Any]) -> None:
-    """Each line of standard input is something to do."""
+    """Run one task for each line of standard input."""
     directory = Path(told["directory"])
     settings = SparkSettings(
         told["master"],

@@ -1,7 +1,7 @@
 """Real Spark services from the pyspark wheel, on loopback: a standalone master with its workers, and a Connect server.
 
-Each is a Java process that goes with this one, however that ends. What executors run as Python knows the packages that
-they need and nothing else: not the repository, not what else is installed here.
+Each is a Java process that ends with this one, however this one ends. The executors' Python can import the packages
+that it needs and nothing else: not the repository, and no other installed package.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _DIES_WITH_ITS_PARENT = 1
 _PATIENCE = 100.0
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NEEDED = ("numpy", "numpy.libs", "pandas", "pyarrow", "zstandard", "dateutil", "pytz", "six.py", "tzdata")
-"""In site-packages: what docs/reference/spark.md says that executors need, and what that needs in its turn."""
+"""Names in site-packages: what executors need according to docs/reference/spark.md, and its dependencies."""
 
 
 @dataclass
 class Service:
-    """A Java process of Spark's, its output in a file."""
+    """A Java process of Spark, whose output goes to a file."""
 
     command: Sequence[str]
     directory: Path
     environment: Mapping[str, str]
     ready: str
-    """What it writes when it is up."""
+    """The pattern of the log line that it writes when it is ready."""
     process: subprocess.Popen[str] | None = field(default=None, init=False)
     _up: threading.Event = field(default_factory=threading.Event, init=False)
 
     def start(self) -> None:
-        """It is up when `wait` says so."""
+        """Start the process; it is ready when `wait` returns."""
         assert self.process is None
         self.directory.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
@@ -62,7 +62,7 @@ class Service:
         self._up = up
 
     def wait(self) -> None:
-        """Until it is up."""
+        """Wait until it is ready."""
         assert self._up.wait(_PATIENCE), f"not up: {self.log}"
         assert self.process is not None
         assert self.process.poll() is None, self.log
@@ -82,7 +82,7 @@ class Service:
         return (self.directory / "log").read_text()
 
     def kill(self) -> None:
-        """As `kill -9` does, together with the processes that it has started."""
+        """Kill it as `kill -9` does, together with the processes that it has started."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -95,9 +95,9 @@ def _tie() -> None:
 
 
 def executors_python(directory: Path, without: str = "", version: str = "") -> Path:
-    """A Python that imports what executors need, and cannot import gitops_connect or anything else of this one.
+    """A Python that can import what executors need, but not gitops_connect or any other package of this Python.
 
-    It may lack a package, and say that it has another version than it has.
+    `without` is a package that it lacks; `version` is another Python version, which it reports instead of its own.
     """
     site = directory / "site"
     site.mkdir(parents=True)
@@ -120,7 +120,7 @@ sys.version_info = collections.namedtuple("Version", "major minor micro releasel
 del sys.argv[:2]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
-"""What `-m MODULE ARGUMENTS` would do."""
+"""Does what `-m MODULE ARGUMENTS` does, with another `sys.version_info`."""
 
 
 def _origin(name: str) -> str:
@@ -135,7 +135,7 @@ def _spark_home() -> Path:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """Nothing of ours that could tell them where the repository is."""
+    """The environment of the services, without any variable that could reveal where the repository is."""
     java = find_java(os.environ).path.resolve().parent.parent
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -150,7 +150,7 @@ def _environment(directory: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """One that nobody listens at."""
+    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -159,14 +159,14 @@ def free_port() -> int:
 
 @dataclass
 class Place:
-    """Somewhere to run: what to write into `[spark]`, and the services behind it."""
+    """A Spark to run on: the values for `[spark]`, and its services."""
 
     master: str
     options: Mapping[str, str]
     services: Sequence[Service]
 
     def start(self) -> None:
-        """The first one, which is the master, before the others: they would come back only after ten seconds."""
+        """Start the first service, the master, before the others: without it, they retry only after 10s."""
         for services in (self.services[:1], self.services[1:]):
             for service in services:
                 service.start()
@@ -188,7 +188,7 @@ def running(place: Place) -> Iterator[Place]:
 
 
 def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
-    """A master and its workers, of one core each; none of them is up yet."""
+    """A master and its workers with one core each, not yet started."""
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     spark_class = str(_spark_home() / "bin" / "spark-class")
@@ -213,7 +213,7 @@ def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
 
 
 def connect_server(directory: Path, python: Path) -> Place:
-    """A Spark Connect server with two local cores; it is not up yet."""
+    """A Spark Connect server with two local cores, not yet started."""
     directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     confs = {

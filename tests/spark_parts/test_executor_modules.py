@@ -1,4 +1,4 @@
-"""What executors on other machines import is sent to them whole, under the names that pickled functions have."""
+"""All modules that remote executors import are sent to them, under the names that pickled functions have."""
 
 from __future__ import annotations
 

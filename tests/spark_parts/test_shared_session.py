@@ -1,4 +1,4 @@
-"""When a session is started, kept and given back; Spark itself is not needed to say so."""
+"""When a session is started, kept and released; these tests do not need Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gitops_connect.spark.session import SharedSession
 
 @dataclass
 class Started:
-    """Stands in for a session."""
+    """A fake session."""
 
     alive: bool = True
     closed: int = 0
@@ -36,7 +36,7 @@ class Started:
 
 @dataclass
 class Starts:
-    """Counts what was started, and has a clock that stands still."""
+    """Lists the sessions that were started, and has a clock that only tests move."""
 
     all: list[Started] = field(default_factory=list)
     now: float = 1000.0

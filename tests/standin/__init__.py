@@ -1,4 +1,4 @@
 """A stand-in for Kafka Connect: the same HTTP and the same rules in this process, and faults on demand.
 
-It is held to the real one by tests/contract, which runs over both.
+tests/contract runs with both, so that the stand-in behaves like the real one.
 """

@@ -1,4 +1,4 @@
-"""The rules of a Connect cluster without the HTTP: connectors, their target states, and what is reported of them.
+"""The rules of a Connect cluster without HTTP: connectors, their target states, and their reported states.
 
 A transition takes effect after `lag` reads of the status (0: at once). Until its first one, a connector has no status
 and is left out of the expanded list, as in Kafka.
@@ -30,13 +30,13 @@ class Target(Enum):
 
 @dataclass
 class Reported:
-    """What workers report: a state each for the connector and its tasks, with traces."""
+    """What workers report: the state and the trace of the connector and of each task."""
 
     state: str
     trace: str = ""
     tasks: list[tuple[str, str]] = field(default_factory=list)
     looks: int = 0
-    """How often the connector was looked at in this state."""
+    """How often the connector was read in this state."""
 
 
 @dataclass
@@ -48,16 +48,16 @@ class Connector:
     target: Target = Target.STARTED
     reported: Reported | None = None
     due: int = 0
-    """Reads that are left until `next` takes effect."""
+    """Number of reads until `next` takes effect."""
     next: Callable[[], None] | None = None
     failure: str = ""
-    """Where set, the connector fails with it whenever it starts."""
+    """If set, the connector fails with this trace whenever it starts."""
 
 
 class Cluster:
-    """The connectors of one group; may have several workers before it.
+    """The connectors of one group, which may have several workers.
 
-    `is_reading`: its workers were just started. Lists show nothing yet, and who asks the herder waits for it.
+    `is_reading`: its workers were just started. Lists are still empty, and a request to the herder waits for it.
     """
 
     def __init__(self, version: str = "4.3.1", *, lag: int = 0, masks_passwords: bool = False) -> None:
@@ -71,7 +71,7 @@ class Cluster:
 
     @property
     def since(self) -> tuple[int, int]:
-        """The version as a pair, to ask what it can do."""
+        """The major and minor version, to decide which features it has."""
         major, minor = self.version.split(".")[:2]
         return int(major), int(minor)
 
@@ -93,7 +93,7 @@ class Cluster:
         return answer
 
     def configure(self, name: str, config: dict[str, str]) -> tuple[bool, dict[str, Any]]:
-        """True where it was created."""
+        """Whether the connector was created, and its info."""
         if name not in self.connectors:
             return True, self.create(name, config, None)
         config = self._named(name, config)
@@ -146,7 +146,7 @@ class Cluster:
             effect()
 
     def _start(self, connector: Connector) -> None:
-        """A new instance of the connector: what it failed of before is forgotten."""
+        """Start a new instance of the connector: an earlier failure is forgotten."""
         before = connector.reported
         if connector.target is Target.STARTED:
             trace = connector.failure or _fault(connector.config)
@@ -159,7 +159,7 @@ class Cluster:
             connector.reported = Reported("STOPPED")
 
     def _move(self, connector: Connector) -> None:
-        """The instance changes its state; one that has failed changes no more, unless it is stopped."""
+        """Change the state of the instance; after a failure, only a stop changes it."""
         reported = connector.reported
         if connector.target is Target.STOPPED:
             self._stop(connector)
@@ -183,7 +183,7 @@ class Cluster:
             connector.reported = Reported("STOPPED")
 
     def pass_time(self, name: str) -> None:
-        """What a look at a connector brings: its transition comes nearer, and what runs moves on."""
+        """Let time pass with a read of a connector: its transition comes nearer, and if it runs, it makes progress."""
         connector = self.connectors.get(name)
         if connector is None:
             return
@@ -195,7 +195,7 @@ class Cluster:
         self._move_on(connector)
 
     def _move_on(self, connector: Connector) -> None:
-        """What runs moves on. Its tasks are seen to run once before their first poll, which may be their last."""
+        """Let a running connector make progress. Its tasks are RUNNING for one read before a first poll that fails."""
         reported = connector.reported
         if reported and reported.state == "RUNNING" and any(state == "RUNNING" for state, _ in reported.tasks):
             reported.looks += 1
@@ -258,15 +258,17 @@ def _type(config: Mapping[str, str]) -> str:
 
 
 def _fault(config: Mapping[str, str]) -> str:
-    """What makes the real connector fail as well: a mirror without the address of its source."""
+    """The trace of a config with which the real connector fails too: a mirror without the address of its source."""
     if "mirror" in config["connector.class"].lower() and "source.cluster.bootstrap.servers" not in config:
         return "org.apache.kafka.common.KafkaException: The constructor of ForwardingAdmin threw an exception\n\tat …"
     return ""
 
 
 def _tasks(config: Mapping[str, str]) -> list[tuple[str, str]]:
-    """A source has one task, or none without anything to read; a sink has as many as it may, and each fails that cannot
-    make its file.
+    """The tasks of a connector that starts.
+
+    A source has one task, or none if it has nothing to read; a sink has `tasks.max` tasks, which fail if they cannot
+    create its file.
     """
     if _type(config) == "source":
         return [] if config.get("streams") == "" else [("RUNNING", "")]

@@ -24,7 +24,7 @@ _VERBS = {"stop": Target.STOPPED, "pause": Target.PAUSED, "resume": Target.START
 
 @dataclass(frozen=True)
 class Call:
-    """One request that came in."""
+    """One request that was received."""
 
     method: str
     path: str
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: a body that is no text is written as JSON."""
+    """One answer: a body that is not a string is written as JSON."""
 
     status: int
     body: Any = None
@@ -42,9 +42,9 @@ class Reply:
 
 
 class StandIn:
-    """One worker. Give several the same `cluster` to have a group of workers.
+    """One worker. Several workers with the same `cluster` are a group.
 
-    `calls` holds every request. `starting` makes it answer as a worker does that is not up yet; `authorization` is the
+    `calls` lists every request. `starting` makes it answer like a worker that is not ready yet; `authorization` is the
     header without which it answers 401.
     """
 
@@ -71,7 +71,7 @@ class StandIn:
         return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stop listening, and break off every connection; a second time does nothing."""
+        """Stop listening, and close every connection; a second call does nothing."""
         if not self.closing.is_set():
             self.closing.set()
             self._server.shutdown()
@@ -80,7 +80,7 @@ class StandIn:
             self._thread.join()
 
     def count(self, method: str = ".*", path: str = ".*") -> int:
-        """How many requests came in whose method and path match."""
+        """The number of received requests whose method and path match."""
         return sum(1 for call in self.calls if re.fullmatch(method, call.method) and re.fullmatch(path, call.path))
 
     def answer(self, method: str, path: str, status: int, body: Any, **more: Any) -> None:
@@ -88,7 +88,7 @@ class StandIn:
         self.faults.add(Fault(Kind.ANSWER, method, path, status=status, body=body, **more))
 
     def refuse(self, method: str, path: str, status: int, message: str, **more: Any) -> None:
-        """The same, in the form of Connect's errors."""
+        """The next requests that match get this error, in the form of Connect's errors."""
         self.answer(method, path, status, {"error_code": status, "message": message}, **more)
 
     def drop(self, method: str, path: str, **more: Any) -> None:
@@ -104,11 +104,11 @@ class StandIn:
         self.faults.add(Fault(Kind.TRUNCATE, method, path, effect=True, **more))
 
     def stream(self, method: str, path: str, parts: Parts, **more: Any) -> None:
-        """The next requests that match get these bytes, `pause` seconds apart, until their client is gone."""
+        """The next requests that match get these bytes, `pause` seconds apart, until their client disconnects."""
         self.faults.add(Fault(Kind.STREAM, method, path, parts=parts, **more))
 
     def carry_out(self, call: Call) -> Reply:
-        """What Connect does with a request, and answers."""
+        """Do what Connect does with a request, and return its answer."""
         path, _, query = call.path.partition("?")
         try:
             with self.cluster.lock:
@@ -190,7 +190,7 @@ class StandIn:
             raise Refused(500, f'Unrecognized field "{strange[0]}" (class {java}), not marked as ignorable')
         name = str(body.get("name") or "").strip()
         info = self.cluster.create(name, body["config"], body.get("initial_state"))
-        if template := re.search(r"\{(\w+)\}", name):  # created all the same: it is the Location that cannot be built
+        if template := re.search(r"\{(\w+)\}", name):  # created all the same: only the Location cannot be built
             raise Refused(500, f"The template variable '{template[1]}' has no value")
         return Reply(201, info)
 
@@ -219,11 +219,11 @@ class _Server(ThreadingHTTPServer):
         for connection in tuple(self.open):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:  # the other side was quicker
+            except OSError:  # the client has closed it already
                 continue
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is part of the tests, and nothing to print."""
+        """Print nothing: clients that disconnect are part of the tests."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -261,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, fault: Fault) -> None:
         self.close_connection = True
-        with suppress(OSError):  # the client has gone
+        with suppress(OSError):  # the client has disconnected
             for part in fault.parts():
                 if self.server.standin.closing.wait(fault.pause):
                     return
@@ -270,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
 
     def _answer(self, call: Call) -> Reply:
-        """What stands before Connect has its say first: Jetty, and an authentication filter."""
+        """Jetty and an authentication filter answer before Connect does."""
         standin = self.server.standin
         if standin.starting:
             return _of_jetty(call, 404, "Not Found")
@@ -297,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _written(body: Any) -> str:
-    """As Jackson writes it: without blanks, and what is no ASCII as it is, but for halves of surrogate pairs."""
+    """JSON as Jackson writes it: without whitespace, and with non-ASCII characters, except for lone surrogates."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return text if text.isascii() or _is_whole(text) else json.dumps(body, separators=(",", ":"))
 
@@ -307,7 +307,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _of_jetty(call: Call, status: int, title: str) -> Reply:
-    """HTML to a GET, nothing at all to anything else."""
+    """Jetty's answer: HTML to a GET, an empty body to any other method."""
     if call.method != "GET":
         return Reply(status, "")
     return Reply(

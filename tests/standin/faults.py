@@ -1,4 +1,4 @@
-"""Faults on demand: what a request meets instead of, or after, its effect."""
+"""Faults on demand: what happens to a request instead of its effect, or after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Parts = Callable[[], Iterator[bytes]]
 
 
 class Kind(Enum):
-    """What a request meets. HANG: no answer until the stand-in is closed. STREAM: raw bytes in place of an answer."""
+    """The kind of fault. HANG: no answer until the stand-in is closed. STREAM: raw bytes instead of an answer."""
 
     ANSWER = "answer"
     DROP = "drop"
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 @dataclass
 class Fault:
-    """Meets the next `times` requests that match by method and path with query; with `effect`, after their effect."""
+    """Meant for the next `times` requests whose method and path with query match; with `effect`, after their effect."""
 
     kind: Kind
     method: str
@@ -44,7 +44,7 @@ class Fault:
 
 
 class Faults:
-    """All that are still to be met."""
+    """The faults for requests to come."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -59,7 +59,7 @@ class Faults:
             self._faults.clear()
 
     def meet(self, method: str, path: str) -> Fault | None:
-        """The fault of this request, counted down."""
+        """Return the fault for this request, and count it down."""
         with self._lock:
             fault = next((fault for fault in self._faults if fault.matches(method, path)), None)
             if fault is not None:

@@ -18,13 +18,13 @@ MakeClient = Callable[..., ConnectClient]
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """A clock on which nobody waits."""
+    """A clock on which every sleep returns at once."""
     return ManualClock()
 
 
 @pytest.fixture
 def standin() -> Iterator[StandIn]:
-    """One worker of a cluster with nothing on it."""
+    """One worker of an empty cluster."""
     with StandIn() as standin:
         yield standin
 

@@ -1,4 +1,4 @@
-"""What connectors say to a change of their offsets (`alterOffsets`), and what Connect checks before it asks them."""
+"""How connectors respond to a change of their offsets (`alterOffsets`), and what Connect checks before that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Config = Mapping[str, str]
 
 
 def ask(config: Config, entries: Entries) -> bool:
-    """True where the class has seen to its offsets itself; False where it does not implement `alterOffsets`."""
+    """True if the class implements `alterOffsets` and accepts the change; False if it does not implement it."""
     plugin = find(config["connector.class"])
     assert plugin is not None
     simple = plugin.name.rpartition(".")[2]
@@ -29,7 +29,7 @@ def ask(config: Config, entries: Entries) -> bool:
 
 
 def check_primitive(entries: Entries) -> None:
-    """What Connect itself asks of a source's partitions and offsets (`OffsetUtils.validateFormat`)."""
+    """Check what Connect itself requires of a source's partitions and offsets (`OffsetUtils.validateFormat`)."""
     kinds: dict[type, str] = {dict: "MAP", list: "ARRAY"}
     for entity in (entity for entry in entries for entity in entry if entity is not None):
         for field, value in entity.items():
@@ -42,7 +42,7 @@ def check_primitive(entries: Entries) -> None:
 
 
 def sink_patch(entries: Entries) -> dict[tuple[str, int], int | None]:
-    """`SinkUtils.parseSinkConnectorOffsets`: numbers may be texts, and of two of a partition the last wins."""
+    """`SinkUtils.parseSinkConnectorOffsets`: numbers may be strings, and the last entry of a partition wins."""
     return {_topic_partition(partition): _kafka_offset(offset) for partition, offset in entries}
 
 
@@ -80,7 +80,7 @@ def _integer(value: Any, what: str, bits: int) -> int:
 
 
 def java(value: Any) -> str:
-    """How Java writes it."""
+    """The value as Java's `toString` writes it."""
     match value:
         case None | True | False:
             return {None: "null", True: "true", False: "false"}[value]
@@ -124,7 +124,7 @@ def _is_integer(value: Any, bits: int) -> bool:
 
 
 def _mirror(*texts: str, number: bool = True, only_zero: bool = False) -> Callable[[Config, Entries], None]:
-    """The checks of one of the three mirrors: the texts of its partitions, then `partition`, then the offset."""
+    """The checks of one MirrorMaker connector: the strings of its partitions, then `partition`, then the offset."""
 
     def check(config: Config, entries: Entries) -> None:
         for partition, offset in entries:

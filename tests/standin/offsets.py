@@ -23,14 +23,14 @@ Entry = tuple[dict[str, Any] | None, dict[str, Any] | None]
 
 
 def listed(cluster: Cluster, name: str) -> dict[str, Any]:
-    """GET: what stands."""
+    """GET: the current offsets."""
     connector = _connector(cluster, name)
     cluster.pass_time(name)
     return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in _pairs(cluster, connector)]}
 
 
 def _pairs(cluster: Cluster, connector: Connector) -> list[Pair]:
-    """A source's offset of no partition at all is kept, and never shown."""
+    """The entries that Connect returns. A source's offset with a null partition is stored, and never returned."""
     if not _is_sink(connector):
         return [pair for pair in cluster.stored.sources.get(connector.name, {}).values() if pair[0] is not None]
     committed = cluster.stored.groups.get(group_of(connector.name, connector.config), {})
@@ -41,9 +41,9 @@ def _pairs(cluster: Cluster, connector: Connector) -> list[Pair]:
 
 
 def alter(cluster: Cluster, name: str, body: Any) -> dict[str, Any]:
-    """PATCH: merges; null takes its partition away."""
+    """PATCH: merges the entries; a null offset removes its partition."""
     entries = _entries(body)
-    connector = _standing_still(cluster, name)
+    connector = _stopped_connector(cluster, name)
     if _is_sink(connector):
         patch = movers.sink_patch(entries)
         managed = movers.ask(connector.config, entries)
@@ -57,8 +57,8 @@ def alter(cluster: Cluster, name: str, body: Any) -> dict[str, Any]:
 
 
 def reset(cluster: Cluster, name: str) -> dict[str, Any]:
-    """DELETE: takes all away, and a sink's group with it."""
-    connector = _standing_still(cluster, name)
+    """DELETE: removes all offsets, and the group of a sink."""
+    connector = _stopped_connector(cluster, name)
     managed = movers.ask(connector.config, [(partition, None) for partition, _ in _pairs(cluster, connector)])
     if _is_sink(connector):
         group = group_of(name, connector.config)
@@ -86,8 +86,8 @@ def _is_sink(connector: Connector) -> bool:
     return plugin is not None and plugin.type == "sink"
 
 
-def _standing_still(cluster: Cluster, name: str) -> Connector:
-    """STOPPED, and none of its tasks left: an answer right after a stop may be that it is not."""
+def _stopped_connector(cluster: Cluster, name: str) -> Connector:
+    """The connector, if it is STOPPED and has no tasks: right after a stop, Connect may answer that it is not."""
     connector = _connector(cluster, name)
     cluster.pass_time(name)
     if connector.target is not Target.STOPPED or (connector.reported and connector.reported.tasks):
@@ -120,7 +120,7 @@ def _check_fields(entity: Mapping[str, Any], known: set[str], java_class: str) -
 
 
 def _subscriptions(cluster: Cluster, group: str) -> list[str]:
-    """The topics of all members of a group: tasks of whichever connectors use it."""
+    """The topics of all members of a group, which are the tasks of all connectors that use it."""
     members = (
         connector
         for connector in cluster.connectors.values()
@@ -133,9 +133,9 @@ def _subscriptions(cluster: Cluster, group: str) -> list[str]:
 
 
 def _alter_group(cluster: Cluster, connector: Connector, patch: Mapping[TopicPartition, int | None]) -> None:
-    """As the broker does it: partition by partition, so that the good ones are changed though others are refused.
+    """As the broker does it: partition by partition, so that valid ones are changed even if others are rejected.
 
-    Offsets are set only in a group without members, and taken away only of topics that no member has subscribed to.
+    Offsets are set only in a group without members, and removed only for topics that no member has subscribed to.
     """
     if any(offset is not None and offset < 0 for offset in patch.values()):
         raise Refused(500, f"Failed to modify offsets for sink connector {connector.name}")
@@ -153,7 +153,7 @@ def _nulls_last(item: tuple[TopicPartition, int | None]) -> bool:
 
 
 def _commit(stored: Stored, group: str, key: TopicPartition, offset: int | None) -> bool:
-    """False where the broker refuses it. What sets an offset makes the group; what takes one away needs it."""
+    """False if the broker rejects it. Setting an offset creates the group; removing one requires the group."""
     topic, number = key
     if topic not in stored.topics or number != 0 or (offset is None and group not in stored.groups):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """An answer that is no success: HTTP status and Connect's words."""
+    """An error response: HTTP status and Connect's message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Key:
-    """One config key: its type, whether it is required, its default, and the least value of a number."""
+    """One config key: its type, whether it is required, its default, and the minimum of a number."""
 
     type: str = "STRING"
     required: bool = False
@@ -95,7 +95,7 @@ _FIXTURES = {
     ),
     "RecordSink": ("sink", {"file": Key(required=True)}),
 }
-"""The connectors of tests/plugins, each of them four times."""
+"""The connectors of tests/plugins; each has four variants."""
 PLUGINS = (
     PluginClass(f"{_FILE}SinkConnector", "sink", {"file": Key()}),
     PluginClass(
@@ -122,7 +122,7 @@ PLUGINS = (
 
 
 def find(class_name: str) -> PluginClass | None:
-    """By full name or one of the short ones."""
+    """Find a plugin by its full name or by one of its short names."""
     return next((plugin for plugin in PLUGINS if class_name in plugin.aliases), None)
 
 
@@ -177,7 +177,7 @@ def verdict(name: str, config: Mapping[str, str]) -> dict[str, Any]:
 
 
 def check(config: Mapping[str, str | None]) -> PluginClass:
-    """What POST and PUT config do before anything else: 400 with all errors."""
+    """Validate a config as POST and PUT config do first: 400 with all errors."""
     if any(value is None for value in config.values()):
         raise Refused(400, _invalid(["Null value can not be supplied as the configuration value."]))
     given = {key: value for key, value in config.items() if value is not None}

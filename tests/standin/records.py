@@ -1,7 +1,7 @@
-"""What flows through the stand-in: topics of one partition each, and the connectors that move along them.
+"""The records of the stand-in: topics with one partition each, and the connectors that write and read them.
 
-Time passes with each look at a connector that runs: a file source takes the whole lines that are there, a number source
-sends one more number, a sink takes all that it has not had and commits.
+Time passes with each read of a running connector: a file source sends the complete lines of its file, a number source
+sends one more number, a sink reads all new records and commits.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ TopicPartition = tuple[str, int]
 
 @dataclass
 class Stored:
-    """What the broker keeps, whatever becomes of the connectors.
+    """What the broker stores, whatever happens to the connectors.
 
-    `sources`: offsets by connector and by their partition as text. `groups`: the committed offsets of the consumer
-    groups there are. `topics`: the records of each.
+    `sources`: offsets by connector and by their partition as text. `groups`: the committed offsets of the existing
+    consumer groups. `topics`: the records of each topic.
     """
 
     sources: dict[str, dict[str, Pair]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Stored:
     )
 
     def set_source(self, name: str, partition: dict[str, Any] | None, offset: dict[str, Any] | None) -> None:
-        """None takes the offset away."""
+        """Set the offset of a partition; None removes it."""
         offsets = self.sources.setdefault(name, {})
         key = json.dumps(partition, sort_keys=True)
         if offset is None:
@@ -51,14 +51,14 @@ def group_of(name: str, config: Mapping[str, str]) -> str:
 
 
 def topics_of(stored: Stored, config: Mapping[str, str]) -> list[str]:
-    """What a sink subscribes to."""
+    """The topics to which a sink subscribes."""
     if pattern := config.get("topics.regex"):
         return [topic for topic in stored.topics if re.fullmatch(pattern, topic)]
     return [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
 
 
 def first_poll(stored: Stored, name: str, config: Mapping[str, str]) -> str:
-    """The trace with which a task fails at its first poll: a number source that goes on from before `oldest`."""
+    """The trace with which a task fails at its first poll: a number source that resumes before `oldest`."""
     oldest = int(config.get("oldest", 0))
     for _, offset in stored.sources.get(name, {}).values() if oldest else ():
         if offset["position"] < oldest:
@@ -70,7 +70,7 @@ def first_poll(stored: Stored, name: str, config: Mapping[str, str]) -> str:
 
 
 def move(stored: Stored, name: str, config: Mapping[str, str]) -> None:
-    """Let a running connector do what there is to do."""
+    """Let a running connector make progress."""
     kind = config["connector.class"].rpartition(".")[2].removesuffix("Connector")
     if kind.endswith("FileStreamSource"):
         _read_lines(stored, name, config)
@@ -103,7 +103,7 @@ def _count(stored: Stored, name: str, config: Mapping[str, str]) -> None:
 
 
 def _consume(stored: Stored, name: str, config: Mapping[str, str]) -> None:
-    """An offset that is past the end counts as none: Connect's consumers begin at the earliest record then."""
+    """Read all new records. If the offset is past the end, Connect's consumers start at the earliest record."""
     lines = []
     for topic in topics_of(stored, config):
         records = stored.topics.setdefault(topic, [])

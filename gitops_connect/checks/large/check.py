@@ -17,8 +17,8 @@ from gitops_connect.checks.large.prepare import prepare_with_all_types
 from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict
 from gitops_connect.spark.session import Session, map_in_arrow
 
-_BUCKET = 768 * 1024 * 1024
-"""Bytes of manifests whose rows are in one bucket: about 8 million rows, which take 700 MB during the join."""
+_BUCKET = 192 * 1024 * 1024
+"""Bytes of manifests whose rows are in one bucket: about 2 million rows, which take 180 MB during the join."""
 _PACKED = 10
 """The factor by which a compressed manifest grows, or a little more."""
 _TASKS = 4

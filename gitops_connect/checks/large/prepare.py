@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 
-import pyarrow.compute as pc
+import numpy as np
 
 from gitops_connect.checks.large.input_splits.splits import (
     SPLIT_SIZE,
@@ -19,13 +18,13 @@ from gitops_connect.checks.large.input_splits.splits import (
     input_splits,
 )
 from gitops_connect.checks.large.job import Job, ManifestTask
+from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFormat
 from gitops_connect.checks.large.line_formats.line_format import learn, learn_current
 from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
 from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.shapes import shape_of
 
-_THREADS = 4
 _FIRST_LINES = 1000
 """The number of lines from which the forms are learnt."""
 
@@ -84,21 +83,10 @@ def _first_lines(splits: Sequence[InputSplit], reader: ManifestReader) -> Iterat
 
 def _lines_of_each_form(
     splits: Sequence[InputSplit], line_format: LineFormat | None, reader: ManifestReader
-) -> Iterator[str]:
-    """The first line of each form, because lines of one form have equal types, and all lines of no form."""
-
-    def of_split(split: InputSplit) -> list[str]:
-        lines = []
-        for block in blocks_of(split, reader):
-            left = LineBuffer(block.text).array
-            for form in () if line_format is None else line_format.forms:
-                well = pc.match_substring_regex(left, form.pattern)
-                first = pc.index(well, value=True).as_py()
-                if first >= 0:
-                    lines.append(left[first].as_py())
-                    left = left[:0] if pc.all(well, min_count=0).as_py() else left.filter(pc.invert(well))
-            lines += [line for line in left.to_pylist() if line.strip()]
-        return lines
-
-    with ThreadPoolExecutor(_THREADS) as pool:  # nearly all of it runs in Arrow, in parallel
-        yield from chain.from_iterable(pool.map(of_split, splits))
+) -> Iterator[bytes]:
+    """The first line of each form in each block, because lines of one form have equal types; all lines of no form."""
+    for block in (block for split in splits for block in blocks_of(split, reader)):
+        lines = LineBuffer(block.text)
+        matched, slow = match_lines(lines, line_format)
+        first = [np.array([one.rows[0] for one in matched], np.int64), slow]
+        yield from filter(bytes.strip, lines.text_of(np.concatenate(first)).splitlines())

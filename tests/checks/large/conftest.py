@@ -1,4 +1,4 @@
-"""The engine on Spark: `make check` neither imports what it needs nor starts a JVM."""
+"""The engine on Spark: `make check` neither imports its libraries nor starts a JVM."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collecting a test imports it."""
+    """Pytest imports a test module when it collects it."""
     skips = "not slow" in config.option.markexpr and collection_path.suffix == ".py"
     return True if skips else None
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """The one session that all tests share."""
+    """The session that all tests share."""
     from gitops_connect.settings.sections import SparkSettings  # noqa: PLC0415 - only for tests that start Spark
     from gitops_connect.spark.session import start_session  # noqa: PLC0415 - only for tests that start Spark
 

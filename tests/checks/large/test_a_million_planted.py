@@ -1,4 +1,4 @@
-"""A million lines with a thousand faults of all kinds, on a real Spark: all of them are found, and none is invented."""
+"""A million lines with a thousand faults of all kinds, on a real Spark: all faults are found, and no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STYLES = ("", "", "", "", "", "", "", "blanks", "turned")
 
 
 def planted_in(plan: Plan, count: int, faults: int, rnd: random.Random) -> Planted:
-    """Each plant of the family at least once, where there are as many faults; on lines anywhere."""
+    """Each plant of the family at least once if `faults` is large enough, on random lines."""
     every = [*plan.family.plants, *UNKEPT_LINES, *REPEATS]
     wanted = [every[number % len(every)] for number in range(faults)]
     chosen: list[Sequence[str]] = [()] * count

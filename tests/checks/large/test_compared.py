@@ -1,4 +1,4 @@
-"""What was written by Connect or by this program is not checked: whatever it is, it is compared as it is."""
+"""Offsets that Connect or this program wrote are compared without a check of their content."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_each_difference_is_told(tmp_path: Path) -> None:
 
 
 def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
-    """The first of those that stand are looked at beforehand; another type further down is met by the job itself."""
-    standing = [entry({"shard": n}, {"seq": n}) for n in range(3000)]
-    standing.append(entry({"shard": 3000}, {"seq": "text"}))
+    """Only the first current offsets are examined before the job; the job itself finds other types in later ones."""
+    existing = [entry({"shard": n}, {"seq": n}) for n in range(3000)]
+    existing.append(entry({"shard": 3000}, {"seq": "text"}))
     declared = [entry({"shard": n}, {"seq": n + 1}) for n in range(5)] + [entry({"shard": 3000}, {"seq": 7})]
-    case = Case(jsonl(declared), OTHER, offsets(*standing), OperationKind.ALTER)
+    case = Case(jsonl(declared), OTHER, offsets(*existing), OperationKind.ALTER)
     manifest = filed(case, tmp_path / "files")
     first = prepare([manifest], READER, 3, 300)
     assert first.manifests[0].examples is not None

@@ -1,4 +1,4 @@
-"""Lines in whatever form: what is certified of them is what the long way says, and regular ones are certified."""
+"""Lines of any form: the fast path agrees with the complete check, and it accepts all regular lines."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ PLAIN = {
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("count", range(1, MAX_FORMS + 1))
 def test_regular_lines_are_certified(name: str, count: int) -> None:
-    """And those of a tombstone in the same forms."""
+    """Regular lines and tombstones, in up to MAX_FORMS forms."""
     config, make = PLAIN[name]
     several = [((", ", ": "), False), ((",", ":"), True), ((",", ":"), False), ((",\t", " : "), True)][:count]
     ways = [several[n % count] for n in range(40)]
@@ -153,7 +153,7 @@ def test_regular_lines_are_certified(name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_what_stands_may_be_laid_out_in_any_way(name: str) -> None:
+def test_current_offsets_may_have_any_layout(name: str) -> None:
     config, make = PLAIN[name]
     listed = [laid_out(make(n), backwards=True) for n in range(9)]
     content = ("\n".join(listed) + "\n").encode()

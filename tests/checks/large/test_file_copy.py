@@ -1,4 +1,4 @@
-"""Files copied by Spark, byte for byte: in a session of its own, out of directories of this machine."""
+"""Files that Spark copies from directories of this machine are equal, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same wherever Spark runs: on this machine, on a standalone master, on a Connect server; and once it was lost."""
+"""The same verdicts on this machine, a standalone master and a Spark Connect server, also after Spark was lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROGRAM = "import json, sys; from spark_parts.program import main; main(json.loa
 
 
 class Program:
-    """It is told what to do, and says what came of it."""
+    """A process that gets tasks on its standard input and prints their results."""
 
     def __init__(self, master: str, options: Mapping[str, str], directory: Path, **more: str) -> None:
         directory.mkdir(parents=True)
@@ -79,7 +79,7 @@ class Program:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """A check has begun, and will never end; afterwards others can."""
+        """A check has begun, and never ends; checks that begin after it can end."""
         gate = self.directory / "gate"
         os.mkfifo(gate)
         os.mkfifo(gate.with_name("never"))
@@ -110,7 +110,7 @@ def program(master: str, options: Mapping[str, str], directory: Path, **more: st
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What executors run: it cannot import the repository."""
+    """The Python of the executors, which cannot import the repository."""
     return executors_python(tmp_path_factory.mktemp("python") / "of executors")
 
 
@@ -200,7 +200,7 @@ def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | Non
     assert said.startswith(start + says), said
 
 
-def test_options_are_given_to_spark_and_stand_in_no_command_line(tmp_path: Path) -> None:
+def test_options_are_given_to_spark_and_are_in_no_command_line(tmp_path: Path) -> None:
     options = {"spark.hadoop.fs.s3a.secret.key": "hu sh=:\\ #é", "spark.driver.memory": "777m"}
     with program("local[1]", options, tmp_path / "p") as asked:
         assert asked.ask("option spark.hadoop.fs.s3a.secret.key") == options["spark.hadoop.fs.s3a.secret.key"]

@@ -1,4 +1,4 @@
-"""Odd files, each with the verdict that it has to get, by its name and its line, from both engines."""
+"""Odd files with the rules and lines that both engines must report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.slow
 PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
 
 Verdict = list[tuple[str, int]]
-"""Rules without their prefix, and lines."""
+"""Rules without their prefix, and their lines."""
 WELL = jsonl([mirrored(8000), mirrored(8001)])
-"""Two entries that stand before and behind an odd one, so that its line is 3."""
+"""Two valid entries before an odd line, so that the odd line is line 3."""
 
 
 def line(offset: bytes = b"1", partition: bytes = b"1", topic: bytes = b'"a"') -> bytes:
@@ -144,7 +144,7 @@ def test_a_line_that_is_not_utf8_hides_no_other_fault(tmp_path: Path) -> None:
         assert dict(said.counts) == {f"manifest/{rule}": 1 for rule, _ in expected}
 
 
-@pytest.mark.parametrize("live", [None, offsets(entry({"a\x1b": 1}, {"b\0": 1}))])
+@pytest.mark.parametrize("current", [None, offsets(entry({"a\x1b": 1}, {"b\0": 1}))])
 def test_a_message_has_no_control_characters(current: Any, tmp_path: Path) -> None:
     """Field names come from the file, and messages go to terminals and logs."""
     odd = mirrored(1, **{"\0zone": 1, "\x1b[31m": 2, "\u202e": 3, "x" * 500: 4})
@@ -221,7 +221,7 @@ def test_every_rule_of_a_whole_file_is_here() -> None:
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 @pytest.mark.parametrize("count", [1000, 150_000])
 def test_cut_off_in_the_middle_of_a_frame(suffix: str, count: int, tmp_path: Path) -> None:
-    """The frame has one block, or many, of which the first ones are whole; faults in these are not spoken of."""
+    """The frame has one block or many. Faults in the complete blocks at its start are not reported."""
     content = jsonl([mirrored(0, -1), *(mirrored(number) for number in range(1, count))])
     packed = PACK[suffix](content)
     for said in both(Case(packed[: len(packed) // 2], MIRROR, name=f"m.jsonl{suffix}", packed=True), tmp_path):
@@ -240,7 +240,7 @@ def test_what_is_odd_and_well(content: bytes, tmp_path: Path) -> None:
 
 
 def test_one_line_a_million_times(tmp_path: Path) -> None:
-    """As many as the small engine takes, and then a million."""
+    """The most lines that the small engine accepts, and then a million."""
     for count, engines in ((100_000, both), (1_000_000, _large)):
         for said in engines(Case(line() * count, MIRROR), tmp_path / str(count)):
             assert dict(said.counts) == {"manifest/duplicate": count - 1}
@@ -279,7 +279,7 @@ print(json.dumps([found, dict(verdict.counts), peak() - before]))
 
 @pytest.mark.parametrize("suffix", ["", *PACKED])
 def test_a_line_of_200_mb(suffix: str, tmp_path: Path) -> None:
-    """It is refused by its line, and then nothing else is said; its bytes are not held."""
+    """The only error names the line; its bytes are not kept in memory."""
     normal, long = tmp_path / "normal.jsonl", tmp_path / f"long.jsonl{suffix}"
     normal.write_bytes(jsonl(mirrored(number) for number in range(300_000)))
     _write(long, [WELL + line(b"-1") + line()[:-5], *[b"1" * 1_000_000] * 200, b"}}\n", line(b"-1")])

@@ -1,4 +1,4 @@
-"""Both engines say the same of the same file, and what was planted is what they find."""
+"""Both engines give the same verdict on the same file, and find exactly the planted faults."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def held_alike(cases: list[Case], verdicts: Any) -> None:
 
 
 def first_of_each(moves: Sequence[Move]) -> list[Move]:
-    """The small engine has all, in their order; the large one as many of each direction as people read."""
+    """The small engine lists all moves in their order, the large engine only the first SHOWN of each direction."""
     left = Counter(dict.fromkeys(Direction, SHOWN))
     found = []
     for move in moves:
@@ -123,7 +123,7 @@ ODD_LINES = {
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
 @pytest.mark.parametrize("suffix", ["", ".zst"])
 def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind, suffix: str) -> None:
-    """Wherever they stand, as long as not too many tie."""
+    """This must not depend on their lines, unless too many moves tie."""
     rnd = random.Random(1)  # noqa: S311 - the same each time
     for config, make in ((MIRROR, mirrored), (OTHER, lambda n, at: entry({"shard": n}, {"seq": at}))):
         current = [make(n, 50) for n in range(2 * TIES)]
@@ -171,7 +171,7 @@ def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_si
     checked(Case(b"".join(lines), MIRROR))
 
 
-# A fault is planted by what it does to an entry; each leaves its partition another than those of other lines.
+# A fault is planted by a change of an entry. After it, the partition still differs from those of all other lines.
 def _spoiled(spoil: Any, value: Any) -> bytes:
     spoil(value)
     return line_of(value).encode()
@@ -218,8 +218,8 @@ def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged:
     if kind is OperationKind.REPLACE:
         planted = [(line, "tombstone" if rule == "nothing-to-remove" else rule) for line, rule in planted]
     current = offsets(*(mirrored(n, rnd.choice([3, 5, 8])) for n in rnd.sample(range(1, 40), 10)), mirrored(-1))
-    standing = {json.loads(one)["partition"] for one in current}
-    planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in standing]
+    existing = {json.loads(one)["partition"] for one in current}
+    planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in existing]
     case = Case(b"\n".join(lines) + b"\n", MIRROR, current, kind, acknowledged)
     with TemporaryDirectory() as directory:
         (verdict,) = in_process([filed(case, Path(directory) / "m")], split_size=rnd.choice([SPLIT_SIZE, 400]))
@@ -288,13 +288,13 @@ cases = st.builds(
     st.sampled_from([SPLIT_SIZE, 1, 50, 300]),
     st.sampled_from(["", ".gz", ".zst"]),
 )
-def test_whatever_stands_in_the_files_both_say_the_same(several: list[Case], split_size: int, suffix: str) -> None:
+def test_both_engines_give_the_same_verdict_on_any_file(several: list[Case], split_size: int, suffix: str) -> None:
     checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), split_size=split_size)
 
 
 @pytest.mark.parametrize("config", [MIRROR, SINK, FILE_SOURCE, OTHER, None], ids=str)
 def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
-    """It is what makes the engine quick; without it all other tests would pass, and slowly."""
+    """The fast path makes the engine fast; without it, all other tests would pass, but slowly."""
     make = {str(MIRROR): mirrored, str(SINK): lambda n: sunk("orders", n), str(FILE_SOURCE): lambda n: read(position=n)}
     one = make.get(str(config), lambda n: entry({"shard": n}, {"seq": n, "name": "x"}))
     case = Case(jsonl(one(number) for number in range(3)), config, offsets(one(1)))

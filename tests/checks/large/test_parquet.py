@@ -1,4 +1,4 @@
-"""A manifest in Parquet says what the same one says as JSON Lines."""
+"""A manifest in Parquet gets the same verdict as the same manifest in JSON Lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnect
 
 
 def columns(entries: list[Any], *, flat: bool, types: dict[str, Any] | None = None) -> pa.Table:
-    """The entries as Spark writes them, or a column for each field."""
+    """The entries as structs, as Spark writes them, or, if `flat`, with a column for each field."""
     names = {
         half: sorted({name for one in entries for name in one.get(half) or ()}) for half in ("partition", "offset")
     }
@@ -97,7 +97,7 @@ lives = [
 
 
 def kept(entry_: Any) -> Any:
-    """Without the fields that are null: in a column they are not there."""
+    """The entry without the fields that are null, because a column cannot tell null from absent."""
     parts = {half: {k: v for k, v in (entry_[half] or {}).items() if v is not None} for half in entry_}
     return ({"partition": parts["partition"]} if parts["partition"] else {}) | {"offset": parts["offset"] or None}
 
@@ -148,7 +148,7 @@ def test_nothing_in_it_is_empty() -> None:
 
 
 def test_lines_and_columns_in_one_manifest(tmp_path: Path) -> None:
-    """The line of a place is the number of the row, and a repeat names its file."""
+    """The line number of a Parquet entry is its row number, and a repeat names its file."""
     case = Case(jsonl([mirrored(1), mirrored(2), mirrored(3, -1)]), MIRROR, name="a.jsonl")
     manifest = filed(case, tmp_path / "m")
     pq.write_table(columns([mirrored(4), mirrored(5, -1), mirrored(2, 5)], flat=False), tmp_path / "b.parquet")
@@ -200,7 +200,7 @@ def test_what_is_no_manifest_is_named(name: str) -> None:
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    """Parquet of Spark and of others has checksums."""
+    """Parquet files of Spark and of other programs have checksums."""
     table = columns([mirrored(n, n) for n in range(5000)], flat=False)
     pq.write_table(table, tmp_path / "m", compression="zstd", write_page_checksum=True)
     whole = (tmp_path / "m").read_bytes()

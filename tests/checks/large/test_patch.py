@@ -1,4 +1,4 @@
-"""What is left to be sent is what the small engine and the plan would send: line for line, in their order."""
+"""The offsets to send are those that the small engine and the plan would send, in the same lines and order."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def decades(moves: Sequence[Move]) -> dict[Direction, tuple[int, ...]]:
 
 
 def written(value: Any, rnd: random.Random) -> str:
-    """In one of the ways in which people write an entry."""
+    """The entry in a random one of the forms in which people write entries."""
     if rnd.random() < 0.2:
         value = dict(reversed(value.items()))
     if rnd.random() < 0.1:
@@ -88,7 +88,7 @@ def written(value: Any, rnd: random.Random) -> str:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Without an error, but for a few."""
+    """Most of these cases have no error."""
     name, kind = draw(st.sampled_from(sorted(MAKE))), draw(st.sampled_from(KINDS))
     config, make = MAKE[name]
     rnd = draw(st.randoms(use_true_random=False))
@@ -105,8 +105,8 @@ def cases(draw: st.DrawFn) -> Case:
             value["offset"] = None
         lines.append(written(value, rnd) + rnd.choice(["", "", "", "\r", "\n", "\n \t\r", " "]))
     content = (rnd.choice(["", "", "\ufeff"]) + "\n".join(lines) + rnd.choice(["", "\n"])).encode()
-    standing = rnd.choice([offsets(*current), offsets(*current), offsets(*current), None])
-    return Case(content, config, standing, kind, name=f"m.jsonl{draw(st.sampled_from(['', '', '.gz', '.zst']))}")
+    existing = rnd.choice([offsets(*current), offsets(*current), offsets(*current), None])
+    return Case(content, config, existing, kind, name=f"m.jsonl{draw(st.sampled_from(['', '', '.gz', '.zst']))}")
 
 
 @settings(max_examples=max(40, settings().max_examples // 2))
@@ -118,7 +118,7 @@ def test_what_is_left_is_what_the_plan_sends(several: list[Case], split_size: in
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
 @pytest.mark.parametrize("name", MAKE)
 def test_of_each_kind_something_is_left(name: str, kind: OperationKind) -> None:
-    """Of most classes; else the property above would hold of nothing."""
+    """Without offsets to send, the property above would be true but prove nothing."""
     config, make = MAKE[name]
     values = [make(n, n % 3) for n in range(0 if name == "file" else 1, 1 if name == "file" else 90)]
     current = offsets(*(make(n, 1) for n in ([] if name == "file" else range(40, 120))))
@@ -138,7 +138,7 @@ def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
-    """And one that is ended in the middle of that leaves nothing behind."""
+    """A task that is ended in the middle leaves no files."""
     current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
     case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OperationKind.REPLACE)
 
@@ -163,7 +163,7 @@ def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
 
 
 def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
-    """They are an error, so that nothing of such a manifest is sent; but what would be does not depend on that."""
+    """Repeats are an error, so such a manifest is not sent; but the prepared lines do not depend on this."""
     values = [mirrored(n % 7, 5) for n in range(40)]
     current = offsets(mirrored(1), mirrored(3, 4))
     manifest = filed(Case(jsonl(values), MIRROR, current), tmp_path / "m")
@@ -178,7 +178,7 @@ def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
 def test_the_same_is_left_of_parquet(kind: OperationKind, tmp_path: Path) -> None:
-    """Of row groups in several units, with a text that has to be escaped."""
+    """The row groups are in several input splits, and a string must be escaped."""
     values = [mirrored(n, n % 3, topic='a"b' if n == 77 else "orders") for n in range(300)]
     if kind is OperationKind.ALTER:
         values[70]["offset"] = values[90]["offset"] = None
@@ -193,7 +193,7 @@ def test_the_same_is_left_of_parquet(kind: OperationKind, tmp_path: Path) -> Non
 
 
 def test_an_entry_that_is_only_compared_is_left_too(tmp_path: Path) -> None:
-    """Whatever its rules would say."""
+    """The rules would reject most of these entries."""
     values = [mirrored(n, -1, cluster="elsewhere") for n in range(9)] + [{**mirrored(99), "offset": None}]
     content = jsonl(values) + line_of(mirrored(10, 1.0), (", ", ": ")).encode()
     manifest = filed(Case(content, MIRROR, offsets(mirrored(99))), tmp_path / "m")
@@ -228,7 +228,7 @@ def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:
 
 
 def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, tmp_path: Path) -> None:
-    """On Spark, where units of one manifest are in several tasks, and one task has units of several manifests."""
+    """One manifest's input splits are in several tasks, and one task has input splits of several manifests."""
     rnd = random.Random(3)  # noqa: S311 - the same each time
     current = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 90_000, 3)))
     tombstones = ({**mirrored(n), "offset": None} for n in range(0, 9000, 2))
@@ -270,7 +270,7 @@ def test_distances_are_counted_by_their_decades() -> None:
 
 
 def test_lsns_as_postgresql_writes_them_are_sent_as_numbers() -> None:
-    """Such lines are checked one by one; nothing of how they are written is left in what is sent."""
+    """Such lines are checked one by one, and are sent in canonical form."""
     config = {"connector.class": "PostgresConnector"}
     lsns = [100, "0/64", "0/1985390", 26_760_080]
     values = [entry({"server": f"s{n}"}, {"lsn": lsns[n % 4], "lsn_commit": "0/5"}) for n in range(80)]

@@ -1,4 +1,4 @@
-"""What was planted is what both engines find: nothing is missed, nothing is invented, each on its line."""
+"""Both engines find exactly the planted faults, each on its line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 _THOROUGH = pytest.mark.thorough
 KINDS = [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]
 EACH_KIND = [KINDS[0], *(pytest.param(kind, marks=_THOROUGH) for kind in KINDS[1:])]
-"""Every family is tried with one kind in `make test`, and with all of them before a release."""
+"""Every family is tested with one kind in `make test`, and with all kinds before a release."""
 NO_NULLS = (OperationKind.REPLACE, OperationKind.SEED)
 LIVE = (0.0, 0.6, 1.0)
 NAMES = [("offsets/a.jsonl",), ("offsets/a.jsonl", "offsets/b.jsonl.gz", "offsets/c.ndjson"), ("offsets/a.jsonl.zst",)]
@@ -55,7 +55,7 @@ def both(several: Sequence[Planted], verdicts: Any) -> None:
 
 
 def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Of a repeated partition the large engine keeps no column: it is 1 there, also where a line begins with blanks."""
+    """The large engine keeps no column of a repeat: it reports 1, even if the line begins with whitespace."""
     of_repeats = ("manifest/duplicate", "manifest/conflict")
     found = [
         replace(one, location=replace(one.location, column=1)) if one.rule in of_repeats else one for one in diagnostics
@@ -77,7 +77,7 @@ def checked(*several: Planted, split_size: int = SPLIT_SIZE) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("kind", EACH_KIND, ids=lambda kind: kind.value)
-@pytest.mark.parametrize("live", [*(pytest.param(one, marks=_THOROUGH) for one in (None, 0.0)), 0.5])
+@pytest.mark.parametrize("current", [*(pytest.param(one, marks=_THOROUGH) for one in (None, 0.0)), 0.5])
 def test_each_plant_alone(name: str, kind: OperationKind, current: float | None) -> None:
     family = FAMILIES[name]
     chosen: list[Any] = [[]]
@@ -96,7 +96,7 @@ def test_each_plant_alone(name: str, kind: OperationKind, current: float | None)
     ids=["some", "all"],
 )
 def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind, of: list[Any]) -> None:
-    """Each way that an offset moves, and how far."""
+    """Plants that are no errors change the moves of offsets and their distances."""
     family = FAMILIES[name]
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
     chosen: list[Any] = [[one] if rest else [] for one in fine for rest in (1, 0, 0, 0)]
@@ -139,7 +139,7 @@ def test_whatever_was_planted_is_found(several: list[Planted], split_size: int) 
 
 
 def test_of_many_offenders_the_first_are_named() -> None:
-    """The places of all are known: so it is known which come first, across files."""
+    """The first violations across all files are named, because the places of all violations are known."""
     family = FAMILIES["mirror"]
     names = ["offset.offset negative", "partition.cluster elsewhere", "entry: list", "duplicate", "note", "no offset"]
     chosen = [[names[number % 7]] if number % 7 < 6 else [] for number in range(400)]
@@ -149,7 +149,7 @@ def test_of_many_offenders_the_first_are_named() -> None:
 
 
 def test_every_rule_is_planted() -> None:
-    """A new rule needs a plant here, or a reason."""
+    """A new rule needs a plant, or an entry with a reason in NOT_PLANTED."""
     said = {say.rule for family in FAMILIES.values() for one in family.plants.values() for say in one.says}
     said |= {*ODD_LINES, "entry", *REPEATS, "tombstone", "nothing-to-remove"}
     assert {rule.removeprefix("manifest/") for rule in RULES} == said | NOT_PLANTED.keys()

@@ -1,4 +1,4 @@
-"""A manifest whose every line belongs to another alias, file, server or topic: told as quickly as a well one."""
+"""A manifest whose lines all belong to another alias, file, server or topic is checked as fast as a valid one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
 }
 ONE_PARTITION = ("file", "server")
 SPLIT_SIZE = 300
-"""Bytes: several splits, and so several blocks."""
+"""In bytes; small, so that there are several splits and several blocks."""
 
 
 def _refuse(text: str) -> LinesRead:
@@ -92,7 +92,7 @@ OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
 def test_lines_with_words_of_their_own(
     name: str, current: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
 ) -> None:
-    """A million of them are counted as quickly as sound ones; the ones that are named have their words."""
+    """These lines are counted on the fast path; those that are named get messages with their own values."""
     config, make, rule = OWN[name]
     lines = [make(number, number + 5) for number in range(MANY)]
     sound = {**lines[0], "offset": dict.fromkeys(lines[0]["offset"], 7)}

@@ -1,4 +1,4 @@
-"""Functions in the process of a session: several at once, with large results, and with their errors."""
+"""Functions that run in the session's process: several at once, with large results, and with errors."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 BOTH = Barrier(2)
-"""In each process another one."""
+"""Each process has its own barrier."""
 LARGE = 60_000_000
 
 
 def both(_: Any) -> int:
-    """Ends when two threads of the process are here."""
+    """Return when two threads of the process wait here."""
     return BOTH.wait(60)
 
 
 def large(_: Any, content: bytes) -> bytes:
-    """The same."""
+    """Return the argument."""
     return content
 
 
 def fails(_: Any) -> None:
-    """A bug."""
+    """Fail like a bug."""
     raise LookupError("not there")
 
 

@@ -1,4 +1,4 @@
-"""Manifests of all formats, staged: the large engine says of them what the small one says of the same files."""
+"""Staged manifests of all formats get the same verdict from the large engine as the same files from the small one."""
 
 from __future__ import annotations
 

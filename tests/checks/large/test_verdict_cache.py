@@ -1,4 +1,4 @@
-"""What Spark has said is kept for a while, by all that it depends on."""
+"""Verdicts of Spark are cached for some minutes; the key covers everything on which a verdict depends."""
 
 from gitops_connect.checks.large.verdict_cache import KEPT_FOR, CachedVerdict, VerdictCache
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets

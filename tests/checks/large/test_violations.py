@@ -1,4 +1,4 @@
-"""Everything that is wrong, in one file: what the verdict names, and all that it only counts."""
+"""The file of all violations: those that the verdict names, and those that it only counts."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def test_where_nothing_is_wrong_there_is_a_file_without_rows(tmp_path: Path) -> 
 
 
 def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None:
-    """Line and column of `name`, in the verdict and in the file; and the places where no entry could be read.
+    """The verdict and the file have the lines and columns of the original file, also of text that is no entry.
 
-    In YAML an error points at the entry, as the file does; in JSON the verdict points at the field.
+    In YAML, the verdict points at the entry, as the file does. In JSON, the verdict points at the field.
     """
     places = [(10, 3), (10, 50), (13, 7), (500_000, 70_000)]
     values = [mirrored(1, -1), mirrored(2), mirrored(2), mirrored(4, -1)]

@@ -1,4 +1,4 @@
-"""Python workers on this machine are of PySpark as it is installed, and not of its zip file."""
+"""Python workers on this machine use the installed PySpark, not its zip file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _asked(spark: Any) -> list[str]:
 def test_a_zip_is_passed_over_where_the_same_is_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_installed: bool
 ) -> None:
-    """A Spark that was unpacked somewhere has nothing but the zip."""
+    """A Spark that was unpacked from its archive has only the zip file."""
     package = tmp_path / "packages" / "pyspark"
     zipped = package / "python" / "lib" / "pyspark.zip"
     zipped.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A large change that an earlier cycle has begun, held against offsets that somebody has just read."""
+"""A large change that an earlier reconciliation began, compared with offsets that were just read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Spark:
 
 
 class _Nobody:
-    """A worker that is not to be asked."""
+    """A worker that must not be asked."""
 
     def save_offsets(self, *_: Any) -> SavedOffsets:
         raise AssertionError("it takes long to list very many")

@@ -1,4 +1,4 @@
-"""How large chunks may be, by what the plan knows of the workers."""
+"""The maximum size of chunks, depending on what the plan knows about the workers."""
 
 from __future__ import annotations
 

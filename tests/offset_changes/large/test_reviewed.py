@@ -1,4 +1,4 @@
-"""A large change is reviewed after the stop as a small one is: what the class makes of it, and what must be said."""
+"""After the stop, a large change is reviewed like a small one: its effect in the class, and what to acknowledge."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Spark:
         self.difference = difference
 
     def say(self, text: str) -> None:
-        """Nobody listens."""
+        """Ignore the message."""
 
     def check(self, manifests: Sequence[LargeManifest], *, ready: Path) -> list[LargeVerdict]:
         ready.mkdir()

@@ -1,4 +1,4 @@
-"""What is staged is held to the small engine's reader: the same entries, places and words for faults."""
+"""Staged files are compared with the small engine's reader: the same entries, positions and messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def staged(name: str, content: bytes, directory: Path) -> LargeFile:
 
 
 def read(file: LargeFile) -> tuple[list[Any], list[Any]]:
-    """As the engine on Spark reads it: entries and faults, each with its place in the file that was staged."""
+    """Read it as the engine on Spark does: entries and faults, each with its position in the original file."""
     assert file.places is not None
     content = Path(file.path).read_bytes()
     places = list(struct.iter_unpack("<II", Path(file.places).read_bytes()))

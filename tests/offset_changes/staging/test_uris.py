@@ -1,4 +1,4 @@
-"""Manifests outside the repository: taken where their SHA-256 is the one that was reviewed, named where it is not."""
+"""Manifests outside the repository: accepted if they have the SHA-256 that was reviewed, an error if not."""
 
 from __future__ import annotations
 

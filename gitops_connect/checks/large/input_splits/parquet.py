@@ -119,7 +119,11 @@ def _refuse_columns(schema: Any) -> None:
 def _lines(batch: Any) -> Any:
     """An entry for each row, as in a CSV: without partition fields it has no partition, without offset fields null."""
     table = pa.Table.from_batches([batch]).flatten().combine_chunks()
-    partition, offset = (_objects(table, f"{half}.") for half in HALVES)
+    if not any(column.null_count for column in table.columns):
+        first, second = ([part for member in _members(table, half) for part in member] for half in HALVES)
+        whole = ('{"partition":{', *first[1:], '},"offset":{', *second[1:], "}}\n")
+        return pc.binary_join_element_wise(*whole, "")
+    partition, offset = (_objects(table, half) for half in HALVES)
     partition = pc.binary_join_element_wise('"partition":', partition, ",", "")
     parts = ("{", pc.fill_null(partition, ""), '"offset":', pc.fill_null(offset, "null"), "}\n")
     return pc.binary_join_element_wise(*parts, "")
@@ -127,16 +131,17 @@ def _lines(batch: Any) -> Any:
 
 def _objects(table: Any, half: str) -> Any:
     """An object for each row, without the fields that are null; null if all are."""
-    members = [
-        pc.binary_join_element_wise(f",{json.dumps(name.removeprefix(half), ensure_ascii=False)}:", *value, "")
-        for name, value in (
-            (name, _in_json(table.column(name).combine_chunks())) for name in sorted(table.column_names)
-        )
-        if name.startswith(half)
-    ]
+    members = (pc.binary_join_element_wise(*member, "") for member in _members(table, half))
     joined = pc.binary_join_element_wise("{", *members, "}", "", null_handling="replace")
     objects = pc.replace_substring(joined, "{,", "{", max_replacements=1)
     return pc.if_else(pc.equal(objects, "{}"), None, objects)
+
+
+def _members(table: Any, half: str) -> Iterator[Sequence[Any]]:
+    """The fields of that half for each row, in parts: a comma, the name, the value in JSON."""
+    for name in sorted(name for name in table.column_names if name.startswith(f"{half}.")):
+        key = json.dumps(name.removeprefix(f"{half}."), ensure_ascii=False)
+        yield ",", f"{key}:", *_in_json(table.column(name).combine_chunks())
 
 
 def _in_json(array: Any) -> Sequence[Any]:

@@ -87,7 +87,7 @@ class _Rows:
         self._line = line
         self._ends = np.cumsum([block.rows.num_rows for block in blocks])
         self._splits, self._bases = np.array([(block.split, block.base) for block in blocks]).T
-        self.value = rows.column("value").to_numpy().copy()
+        self.value = np.concatenate([block.rows.column("value").to_numpy() for block in blocks])
         self.form, self.mark = form & np.uint8(FORM_MASK), form >> np.uint8(MARK_SHIFT)
         with_text = np.flatnonzero(self.form >= OffsetForm.TEXT)
         texts = rows.column("text").take(pa.array(with_text)).to_pylist()

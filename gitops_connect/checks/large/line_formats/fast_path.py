@@ -9,12 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gitops_connect.checks.large.line_formats.layouts import (
-    Admits,
-    LineBuffer,
-    LineFormat,
-    MatchedLines,
-)
+from gitops_connect.checks.large.line_formats.layouts import Admits, LineBuffer, LineFormat, MatchedLines
 
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
@@ -43,11 +38,6 @@ def _admitted(texts: Any, admits: Admits) -> NDArray[np.bool_]:
     found = texts.dictionary_encode()
     known = np.array([admits(text) for text in found.dictionary.to_pylist()], np.bool_)
     return np.asarray(known[found.indices.to_numpy(zero_copy_only=False)])
-
-
-def lines_of(content: bytes) -> Any:
-    """The unchanged lines with their line feeds, as an Arrow array; the text must end with a line feed."""
-    return LineBuffer(content).array
 
 
 def canonical_lines(content: bytes, line_format: LineFormat | None) -> Any:

@@ -17,8 +17,8 @@ from gitops_connect.checks.large.input_splits.splits import Block, blocks_of
 from gitops_connect.checks.large.job import Job
 from gitops_connect.checks.large.job_files import PATCH, DeletionVector, write_atomically
 from gitops_connect.checks.large.keys.text_hashes import Positions
-from gitops_connect.checks.large.line_formats.fast_path import canonical_lines, canonical_partitions, lines_of
-from gitops_connect.checks.large.line_formats.layouts import bytes_of
+from gitops_connect.checks.large.line_formats.fast_path import canonical_lines, canonical_partitions
+from gitops_connect.checks.large.line_formats.layouts import LineBuffer, bytes_of
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.large_manifests import LargePatch
@@ -80,7 +80,7 @@ class PatchJob:
         is_kept[deleted] = False
         if lines.null_count:
             odd = pa.array(is_kept & lines.is_null().to_numpy(zero_copy_only=False))
-            texts = self._rewritten(manifest, lines_of(content).filter(odd))
+            texts = self._rewritten(manifest, LineBuffer(content).array.filter(odd))
             lines = pc.replace_with_mask(lines, odd, pa.array(texts, pa.string()))
             is_kept &= lines.is_valid().to_numpy(zero_copy_only=False)
         return lines if is_kept.all() else lines.filter(pa.array(is_kept))
@@ -101,13 +101,12 @@ class PatchJob:
 
     def _removals(self, manifest: int, block: Block, chosen: Positions) -> Any:
         """The removals of the chosen current offsets of a block as lines."""
-        content = bytes_of(lines_of(_text(block)).take(pa.array(chosen))) if len(chosen) else b""
+        content = bytes_of(LineBuffer(_text(block)).array.take(pa.array(chosen))) if len(chosen) else b""
         partitions = canonical_partitions(content, self.job.manifests[manifest].current_line_format)
         if partitions.null_count:
             odd = partitions.is_null()
-            texts = [
-                partition_text(json.loads(line)["partition"]) for line in lines_of(content).filter(odd).to_pylist()
-            ]
+            lines = LineBuffer(content).array.filter(odd).to_pylist()
+            texts = [partition_text(json.loads(line)["partition"]) for line in lines]
             partitions = pc.replace_with_mask(partitions, odd, pa.array(texts, pa.string()))
         return pc.binary_join_element_wise('{"partition":', partitions, ',"offset":null}\n', "")
 

@@ -91,15 +91,18 @@ class Parser:
             position = RowPosition(first.split, first.line + int(slow[fault.line - 1]), fault.column)
             counts.add(Violation(position, Finding(fault.rule, "", {"found": fault.found})))
         counts.entries += len(read.entries)
-        found = _Collected(self.counted)
+        partitions, rows = [], []
         for value, number, column in read.entries:
             line = int(slow[number - 1])
-            partition, offset, deferred = self._checked(
-                value, RowPosition(first.split, first.line + line, column), counts
-            )
+            position = RowPosition(first.split, first.line + line, column)
+            partition, offset, deferred = self._checked(value, position, counts)
             if partition is not None:
-                found.add(partition, offset, line, [column, value] if deferred else None)
-        return found.rows(self.secret)
+                partitions.append(partition)
+                text = json.dumps([partition, column, value]) if deferred else None
+                rows.append(_stored(line, offset, text, self.counted))
+        value, lines_of_rows, form = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
+        texts = [row[3] for row in rows]
+        return shuffle_block(hash_partitions(partitions, self.secret), value, lines_of_rows, form, texts)
 
     def _checked(
         self, value: Any, position: RowPosition, counts: ViolationCounts
@@ -116,31 +119,16 @@ class Parser:
         return partition, offset, deferred
 
 
-class _Collected:
-    """Rows that are added one by one."""
-
-    def __init__(self, counted: str) -> None:
-        self._counted = counted
-        self._partitions: list[PartitionText] = []
-        self._numbers: list[tuple[int, int, int]] = []
-        self._texts: list[str | None] = []
-
-    def add(self, partition: PartitionText, offset: OffsetText | None, line: int, deferred: Any) -> None:
-        form, value, text = OffsetForm.NONE, 0, None
-        number = None if offset is None or deferred is not None else number_in(offset, self._counted)
-        if deferred is not None:
-            form, text = OffsetForm.DEFERRED, json.dumps([partition, *deferred])
-        elif number is not None:
-            form, value = OffsetForm.NUMBER, number
-        elif offset is not None:
-            form, text = OffsetForm.TEXT, offset
-        self._partitions.append(partition)
-        self._numbers.append((value, line, form))
-        self._texts.append(text)
-
-    def rows(self, secret: Secret) -> Any:
-        value, line, form = np.array(self._numbers, np.int64).reshape(-1, 3).T
-        return shuffle_block(hash_partitions(self._partitions, secret), value, line, form, self._texts)
+def _stored(
+    line: int, offset: OffsetText | None, deferred: str | None, counted: str
+) -> tuple[int, int, OffsetForm, str | None]:
+    """The value, line, form and text of a row with that offset, or with the text of a deferred entry."""
+    if deferred is not None:
+        return 0, line, OffsetForm.DEFERRED, deferred
+    if offset is None:
+        return 0, line, OffsetForm.NONE, None
+    number = number_in(offset, counted)
+    return (0, line, OffsetForm.TEXT, offset) if number is None else (number, line, OffsetForm.NUMBER, None)
 
 
 def number_in(offset: OffsetText, counted: str) -> int | None:
