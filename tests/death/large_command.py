@@ -69,8 +69,8 @@ def _kill_java_at_work() -> None:
 
 
 def javas(parent: int) -> list[int]:
-    """The Java processes that the process `parent` has started."""
-    return [pid for pid in _children(parent) if _stat(pid)[0] == "java"]
+    """The Java processes of the Spark sessions of the process `parent`: a child of it has started each of them."""
+    return [pid for session in _children(parent) for pid in _children(session) if _stat(pid)[0] == "java"]
 
 
 def _below(java: int) -> Iterator[int]:
