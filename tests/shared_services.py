@@ -22,7 +22,7 @@ SANDBOX = (
 """Prefixes of the ids of the other tests with the fixture `sandbox`. A test that is missing starts a second sandbox."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
-    for name in ("a_million_planted", "file_copy", "line_numbers", "on_spark", "patch", "violations", "worker_daemon")
+    for name in ("a_million_planted", "file_copy", "masters", "on_spark", "patch", "violations", "worker_daemon")
 )
 """Files with the fixture `spark`."""
 LONG = (

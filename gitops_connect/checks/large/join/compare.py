@@ -62,7 +62,8 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
         bucket, split, base = (number.as_py() for number in row[:3])
         table = pa.ipc.open_stream(row[3].as_buffer()).read_all()
         blocks.append(_Block(job.splits[split].manifest, split, base, table))
-        found += [result for result in (row[4].as_py(),) if result]
+        if result := row[4].as_py():
+            found.append(result)
     if blocks:
         blocks.sort(key=lambda block: block[:3])
         with task_violations(job.directories, f"join-{bucket:05d}") as violations:

@@ -157,6 +157,7 @@ def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_i
         assert "Traceback" not in asked.errors
 
 
+@pytest.mark.thorough
 def test_a_directory_that_is_another_one_there_and_a_package_that_is_not_there(tmp_path: Path, python: Path) -> None:
     lacking = executors_python(tmp_path / "python", without="zstandard")
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
