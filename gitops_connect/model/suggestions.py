@@ -12,11 +12,13 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     """The most similar of `known`, with at most about one typo in three letters. Case and separators do not count."""
     if len(word) > _LONGEST:
         return None
-    ranked = sorted((_distance(_plain(word), _plain(candidate)), candidate) for candidate in known)
-    if not ranked:
-        return None
-    distance, candidate = ranked[0]
-    return candidate if distance <= max(len(_plain(word)), len(_plain(candidate))) // 3 else None
+    plain, found = _plain(word), []
+    for candidate in known:
+        other = _plain(candidate)
+        most = max(len(plain), len(other)) // 3
+        if abs(len(plain) - len(other)) <= most and (distance := _distance(plain, other)) <= most:
+            found.append((distance, candidate))
+    return min(found)[1] if found else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

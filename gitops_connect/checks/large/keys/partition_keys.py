@@ -30,35 +30,37 @@ def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Nu
     Different partitions have different numbers, except with a probability of at most 2^-80 for each pair.
     """
     hashes = [np.full(count, start, np.uint64) for start in secret.starts]
-    for field in fields:
-        for which, part in enumerate(_parts(field, secret)):
+    for name, texts, is_json in fields:
+        for which, part in enumerate(_parts(texts, secret.of_field(name, is_json), secret)):
             hashes[which] += part
     return hashes
 
 
 def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list[Numbers]:
-    """Two numbers for each of some partitions that each have their own fields, one by one."""
-    found: dict[tuple[str, bool], tuple[list[int], list[str]]] = {}
+    """Two numbers for each of some partitions that each have their own fields."""
+    known: dict[tuple[str, bool], Numbers] = {}
+    rows, factors, values = [], [], []
     for row, partition in enumerate(partitions):
         for name, value in json.loads(partition).items():
-            is_json = not isinstance(value, str)
-            rows, values = found.setdefault((name, is_json), ([], []))
+            field = name, not isinstance(value, str)
+            if field not in known:
+                known[field] = secret.of_field(*field)
             rows.append(row)
-            values.append(canonical(value).decode() if is_json else value)
+            factors.append(known[field])
+            values.append(value if isinstance(value, str) else canonical(value).decode())
     hashes = [np.full(len(partitions), start, np.uint64) for start in secret.starts]
-    for (name, is_json), (rows, values) in found.items():
-        for which, part in enumerate(_parts(Values(name, Texts.of(values), is_json), secret)):
-            hashes[which][rows] += part
+    if rows:
+        for which, part in enumerate(_parts(Texts.of(values), np.array(factors).T, secret)):
+            np.add.at(hashes[which], rows, part)
     return hashes
 
 
-def _parts(field: Values, secret: Secret) -> tuple[Numbers, Numbers]:
-    """The summands of each value for the two numbers: a name and a type have their own secret factors.
+def _parts(texts: Texts, factors: Numbers, secret: Secret) -> tuple[Numbers, Numbers]:
+    """The summands of each value for the two numbers, with the six factors of all fields, or of each value.
 
     Without the last factors, a field that is 0 or empty would equal a missing field.
     """
-    factors = secret.of_field(field.name, "json" if field.is_json else "text")
-    first, second = (mixed(one, secret) for one in hash_texts(field.texts, secret))
+    first, second = (mixed(one, secret) for one in hash_texts(texts, secret))
     return (
         first * factors[0] + second * factors[2] + factors[4],
         first * factors[1] + second * factors[3] + factors[5],

@@ -32,9 +32,9 @@ class Secret:
         self.mixer, self.starts, self.lengths = drawn[0], drawn[1:3], drawn[3:5]
         self.factors = drawn[5:].reshape(2, _WORDS)
 
-    def of_field(self, name: str, kind: str) -> Numbers:
-        """Six odd numbers for the values of that type in the field of that name."""
-        digest = hashlib.blake2b(f"{kind} {name}".encode(), digest_size=48, key=self._seed).digest()
+    def of_field(self, name: str, is_json: bool) -> Numbers:  # noqa: FBT001
+        """Six odd numbers for the field of that name, others for its strings than for its other values."""
+        digest = hashlib.blake2b(f"{is_json:d} {name}".encode(), digest_size=48, key=self._seed).digest()
         return np.frombuffer(digest, np.uint64) | np.uint64(1)
 
     def of_long(self, text: bytes) -> tuple[int, int]:
