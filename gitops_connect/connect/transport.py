@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import IncompleteRead
 from itertools import chain
 from typing import Any
 
@@ -237,7 +238,17 @@ class Transport:
             return f"failed the TLS handshake: {found[0].strip() if (found := _TLS.search(text)) else text}"
         if found := _ERRNO.search(text):
             return f"cannot be reached: {found[1].strip()}"
-        return "closed the connection before the answer was complete"
+        cause = _innermost(error)
+        if isinstance(cause, ConnectionError | IncompleteRead):
+            return "closed the connection before the answer was complete"
+        return f"sent an answer that is not valid HTTP ({type(cause).__name__})"
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What the socket or `http.client` raised: urllib3 and requests wrap it as an argument of their own exceptions."""
+    while inner := [one for one in error.args if isinstance(one, BaseException)]:
+        error = inner[-1]
+    return error
 
 
 def _pieces(response: requests.Response, deadline: Deadline, most: int | None = None) -> Iterator[bytes]:

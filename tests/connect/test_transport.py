@@ -229,17 +229,25 @@ def test_something_that_is_not_connect(standin: StandIn, client: ConnectClient) 
         client.info()
 
 
-def test_something_that_does_not_speak_http(make_client: MakeClient) -> None:
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (b"", "closed the connection before the answer was complete"),
+        (b"220 mail.example.org ESMTP\r\n", r"sent an answer that is not valid HTTP \(BadStatusLine\)"),
+    ],
+)
+def test_something_that_does_not_speak_http(make_client: MakeClient, answer: bytes, found: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def hang_up() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(1024)
+                connection.sendall(answer)
 
         thread = threading.Thread(target=hang_up)
         thread.start()
-        with pytest.raises(ConnectUnavailable, match="closed the connection before the answer was complete"):
+        with pytest.raises(ConnectUnavailable, match=found):
             make_client(f"http://127.0.0.1:{server.getsockname()[1]}").info()
         thread.join()
 

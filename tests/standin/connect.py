@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import ssl
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -223,7 +224,9 @@ class _Server(ThreadingHTTPServer):
                 continue
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: clients that disconnect are part of the tests."""
+        """Print the traceback of a bug. Clients that disconnect are part of the tests."""
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
