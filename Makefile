@@ -7,8 +7,8 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
-# Tests often wait, for a broker, a worker or a time limit: three processes keep two cores busy.
-PARALLEL = $(BIN)/pytest -q -n 3 --dist loadgroup --no-loadscope-reorder
+# Tests often wait, for a broker, a worker or a time limit: four processes keep two cores busy.
+PARALLEL = $(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
 
@@ -53,7 +53,7 @@ types:
 	$(BIN)/mypy
 
 quick-tests:
-	$(BIN)/pytest -q -n 3 --dist worksteal -m 'not slow and not e2e and not thorough'
+	$(BIN)/pytest -q -n 4 --dist worksteal -m 'not slow and not e2e and not thorough'
 
 format: setup    ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .

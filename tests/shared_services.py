@@ -10,9 +10,9 @@ SANDBOX = (
     "tests/acceptance/test_undo.py",
     "tests/acceptance/test_workers.py",
     "tests/checks/test_rules_on_connect.py",
-    "tests/cli/test_offsets.py::test_what_is_shown_and_undone_is_what_connect_keeps",
+    "tests/cli/test_offsets.py::test_get_and_undo_use_exactly_the_offsets_that_connect_stores",
     "tests/cli/test_sandbox_records.py",
-    "tests/daemon/test_processes.py::test_a_killed_one_is_finished_on_the_real_worker",
+    "tests/daemon/test_processes.py::test_the_steps_of_a_killed_process_are_finished_on_a_real_worker",
     "tests/death/test_killed_on_kafka.py",
     "tests/death/test_worker_killed.py",
     "tests/kip875/",
@@ -34,7 +34,7 @@ LONG = (
     "tests/death/test_killed_deletions.py",
     "tests/guides/test_tutorial.py",
 )
-"""The longest scopes start first, so that both processes end at about the same time."""
+"""The longest scopes start first, so that all processes end at about the same time."""
 
 
 def scope(test: str) -> str:
