@@ -66,32 +66,32 @@ class MemoryJournal:
         self.settled: dict[OperationName, tuple[Offsets, str]] = {}
         self.failed: dict[OperationName, tuple[str, bool]] = {}
         self.noted: dict[OperationName, str] = {}
-        self.told: list[tuple[str, OperationName]] = []
+        self.calls: list[tuple[str, OperationName]] = []
         self.faults: dict[str, deque[Exception]] = defaultdict(deque)
 
     def intend(self, operation: Operation) -> None:
-        self._tell("intend", operation)
+        self._record_call("intend", operation)
 
     def is_begun(self, operation: Operation) -> bool:
         return operation.name in self.unfinished
 
     def begin(self, operation: Operation, before: Offsets) -> None:
-        self._tell("begin", operation)
+        self._record_call("begin", operation)
         self.before[operation.name] = before
 
     def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
-        self._tell("settle", operation)
+        self._record_call("settle", operation)
         self.settled[operation.name] = (after, warning)
 
     def record(self, operation: Operation) -> None:
-        self._tell("record", operation)
+        self._record_call("record", operation)
 
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:
-        self._tell("fail", operation)
+        self._record_call("fail", operation)
         self.failed[operation.name] = (message, final)
 
     def note(self, operation: Operation, message: str) -> None:
-        self._tell("note", operation)
+        self._record_call("note", operation)
         self.noted[operation.name] = message
 
     def review(self, operation: Operation, current: Offsets) -> Review:
@@ -108,10 +108,10 @@ class MemoryJournal:
         assert not operation.offsets
         yield MemoryChange(self, replace(operation, offsets=self.manifests.get(operation.name, {})))
 
-    def _tell(self, word: str, operation: Operation) -> None:
+    def _record_call(self, word: str, operation: Operation) -> None:
         if self.faults[word]:
             raise self.faults[word].popleft()
-        self.told.append((word, operation.name))
+        self.calls.append((word, operation.name))
 
 
 class MemoryChange:
@@ -128,7 +128,7 @@ class MemoryChange:
         return self._operation.name in self._journal.large_ones
 
     def review(self) -> Review:
-        self._journal._tell("review", self._operation)
+        self._journal._record_call("review", self._operation)
         self._current = self._read()
         self._review = self._journal.review(self._operation, self._current)
         return self._review
@@ -162,7 +162,7 @@ class MemoryChange:
         return Chunk(len(entries), json.dumps({"offsets": entries}).encode())
 
     def mark(self, sent: int) -> None:
-        self._journal._tell("mark", self._operation)
+        self._journal._record_call("mark", self._operation)
         assert sent <= self.entries
         self._begun.sent = max(sent, self._begun.sent)
 

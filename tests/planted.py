@@ -124,7 +124,7 @@ class Planted:
         return replace(said, moves=moves, distances=dict(difference.distances), largest=difference.moves)
 
 
-def told_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
+def violations_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
     """The places and messages of all violations, as the large engine wrote them to that directory."""
     rows = parquet.read_table(directory / "violations.parquet").to_pylist()
     return Counter(

@@ -22,7 +22,7 @@ CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
 A, B, C = (ConnectorName(name) for name in "abc")
 
 
-def test_two_calls_where_everything_expected_is_there(standin: StandIn, client: ConnectClient) -> None:
+def test_two_calls_if_all_expected_connectors_exist(standin: StandIn, client: ConnectClient) -> None:
     for number in range(30):
         client.create(ConnectorName(f"c{number}"), CONFIG)
     standin.calls.clear()
@@ -32,7 +32,7 @@ def test_two_calls_where_everything_expected_is_there(standin: StandIn, client: 
     assert [call.path for call in standin.calls] == ["/", "/connectors?expand=status&expand=info"]
 
 
-def test_what_has_no_status_yet_is_unknown_and_what_is_not_there_is_absent(
+def test_a_connector_without_a_status_is_unknown_and_a_missing_one_is_absent(
     standin: StandIn, client: ConnectClient
 ) -> None:
     client.create(A, CONFIG)
@@ -56,9 +56,7 @@ def test_a_worker_that_still_reads_the_config_topic_is_not_an_empty_cluster(
     assert (state.connectors.keys(), state.unknown) == ({A, B}, frozenset())
 
 
-def test_a_connector_that_was_seen_of_half_a_config_topic_is_looked_at_again(
-    standin: StandIn, client: ConnectClient
-) -> None:
+def test_a_connector_from_an_incomplete_config_topic_is_read_again(standin: StandIn, client: ConnectClient) -> None:
     """If a starting worker does not know every connector yet, the connectors that it shows may be stale."""
     client.create(A, CONFIG)
     standin.answer("GET", r"/connectors\?.*", 200, _expanded(standin, {A: {**CONFIG, "topic": "stale"}}))
@@ -73,7 +71,7 @@ def _expanded(standin: StandIn, configs: dict[ConnectorName, dict[str, str]]) ->
     }
 
 
-def test_what_cannot_be_read_is_unknown_even_where_nobody_asked_for_it(standin: StandIn, client: ConnectClient) -> None:
+def test_an_unreadable_connector_is_unknown_even_if_it_is_not_expected(standin: StandIn, client: ConnectClient) -> None:
     client.create(A, CONFIG)
     client.create(B, CONFIG)
     reported = standin.cluster.connectors[B].reported
@@ -85,7 +83,9 @@ def test_what_cannot_be_read_is_unknown_even_where_nobody_asked_for_it(standin: 
 
 
 @pytest.mark.parametrize("path", ["/", r"/connectors\?.*", "/connectors"])
-def test_a_read_that_fails_is_an_error_and_no_empty_cluster(standin: StandIn, client: ConnectClient, path: str) -> None:
+def test_a_read_that_fails_is_an_error_and_not_an_empty_cluster(
+    standin: StandIn, client: ConnectClient, path: str
+) -> None:
     standin.refuse("GET", path, 500, "Request cannot be completed because a rebalance is expected", times=99)
     with pytest.raises(RebalanceInProgress):
         observe(client, [A])
@@ -98,7 +98,7 @@ def test_a_cluster_that_is_down(standin: StandIn, make_client: MakeClient) -> No
         observe(client, [])
 
 
-def test_what_is_in_transit_is_looked_at_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
+def test_a_connector_in_transit_is_read_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
     """Right after a new config, a paused connector is UNASSIGNED: it must not be taken for a running one."""
     client.create(A, CONFIG, TargetState.PAUSED)
     reported = standin.cluster.connectors[A].reported
@@ -110,7 +110,7 @@ def test_what_is_in_transit_is_looked_at_again(standin: StandIn, client: Connect
     assert standin.count(path=r"/connectors\?.*") == 2
 
 
-def test_what_stays_in_transit_is_taken_as_it_is_and_what_nobody_asked_for_is_not_waited_for(
+def test_only_an_expected_connector_in_transit_is_waited_for_up_to_the_timeout(
     standin: StandIn, client: ConnectClient, clock: ManualClock
 ) -> None:
     client.create(A, CONFIG)

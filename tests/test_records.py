@@ -78,7 +78,7 @@ def test_each_connector_is_recorded_as_its_last_step_ends(ledger: WatchedLedger)
     assert ledger.revisions(CLUSTER).applied is None
 
 
-def test_what_was_created_is_ours_before_its_further_steps(ledger: WatchedLedger) -> None:
+def test_a_created_connector_is_managed_before_its_further_steps(ledger: WatchedLedger) -> None:
     """Otherwise it could never be deleted if its document is removed from Git at that moment."""
     two_steps = situation([wanted("orders", "stopped")], version="3.6.2")
     carry_out(ledger, two_steps, [Result.APPLIED], killed=True)
@@ -92,7 +92,7 @@ def test_what_was_created_is_ours_before_its_further_steps(ledger: WatchedLedger
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
-def test_a_step_without_effect_is_no_ownership(ledger: WatchedLedger, result: Result) -> None:
+def test_a_step_without_effect_records_no_ownership(ledger: WatchedLedger, result: Result) -> None:
     carry_out(ledger, situation([wanted("orders")]), [result])
     assert owned(ledger) == {}
     attempted = ledger.revisions(CLUSTER).attempted
@@ -100,13 +100,13 @@ def test_a_step_without_effect_is_no_ownership(ledger: WatchedLedger, result: Re
     assert attempted.result == "1 of 1 steps were not applied; the first is of orders"
 
 
-def test_what_is_declared_and_already_there_is_adopted(ledger: WatchedLedger) -> None:
+def test_a_declared_connector_that_exists_is_adopted(ledger: WatchedLedger) -> None:
     same, other = wanted("same"), wanted("other", config={"batch.size": "7"})
     carry_out(ledger, situation([same, other], [as_observed(same), seen("other")]))
     assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
 
 
-def test_however_many_are_adopted_it_is_one_write(ledger: WatchedLedger) -> None:
+def test_all_adoptions_are_one_write(ledger: WatchedLedger) -> None:
     many = [wanted(f"orders-{number}") for number in range(5)]
     everything = situation(many, [as_observed(one) for one in many])
     LedgerRecords(ledger, ledger.operations, everything, plan(everything), ManualClock()).before()
@@ -115,27 +115,27 @@ def test_however_many_are_adopted_it_is_one_write(ledger: WatchedLedger) -> None
 
 
 @pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])
-def test_what_is_only_looked_at_is_not_adopted(ledger: WatchedLedger, more: dict[str, Any]) -> None:
+def test_a_suspended_or_observed_connector_is_not_adopted(ledger: WatchedLedger, more: dict[str, Any]) -> None:
     looked_at = wanted("orders", **more)
     carry_out(ledger, situation([looked_at], [as_observed(looked_at)]))
     assert owned(ledger) == {}
 
 
-def test_what_connect_rejects_or_does_not_tell_is_not_taken_for_applied(ledger: WatchedLedger) -> None:
+def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: WatchedLedger) -> None:
     orders = wanted("orders")
     carry_out(ledger, situation([orders], [as_observed(orders)], invalid=frozenset({ORDERS})))
     carry_out(ledger, situation([orders], [as_observed(orders)], unknown=["orders"]))
     assert owned(ledger) == {}
 
 
-def test_what_is_deleted_is_forgotten(ledger: WatchedLedger) -> None:
+def test_a_deleted_connector_is_forgotten(ledger: WatchedLedger) -> None:
     orders = wanted("orders")
     carry_out(ledger, situation([orders]))
     carry_out(ledger, situation([wanted("orders", "absent")], [seen("orders")]))
     assert owned(ledger) == {}
 
 
-def test_what_is_pruned_is_forgotten_and_what_is_kept_is_not(ledger: WatchedLedger) -> None:
+def test_a_pruned_connector_is_forgotten_and_a_kept_one_is_not(ledger: WatchedLedger) -> None:
     carry_out(ledger, situation([wanted("orders"), wanted("other")]))
     left = [wanted("other")], [seen("orders"), seen("other")]
     carry_out(ledger, situation(*left))
@@ -144,13 +144,13 @@ def test_what_is_pruned_is_forgotten_and_what_is_kept_is_not(ledger: WatchedLedg
     assert owned(ledger).keys() == {"other"}
 
 
-def test_what_is_neither_declared_nor_there_is_forgotten(ledger: WatchedLedger) -> None:
+def test_a_connector_that_is_neither_declared_nor_observed_is_forgotten(ledger: WatchedLedger) -> None:
     carry_out(ledger, situation([wanted("orders"), wanted("other")]))
     carry_out(ledger, situation([wanted("other")], [seen("other")]))
     assert owned(ledger).keys() == {"other"}
 
 
-def test_a_cycle_in_which_nothing_changed_writes_nothing(ledger: WatchedLedger) -> None:
+def test_a_reconciliation_without_changes_writes_nothing(ledger: WatchedLedger) -> None:
     orders, secret = wanted("orders"), wanted("secret", config={"database.password": "hunter2"})
     there = situation([orders, secret], [as_observed(orders), as_observed(secret)])
     carry_out(ledger, situation([orders, secret]))
@@ -160,7 +160,7 @@ def test_a_cycle_in_which_nothing_changed_writes_nothing(ledger: WatchedLedger) 
     assert ledger.writes == 0
 
 
-def test_a_document_that_changed_into_what_is_there_is_recorded(ledger: WatchedLedger) -> None:
+def test_a_document_that_changed_to_the_observed_state_is_recorded(ledger: WatchedLedger) -> None:
     """Otherwise the next difference would be taken for a change of the document, and not for drift."""
     carry_out(ledger, situation([wanted("orders")]))
     before = ledger.ownership(CLUSTER)[ORDERS].desired
@@ -169,7 +169,7 @@ def test_a_document_that_changed_into_what_is_there_is_recorded(ledger: WatchedL
     assert ledger.ownership(CLUSTER)[ORDERS].desired != before
 
 
-def test_a_revision_is_applied_when_nothing_is_left(ledger: WatchedLedger) -> None:
+def test_a_revision_is_applied_when_no_step_remains(ledger: WatchedLedger) -> None:
     two = situation([wanted("a"), wanted("b")])
     carry_out(ledger, two, [Result.APPLIED, Result.FAILED])
     assert ledger.revisions(CLUSTER).applied is None
@@ -178,10 +178,10 @@ def test_a_revision_is_applied_when_nothing_is_left(ledger: WatchedLedger) -> No
     assert known.applied is not None
     assert known.applied.revision == REVISION
     assert known.attempted is not None
-    assert known.attempted.result == "", "what failed once is mended"
+    assert known.attempted.result == "", "the earlier failure is fixed"
 
 
-def test_a_revision_with_held_documents_is_not_applied(ledger: WatchedLedger) -> None:
+def test_a_revision_with_blocked_documents_is_not_applied(ledger: WatchedLedger) -> None:
     carry_out(ledger, situation([wanted("a")], held=["broken"]))
     assert ledger.revisions(CLUSTER).applied is None
     assert owned(ledger) == {"a": Origin.CREATED}
@@ -203,7 +203,7 @@ class TestOperations:
     def known(self, ledger: Ledger) -> dict[str, str]:
         return {name: one.state.value for name, one in ledger.operations.records(CLUSTER).items()}
 
-    def test_changes_that_may_be_history_are_noted_before_the_revision_is(self, ledger: WatchedLedger) -> None:
+    def test_changes_of_unknown_outcome_are_recorded_before_the_revision(self, ledger: WatchedLedger) -> None:
         about = situation(
             [wanted("orders")],
             [as_observed(wanted("orders"))],
@@ -217,7 +217,9 @@ class TestOperations:
         assert seen_at_the_attempt[0] == {"c": "unknown"}
 
     @pytest.mark.parametrize("state", ["intended", "failed"])
-    def test_a_seed_that_was_withdrawn_before_it_was_done_is_forgotten(self, ledger: WatchedLedger, state: str) -> None:
+    def test_a_seed_that_was_removed_before_it_was_applied_is_forgotten(
+        self, ledger: WatchedLedger, state: str
+    ) -> None:
         seed = record(change(seed_name(ORDERS), "orders", "seed"), state)
         ledger.operations.mark(CLUSTER, seed)
         about = situation(
@@ -241,7 +243,7 @@ class TestOperations:
         assert self.known(ledger) == {clear_name(ORDERS): "released", seed.name: "released"}
         assert owned(ledger) == {}
 
-    def test_one_that_was_cut_off_after_it_had_deleted_is_told_from_the_cluster(self, ledger: WatchedLedger) -> None:
+    def test_an_interrupted_deletion_is_recognized_from_the_cluster(self, ledger: WatchedLedger) -> None:
         clear = Operation(clear_name(ORDERS), ORDERS, OperationKind.CLEAR, Digest("d"), REVISION)
         ledger.operations.begin(CLUSTER, clear, current_offsets(a=1), NOW)
         unfinished = {clear.name: Unfinished(clear, current_offsets(a=1))}
@@ -249,7 +251,7 @@ class TestOperations:
         carry_out(ledger, situation([], [], offsets=OffsetSituation(NOW, records, unfinished)))
         assert self.known(ledger) == {clear.name: "released"}
 
-    def test_what_becomes_of_the_offsets_is_remembered_with_the_connector(self, ledger: WatchedLedger) -> None:
+    def test_the_handling_of_offsets_at_deletion_is_recorded_with_the_connector(self, ledger: WatchedLedger) -> None:
         orders = replace(wanted("orders"), on_delete=OnDelete.RESET)
         carry_out(ledger, situation([orders], [as_observed(orders)]))
         assert ledger.ownership(CLUSTER)[ORDERS].on_delete is OnDelete.RESET

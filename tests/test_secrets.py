@@ -33,9 +33,9 @@ def reading(
     wanting = replace(wanted("orders"), secrets={"database.password": reference})
     desired = DesiredState(LOCAL, (wanting, wanted("other")))
     resolved = secrets.resolve(desired, Settings(Path("/nowhere"), secrets=settings), environment or {})
-    told = " ".join(problem.summary for problem in resolved.diagnostics)
-    assert resolved.unresolved == ({"orders"} if told else set()), "held up alone"
-    return resolved.desired.connectors[0].config.get("database.password"), told
+    problems = " ".join(problem.summary for problem in resolved.diagnostics)
+    assert resolved.unresolved == ({"orders"} if problems else set()), "only this connector is blocked"
+    return resolved.desired.connectors[0].config.get("database.password"), problems
 
 
 def env(name: str) -> SecretReference:
@@ -52,7 +52,7 @@ def test_a_variable_that_is_allowed_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "allowed", "told"),
+    ("name", "allowed", "expected"),
     [
         ("HOME", "ORDERS_*", 'do not allow the environment variable HOME; allow it with [secrets] env = ["HOME"]'),
         ("orders_password", "ORDERS_*", "do not allow the environment variable orders_password"),
@@ -60,11 +60,11 @@ def test_a_variable_that_is_allowed_is_read() -> None:
         ("GITOPS_CONNECT_STATE__KEY", "*", "belongs to gitops-connect"),
     ],
 )
-def test_other_variables_are_not(name: str, allowed: str, told: str) -> None:
+def test_a_variable_that_is_not_allowed_is_not_read(name: str, allowed: str, expected: str) -> None:
     there = {"HOME": VALUE, "orders_password": VALUE, "GITOPS_CONNECT_STATE__KEY": VALUE}
     value, problem = reading(env(name), SecretsSettings(env=(allowed,)), there)
     assert value is None
-    assert told in problem
+    assert expected in problem
     assert VALUE not in problem
 
 
@@ -74,7 +74,7 @@ def test_a_file_is_read_without_its_last_line_end(tmp_path: Path, content: str) 
     assert reading(file(tmp_path / "password"), SecretsSettings(files=(tmp_path,))) == (VALUE, "")
 
 
-def test_blanks_and_further_lines_are_part_of_a_secret(tmp_path: Path) -> None:
+def test_whitespace_and_further_lines_are_part_of_a_secret(tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_text(" one\ntwo\n\n")
     assert reading(file(tmp_path / "key.pem"), SecretsSettings(files=(tmp_path,))) == (" one\ntwo\n", "")
 
@@ -103,7 +103,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("missing", "cannot read the file"),
         ("directory", "is not a file"),
@@ -114,7 +114,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
         ("nul\0", "is not a valid path"),
     ],
 )
-def test_what_is_no_readable_text_is_named(tmp_path: Path, name: str, told: str) -> None:
+def test_a_file_without_readable_text_is_named(tmp_path: Path, name: str, expected: str) -> None:
     (tmp_path / "directory").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "latin").write_bytes(b"pass\xe9")
@@ -122,7 +122,7 @@ def test_what_is_no_readable_text_is_named(tmp_path: Path, name: str, told: str)
     (tmp_path / "ring").symlink_to("ring")
     value, problem = reading(file(tmp_path / name), SecretsSettings(files=(tmp_path,)))
     assert value is None
-    assert told in problem
+    assert expected in problem
 
 
 def test_a_relative_path_and_an_unlisted_directory_are_refused(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_variables_of_the_settings_are_never_sent_whatever_is_allowed(tmp_pa
     assert secrets.read(env("OTHER"), settings, {"OTHER": VALUE}) == VALUE
 
 
-def test_what_is_to_be_deleted_needs_no_secret() -> None:
+def test_a_connector_that_is_deleted_needs_no_secret() -> None:
     gone = replace(wanted("orders"), secrets={"database.password": env("GONE")}, state=TargetState.ABSENT)
     resolved = secrets.resolve(DesiredState(LOCAL, (gone,)), Settings(Path("/nowhere")), {})
     assert (resolved.desired.connectors, resolved.unresolved, len(resolved.diagnostics)) == ((gone,), set(), 0)
@@ -249,7 +249,7 @@ def test_a_rotated_secret_is_sent_exactly_once_to_a_server_that_masks_it(
 
 
 @pytest.mark.slow
-def test_a_missing_secret_holds_up_its_own_connector_only(
+def test_a_missing_secret_blocks_its_own_connector_only(
     masking: tuple[Workplace, StandIn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at, _ = masking
@@ -262,7 +262,7 @@ def test_a_missing_secret_holds_up_its_own_connector_only(
     assert at.states() == {"other": "RUNNING"}
 
 
-def test_what_was_read_is_known_to_whoever_writes_something_down() -> None:
+def test_values_that_were_read_are_known_to_every_report() -> None:
     reading(env("ORDERS_PASSWORD"), SecretsSettings(env=("*",)), {"ORDERS_PASSWORD": "read-a-moment-ago"})
     assert "read-a-moment-ago" in secrets.values_read()
 

@@ -23,7 +23,8 @@ OLDEST = 17
 """Kafka 4 brokers and Connect workers need this version (KIP-1013)."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
+"""Seconds for `java -version`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _ask(java: Path) -> int | None:
     """The major version, or None if the program does not run or prints nothing readable."""
     command = [str(java), "-version"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)  # noqa: S603 - the user's own Java
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=True)  # noqa: S603 - the user's own Java
     except (OSError, subprocess.SubprocessError):
         return None
     version = _VERSION.search(answer.stderr + answer.stdout)

@@ -8,7 +8,8 @@ import struct
 
 from gitops_connect.sandbox.configs import HOST
 
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
+"""Seconds for a connection, and for each answer."""
 _METADATA, _METADATA_VERSION = 3, 4
 
 
@@ -17,7 +18,7 @@ def broker_answers(port: int) -> bool:
     client = b"sandbox"
     request = struct.pack(">hhih", _METADATA, _METADATA_VERSION, 1, len(client)) + client + struct.pack(">ib", 0, 0)
     try:
-        with socket.create_connection((HOST, port), timeout=_PATIENCE) as connection:
+        with socket.create_connection((HOST, port), timeout=_TIMEOUT) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             with connection.makefile("rb") as answer:
                 header = answer.read(16)
@@ -34,7 +35,7 @@ def worker_answers(port: int) -> bool:
 
     The list of connectors is available earlier, and empty at first. Before that, Jetty answers 404 to every request.
     """
-    connection = http.client.HTTPConnection(HOST, port, timeout=_PATIENCE)
+    connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT)
     try:
         connection.request("GET", "/connectors/sandbox/config")
         answer = connection.getresponse()

@@ -33,8 +33,8 @@ from gitops_connect.spark.master_url import Master, MasterKind, master_of
 
 JAVA_ENDED = 3
 """The exit code if the Java process ended by itself, or did not start."""
-_PATIENCE = 120
-"""Seconds. Spark cleans up, and Java may write an archive of its classes."""
+_STOP_TIMEOUT = 120
+"""Seconds for the end of the session: Spark cleans up, and Java may write an archive of its classes."""
 _DOUBTFUL, _UNATTENDED = 10.0, 300.0
 """Seconds without a running task, until the master is asked whether it is there, and until a job is cancelled: YARN and
 Kubernetes may have to start a machine first."""
@@ -137,7 +137,7 @@ class Driver:
     def end(self) -> None:
         """End the session, and all processes of the group."""
         signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGKILL))
-        signal.alarm(_PATIENCE)
+        signal.alarm(_STOP_TIMEOUT)
         if self._java is None and self._spark is not None:
             self._spark.stop()
         os.killpg(0, signal.SIGTERM)

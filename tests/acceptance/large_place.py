@@ -23,8 +23,8 @@ MANY = 180_000
 """The number of offsets: slightly more than one process handles, in a manifest or as current offsets."""
 FROM = "operation: alter\nmanifest: {{path: {}}}"
 """The spec of a change that reads its offsets from this path."""
-PATIENCE = 300
-"""The timeout of a command in seconds, long enough for a busy machine."""
+COMMAND_TIMEOUT = 300
+"""Seconds; long enough for a command on a busy machine."""
 
 
 def line(number: int, offset: int | None) -> str:
@@ -91,7 +91,7 @@ class LargePlace(Workplace):
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=COMMAND_TIMEOUT,
             env={**os.environ, **(environment or {})},
         )
         return Ran(done.returncode, done.stdout, done.stderr)

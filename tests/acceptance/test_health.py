@@ -36,21 +36,23 @@ def assess(place: Workplace, stem: str) -> dict[str, Any]:
 
 
 @pytest.mark.on_kafka
-def test_a_failed_task_is_shown_wherever_one_looks(at: Workplace) -> None:
+def test_a_failed_task_is_shown_by_every_command(at: Workplace) -> None:
     fail(at)
     name = at.name("sink")
-    told = f"{name}: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectException: Couldn't find or create file"
+    problem = (
+        f"{name}: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectException: Couldn't find or create file"
+    )
     request = f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true"
     planned = at.run("plan", "--detailed-exitcode")
     assert planned.code == 0, "a failed task is nothing that a plan could change"
-    assert told in planned.out
+    assert problem in planned.out
     assert request in planned.out
     assert planned.out.endswith(f"{GOOD} 1 connector is unhealthy.\n")
     applied = at.run("apply", "--yes")
-    assert told in applied.out
+    assert problem in applied.out
     assert applied.out.endswith(f"{GOOD} 1 connector is unhealthy.\n")
     in_markdown = at.run("plan", "-o", "markdown").out
-    assert f"- unhealthy: `{name}`: `{told.removeprefix(f'{name}: ')}" in in_markdown
+    assert f"- unhealthy: `{name}`: `{problem.removeprefix(f'{name}: ')}" in in_markdown
     assert f"`{request}`" in in_markdown
 
     (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
@@ -70,7 +72,7 @@ def test_a_failed_task_is_shown_wherever_one_looks(at: Workplace) -> None:
     assert request in described
 
 
-def test_neither_what_has_failed_nor_what_is_not_applied_hides_the_other(at: Workplace) -> None:
+def test_failed_tasks_and_blocked_changes_are_both_shown(at: Workplace) -> None:
     fail(at)
     at.commit(
         "sink.yaml", broken_sink(at).replace("spec:\n", "spec:\n  secrets: {topic.password: {env: NOT_ALLOWED}}\n")
@@ -82,7 +84,7 @@ def test_neither_what_has_failed_nor_what_is_not_applied_hides_the_other(at: Wor
 
 
 @pytest.mark.e2e
-def test_the_request_that_is_named_restarts_what_has_failed(real: Workplace) -> None:
+def test_the_suggested_request_restarts_the_failed_task(real: Workplace) -> None:
     at = real
     fail(at)
     (at.directory / "missing").mkdir()
@@ -101,9 +103,9 @@ def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sa
     at.commit("mirror.yaml", at.mirror("mirror", topics=at.name("nothing"), **servers))
     at.run("apply", "--yes")
     at.await_states(mirror="RUNNING")
-    told = f"{at.name('mirror')}: it is RUNNING and has no tasks: no topic of the source cluster matches `topics`"
+    problem = f"{at.name('mirror')}: it is RUNNING and has no tasks: no topic of the source cluster matches `topics`"
     planned = at.run("plan")
-    assert told in planned.out
+    assert problem in planned.out
     assert "/restart" not in planned.out, "which would change nothing"
     line = assess(at, "mirror")
     assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Degraded", "0/0")

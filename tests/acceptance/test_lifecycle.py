@@ -57,7 +57,7 @@ def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> N
 
 
 @pytest.mark.parametrize("state", ["stopped", "paused"])
-def test_a_failed_connector_is_brought_to_rest(at: Workplace, state: str) -> None:
+def test_a_failed_connector_is_stopped_or_paused(at: Workplace, state: str) -> None:
     """A worker accepts the pause of a FAILED connector, but the connector stays FAILED: a stop must come first."""
     at.commit("mirror.yaml", at.mirror("mirror"))
     failed = at.run("apply", "--yes")
@@ -74,7 +74,7 @@ def test_a_failed_connector_is_brought_to_rest(at: Workplace, state: str) -> Non
 
 
 @pytest.mark.on_kafka
-def test_absent_deletes_and_what_was_deleted_stays_away(at: Workplace) -> None:
+def test_absent_deletes_a_connector_and_it_stays_deleted(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
     at.commit("orders.yaml", at.source("orders", "state: absent"))
@@ -83,7 +83,7 @@ def test_absent_deletes_and_what_was_deleted_stays_away(at: Workplace) -> None:
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
-def test_prune_removes_what_is_ours_and_nothing_else(at: Workplace) -> None:
+def test_prune_removes_managed_connectors_only(at: Workplace) -> None:
     by_hand = {"name": at.name("by-hand"), "config": {**_config(at), "name": at.name("by-hand")}}
     at.rest("POST", "/connectors", by_hand)
     at.commit("orders.yaml", at.source("orders"))
@@ -99,7 +99,7 @@ def test_prune_removes_what_is_ours_and_nothing_else(at: Workplace) -> None:
 
 
 @pytest.mark.on_kafka
-def test_what_was_there_is_adopted_without_a_change(at: Workplace) -> None:
+def test_an_existing_connector_is_adopted_without_a_change(at: Workplace) -> None:
     at.rest("POST", "/connectors", {"name": at.name("orders"), "config": _config(at)})
     at.await_states(orders="RUNNING")
     at.commit("orders.yaml", at.source("orders"))
@@ -112,7 +112,7 @@ def test_what_was_there_is_adopted_without_a_change(at: Workplace) -> None:
 
 
 @pytest.mark.on_kafka
-def test_drift_made_by_hand_is_named_and_mended(at: Workplace) -> None:
+def test_manual_drift_is_reported_and_fixed(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
     at.by_hand("pause", "orders")
@@ -128,7 +128,7 @@ def test_drift_made_by_hand_is_named_and_mended(at: Workplace) -> None:
     assert at.run("status", "--exit-code").code == 0
 
 
-def test_what_was_deleted_by_hand_is_created_again(at: Workplace) -> None:
+def test_a_connector_that_was_deleted_by_hand_is_created_again(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
     at.rest("DELETE", f"/connectors/{at.name('orders')}")

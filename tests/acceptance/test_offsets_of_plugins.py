@@ -41,7 +41,7 @@ class Numbers:
         self.ask(name, f"operation: alter\noffsets: {json.dumps([entry])}\nacknowledge: [rewind]")
 
 
-def test_offsets_that_the_plugin_sees_to_are_changed_without_a_warning(at: Workplace) -> None:
+def test_offsets_that_the_plugin_handles_are_changed_without_a_warning(at: Workplace) -> None:
     numbers = Numbers(at, "Movable")
     numbers.run()
     numbers.ask_for("back", 5)
@@ -68,7 +68,7 @@ def test_offsets_that_may_be_managed_externally_are_changed_with_one_warning(at:
 
 
 @pytest.mark.parametrize("spec", ["alter", "reset"])
-def test_a_plugin_that_forbids_it_is_asked_once_and_runs_on(at: Workplace, spec: str) -> None:
+def test_a_plugin_that_rejects_the_change_is_asked_once_and_keeps_running(at: Workplace, spec: str) -> None:
     numbers = Numbers(at, "Fixed")
     numbers.run()
     if spec == "alter":
@@ -87,7 +87,7 @@ def test_a_plugin_that_forbids_it_is_asked_once_and_runs_on(at: Workplace, spec:
 
 
 @pytest.mark.on_kafka
-def test_a_plugin_that_fails_at_it_leaves_everything_as_it_was_and_is_asked_again_later(at: Workplace) -> None:
+def test_a_change_that_fails_in_the_plugin_changes_nothing_and_is_retried_later(at: Workplace) -> None:
     numbers = Numbers(at, "Broken")
     numbers.run()
     numbers.ask_for("back", 5)
@@ -99,8 +99,8 @@ def test_a_plugin_that_fails_at_it_leaves_everything_as_it_was_and_is_asked_agai
     assert "next retry at" in at.run("apply", "--yes").err
 
     numbers.ask_for("back", 6)
-    mended = at.run("apply", "--yes")
-    assert "~ alter" in mended.out, "another document is another try"
+    retried = at.run("apply", "--yes")
+    assert "~ alter" in retried.out, "a changed document is tried again at once"
 
 
 @pytest.mark.e2e

@@ -53,7 +53,7 @@ def test_an_offset_change_that_kills_the_task_is_applied_and_the_resume_after_it
     assert resume.seconds < 5
 
 
-def test_with_no_time_to_run_only_the_connector_is_looked_at(clock: ManualClock) -> None:
+def test_with_min_running_0_only_the_connector_is_checked(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.task_fails_after["a"] = 0.0
     *_, resume = run(cluster, *offset_change(), min_running=0.0)
@@ -72,28 +72,28 @@ def test_only_the_last_step_of_a_connector_is_watched(clock: ManualClock) -> Non
     assert max(seconds[:3]) < 5 < seconds[3]
 
 
-def test_who_does_not_have_to_run_does_not_wait_for_those_that_have_to(clock: ManualClock) -> None:
+def test_steps_that_start_no_connector_do_not_wait_for_those_that_do(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, *(connector(name, STOPPED) for name in "ab"), connector("c"))
-    told: dict[str, float] = {}
+    reported_at: dict[str, float] = {}
     outcomes = run(
         cluster,
         *(step(name, Action.RESUME) for name in "ab"),
         *(step("c", Action.PAUSE), step("c", Action.DELETE)),
         parallelism=1,
-        on_outcome=lambda outcome: told.update({outcome.step.connector: clock.monotonic()}),
+        on_outcome=lambda outcome: reported_at.update({outcome.step.connector: clock.monotonic()}),
     )
     assert {outcome.result for outcome in outcomes} == {APPLIED}
-    assert told["c"] < 5 < told["a"] == told["b"] < 12
+    assert reported_at["c"] < 5 < reported_at["a"] == reported_at["b"] < 12
 
 
-def test_what_failed_before_is_known_from_the_plan(clock: ManualClock) -> None:
+def test_earlier_failures_are_known_from_the_plan(clock: ManualClock) -> None:
     before = replace(connector("a"), tasks=(TaskStatus(0, FAILED, "w", "java.lang.Boom: old"),))
     cluster = MemoryCluster(clock, before, delay=6)
     (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"k": "v"}), before={A: before})
     assert (outcome.result, outcome.message) == (APPLIED, "")
 
 
-def test_what_failed_before_is_not_known_any_more_after_a_stop(clock: ManualClock) -> None:
+def test_earlier_failures_are_forgotten_after_a_stop(clock: ManualClock) -> None:
     trace = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
     before = replace(connector("a"), tasks=(TaskStatus(0, FAILED, "w", trace),))
     cluster = MemoryCluster(clock, before)
@@ -102,7 +102,7 @@ def test_what_failed_before_is_not_known_any_more_after_a_stop(clock: ManualCloc
     assert resume.message.startswith("task 0 is FAILED: java.lang.IllegalStateException: no; to restore")
 
 
-def test_a_connector_without_tasks_is_told_of_beside_what_was_found_at_its_creation(clock: ManualClock) -> None:
+def test_missing_tasks_are_reported_in_addition_to_leftover_offsets(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.stored[A] = current_offsets(a=1)
     cluster.no_tasks.add("a")
@@ -119,7 +119,7 @@ class TestStopped:
     def stopped(self) -> StoppedConnectors:
         return StoppedConnectors()
 
-    def test_a_connector_is_among_them_from_its_stop_to_its_resume(
+    def test_a_connector_is_listed_from_its_stop_to_its_resume(
         self, clock: ManualClock, stopped: StoppedConnectors
     ) -> None:
         cluster, seen = MemoryCluster(clock, connector("a")), []
@@ -128,7 +128,7 @@ class TestStopped:
         assert [verb for verb, known in seen if known is True] == ["stop", "offsets", "alter", "offsets", "resume"]
         assert stopped.now == frozenset()
 
-    def test_it_is_gone_when_the_resume_is_accepted_and_not_when_it_has_run(
+    def test_a_connector_is_removed_when_its_resume_is_accepted(
         self, clock: ManualClock, stopped: StoppedConnectors
     ) -> None:
         cluster, known = MemoryCluster(clock, connector("a")), []
@@ -139,12 +139,16 @@ class TestStopped:
         assert ("stop", True) in known
 
     @pytest.mark.parametrize("last", [Action.PAUSE, Action.DELETE])
-    def test_other_ends_of_a_stop_count_too(self, clock: ManualClock, stopped: StoppedConnectors, last: Action) -> None:
+    def test_a_pause_or_a_deletion_also_removes_a_connector(
+        self, clock: ManualClock, stopped: StoppedConnectors, last: Action
+    ) -> None:
         cluster = MemoryCluster(clock, connector("a"))
         run(cluster, step("a", Action.STOP), step("a", last), stopped=stopped)
         assert stopped.now == frozenset()
 
-    def test_one_that_was_created_stopped_is_among_them(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+    def test_a_connector_that_was_created_stopped_is_listed(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
         cluster, known = MemoryCluster(clock), []
         cluster.on_call = lambda verb, name: known.append((verb, (LOCAL, A) in stopped.now))
         create = step("a", Action.CREATE, initial=TargetState.STOPPED)
@@ -152,7 +156,9 @@ class TestStopped:
         assert known == [("create", True), ("offsets", True), ("resume", True)]
         assert stopped.now == frozenset()
 
-    def test_one_that_is_declared_stopped_is_not(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+    def test_a_connector_that_is_declared_stopped_is_not_listed(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
         known = []
         cluster = MemoryCluster(clock, connector("a"))
         cluster.on_call = lambda verb, name: known.append(stopped.now)
@@ -160,19 +166,23 @@ class TestStopped:
         run(cluster, step("a", Action.STOP), create, stopped=stopped)
         assert set(known) == {frozenset()}
 
-    def test_one_whose_stop_was_refused_is_not(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+    def test_a_connector_whose_stop_was_refused_is_not_listed(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
         cluster = MemoryCluster(clock, connector("a"))
         cluster.faults["stop", "a"].append(refused())
         run(cluster, *offset_change(), stopped=stopped)
         assert stopped.now == frozenset()
 
-    def test_one_that_could_not_be_resumed_stays(self, clock: ManualClock, stopped: StoppedConnectors) -> None:
+    def test_a_connector_that_could_not_be_resumed_stays_listed(
+        self, clock: ManualClock, stopped: StoppedConnectors
+    ) -> None:
         cluster = MemoryCluster(clock, connector("a"))
         cluster.faults["resume", "a"].append(refused())
         run(cluster, *offset_change(), stopped=stopped)
         assert stopped.now == {(LOCAL, A)}
 
-    def test_one_whose_resume_had_no_answer_is_gone_once_it_is_seen_to_run(
+    def test_a_connector_whose_resume_had_no_answer_is_removed_once_it_runs(
         self, clock: ManualClock, stopped: StoppedConnectors
     ) -> None:
         cluster = MemoryCluster(clock, connector("a"))

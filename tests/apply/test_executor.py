@@ -82,30 +82,30 @@ def test_the_steps_of_a_connector_run_in_order_and_each_after_the_effect_of_the_
     assert seen == [("stop", RUNNING), ("configure", STOPPED), ("resume", STOPPED)]
 
 
-def test_outcomes_are_in_the_order_of_the_plan_and_told_as_they_end(clock: ManualClock) -> None:
+def test_outcomes_are_in_the_order_of_the_plan_and_reported_as_they_end(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("b"))
-    told, threads = [], set()
+    reported, threads = [], set()
 
     def listen(outcome: StepOutcome) -> None:
-        told.append(outcome)
+        reported.append(outcome)
         threads.add(threading.current_thread())
 
     steps = (step("a", Action.CREATE, {}), step("a", Action.STOP), step("b", Action.STOP))
     outcomes = run(cluster, *steps, on_outcome=listen)
     assert [outcome.step for outcome in outcomes] == list(steps)
-    assert {id(one) for one in told} == {id(one) for one in outcomes}
-    assert told[-1].step == steps[1]
+    assert {id(one) for one in reported} == {id(one) for one in outcomes}
+    assert reported[-1].step == steps[1]
     assert threads == {threading.current_thread()}
 
 
-def test_what_is_not_applicable_is_left_alone(clock: ManualClock) -> None:
+def test_a_plan_that_is_not_applicable_changes_nothing(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     options = execute_options(clock)
     assert execute(plan(step("a", Action.STOP), applicable=False), cluster, options) == ()
     assert cluster.calls == []
 
 
-def test_one_look_serves_all_that_wait(clock: ManualClock) -> None:
+def test_one_read_serves_all_waiting_steps(clock: ManualClock) -> None:
     looks = []
     for count in (1, 60):
         cluster = MemoryCluster(ManualClock(), delay=7)
@@ -115,7 +115,7 @@ def test_one_look_serves_all_that_wait(clock: ManualClock) -> None:
     assert looks[0] < 14
 
 
-def test_requests_run_side_by_side_up_to_the_limit_and_not_beyond(clock: ManualClock) -> None:
+def test_requests_run_in_parallel_up_to_the_limit(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     together = threading.Barrier(3)
     cluster.on_call = lambda verb, name: verb == "create" and together.wait(timeout=10)
@@ -156,7 +156,7 @@ def test_a_refusal_that_quotes_a_secret_does_not_show_it(clock: ManualClock) -> 
     assert outcome.message == "Invalid value *** for configuration db.password"
 
 
-def test_an_effect_that_never_shows_says_what_was_wanted_and_found(clock: ManualClock) -> None:
+def test_an_effect_that_never_appears_is_reported_with_the_expected_and_the_found_state(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"), delay=1000)
     stop, after = run(cluster, step("a", Action.STOP), step("a", Action.DELETE))
     assert (stop.result, after.result) == (BAD, SKIPPED)
@@ -172,7 +172,7 @@ def test_a_running_connector_that_its_new_config_breaks_is_not_called_configured
     assert outcome.message.startswith("it is FAILED: java.lang.IllegalStateException: no; fix its config")
 
 
-def test_a_failed_connector_that_its_new_config_mends_is_configured(clock: ManualClock) -> None:
+def test_a_failed_connector_that_its_new_config_fixes_is_configured(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a", FAILED, trace="old"), delay=2.5)
     assert results(run(cluster, step("a", Action.CONFIGURE, {"k": "v"}))) == [APPLIED]
 
@@ -184,7 +184,7 @@ def test_a_pause_that_fails_inside_the_worker_is_found(clock: ManualClock) -> No
     assert clock.seconds < 10
 
 
-def test_a_create_of_what_is_there_by_now_fails(clock: ManualClock) -> None:
+def test_a_create_fails_if_the_connector_exists_by_now(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
     assert (outcome.result, outcome.message) == (BAD, "Connector a already exists")
@@ -193,7 +193,7 @@ def test_a_create_of_what_is_there_by_now_fails(clock: ManualClock) -> None:
 
 @pytest.mark.parametrize("action", OF_THE_CONNECTOR)
 @pytest.mark.parametrize("happens", [True, False])
-def test_a_request_without_an_answer_is_looked_after_and_sent_again_only_where_it_was_lost(
+def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
     clock: ManualClock, action: Action, happens: bool
 ) -> None:
     there = {Action.CREATE: [], Action.RESUME: [connector("a", STOPPED)]}.get(action, [connector("a")])
@@ -204,7 +204,7 @@ def test_a_request_without_an_answer_is_looked_after_and_sent_again_only_where_i
     assert len(cluster.calls) == (1 if happens else 2)
 
 
-def test_a_create_that_shows_only_after_it_was_sent_again_is_ours(clock: ManualClock) -> None:
+def test_a_create_that_appears_only_after_it_was_sent_again_is_applied(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, delay=12)
     cluster.faults["create", "a"].append(Fault(LOST, happens=True))
     (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
@@ -212,7 +212,7 @@ def test_a_create_that_shows_only_after_it_was_sent_again_is_ours(clock: ManualC
     assert len(cluster.calls) == 2
 
 
-def test_a_create_without_an_answer_is_not_taken_for_somebody_elses(clock: ManualClock) -> None:
+def test_a_create_without_an_answer_is_not_confused_with_that_of_another_client(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.faults["create", "a"].append(Fault(LOST))
     cluster.on_call = lambda verb, name: cluster.present.update(a=connector("a", RUNNING, {"k": "another"}))
@@ -241,14 +241,14 @@ def test_a_masked_value_is_no_evidence_that_a_new_one_has_arrived(clock: ManualC
 
 
 @pytest.mark.parametrize("error", [RebalanceInProgress("rebalancing"), ConnectUnavailable("nobody answers")])
-def test_what_the_cluster_refuses_for_the_moment_is_sent_again(clock: ManualClock, error: Exception) -> None:
+def test_a_temporarily_refused_request_is_sent_again(clock: ManualClock, error: Exception) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.faults["stop", "a"].extend([Fault(error)] * 3)
     assert results(run(cluster, step("a", Action.STOP))) == [APPLIED]
     assert len(cluster.calls) == 4
 
 
-def test_what_the_cluster_refuses_for_good_ends_with_its_words(clock: ManualClock) -> None:
+def test_a_permanently_refused_request_fails_with_the_message_of_the_cluster(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.faults["stop", "a"].extend([Fault(RebalanceInProgress("rebalancing"))] * 100)
     (outcome,) = run(cluster, step("a", Action.STOP))
@@ -257,13 +257,13 @@ def test_what_the_cluster_refuses_for_good_ends_with_its_words(clock: ManualCloc
     assert clock.seconds <= 30
 
 
-def test_a_cluster_that_cannot_be_read_for_a_while_is_waited_for(clock: ManualClock) -> None:
+def test_a_temporarily_unreadable_cluster_is_waited_for(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.look_faults.extend([ConnectUnavailable("nobody answers"), RebalanceInProgress("rebalancing")])
     assert results(run(cluster, step("a", Action.STOP))) == [APPLIED]
 
 
-def test_a_cluster_that_cannot_be_read_any_more_ends_the_wait(clock: ManualClock) -> None:
+def test_a_cluster_that_stays_unreadable_ends_the_wait(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.look_faults.extend([ConnectUnavailable("nobody answers")] * 1000)
     (outcome,) = run(cluster, step("a", Action.STOP))
@@ -271,7 +271,7 @@ def test_a_cluster_that_cannot_be_read_any_more_ends_the_wait(clock: ManualClock
     assert "no readable status (nobody answers)" in outcome.message
 
 
-def test_what_is_unknown_is_neither_gone_nor_done(clock: ManualClock) -> None:
+def test_an_unreadable_status_is_not_taken_for_the_effect(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.unreadable.add("a")
     (outcome,) = run(cluster, step("a", Action.STOP))
@@ -288,7 +288,7 @@ def test_a_delete_is_done_only_when_no_worker_lists_the_name(clock: ManualClock)
     assert cluster.name_looks <= cluster.looks
 
 
-def test_a_delete_that_a_rebalancing_worker_took_for_done_is_sent_again(clock: ManualClock) -> None:
+def test_a_delete_that_a_rebalancing_worker_answered_too_early_is_sent_again(clock: ManualClock) -> None:
     """The worker that answers does not know the connector yet; the client takes its 404 for a completed deletion."""
     cluster = MemoryCluster(clock, connector("a"))
     real, cluster.delete = cluster.delete, lambda name: setattr(cluster, "delete", real)  # type: ignore[method-assign]
@@ -305,7 +305,7 @@ def test_a_failed_task_does_not_keep_its_connector_from_being_paused(clock: Manu
     assert results(run(cluster, step("a", Action.PAUSE))) == [APPLIED]
 
 
-def test_an_interrupt_finishes_the_steps_in_hand_and_begins_nothing(clock: ManualClock) -> None:
+def test_an_interrupt_finishes_the_steps_in_progress_and_begins_no_other(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, *(connector(name) for name in "abc"), delay=5)
     stopping = threading.Event()
     cluster.on_call = lambda verb, name: stopping.set()
@@ -317,7 +317,7 @@ def test_an_interrupt_finishes_the_steps_in_hand_and_begins_nothing(clock: Manua
     assert cluster.present["a"].state is STOPPED
 
 
-def test_an_interrupt_ends_a_step_that_the_cluster_never_took(clock: ManualClock) -> None:
+def test_an_interrupt_ends_a_step_that_the_cluster_never_accepted(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.faults["stop", "a"].extend([Fault(RebalanceInProgress("rebalancing"))] * 100)
     (outcome,) = run(cluster, step("a", Action.STOP), interrupted=lambda: len(cluster.calls) > 1)
@@ -364,36 +364,36 @@ def test_a_lease_is_kept_alive_through_a_long_wait(clock: ManualClock) -> None:
 
 def test_an_outcome_that_cannot_be_recorded_stops_the_run_and_is_raised_at_its_end(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, *(connector(name) for name in "abc"))
-    told: list[StepOutcome] = []
+    reported: list[StepOutcome] = []
 
     def listen(outcome: StepOutcome) -> None:
-        told.append(outcome)
-        if len(told) == 1:
+        reported.append(outcome)
+        if len(reported) == 1:
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
         run(cluster, *(step(name, Action.STOP) for name in "abc"), parallelism=1, on_outcome=listen)
-    assert len(told) == 3
+    assert len(reported) == 3
     assert all(cluster.present[name].state is STOPPED for _, name in cluster.calls)
 
 
-def test_a_bug_in_the_client_is_raised_after_the_steps_in_hand(clock: ManualClock) -> None:
+def test_a_bug_in_the_client_is_raised_after_the_steps_in_progress(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"), connector("b"))
     cluster.faults["stop", "b"].append(Fault(ZeroDivisionError("oops")))
-    told: list[StepOutcome] = []
+    reported: list[StepOutcome] = []
     with pytest.raises(ZeroDivisionError):
-        run(cluster, step("a", Action.STOP), step("b", Action.STOP), on_outcome=told.append)
-    by_name = {outcome.step.connector: outcome.result for outcome in told}
+        run(cluster, step("a", Action.STOP), step("b", Action.STOP), on_outcome=reported.append)
+    by_name = {outcome.step.connector: outcome.result for outcome in reported}
     assert by_name == {"a": APPLIED, "b": BAD}
 
 
-def test_a_bug_in_a_look_ends_every_wait_and_is_raised(clock: ManualClock) -> None:
+def test_a_bug_in_a_read_ends_every_wait_and_is_raised(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     cluster.look_faults.append(ZeroDivisionError("oops"))
-    told: list[StepOutcome] = []
+    reported: list[StepOutcome] = []
     with pytest.raises(ZeroDivisionError):
-        run(cluster, step("a", Action.STOP), on_outcome=told.append)
-    assert results(tuple(told)) == [BAD]
+        run(cluster, step("a", Action.STOP), on_outcome=reported.append)
+    assert results(tuple(reported)) == [BAD]
 
 
 def test_a_keyboard_interrupt_reaches_the_caller(clock: ManualClock) -> None:

@@ -55,7 +55,7 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
     for key, errors in faults.items():
         cluster.faults[key].extend(errors)
     begun: list[bool] = []
-    told: list[StepOutcome] = []
+    reported: list[StepOutcome] = []
 
     def interrupted() -> bool:
         return calls_allowed is not None and len(cluster.calls) >= calls_allowed
@@ -67,13 +67,13 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
         settle_timeout=20,
         interrupted=interrupted,
         before_effect=lambda: begun.append(True),
-        on_outcome=told.append,
+        on_outcome=reported.append,
     )
     outcomes = execute(the_plan, cluster, options)
 
     # Each step ends once, and is reported once; the outcomes are in the plan's order.
     assert [outcome.step for outcome in outcomes] == list(the_plan.steps)
-    assert Counter(map(id, told)) == Counter(map(id, outcomes))
+    assert Counter(map(id, reported)) == Counter(map(id, outcomes))
     # After a step that did not succeed, all later steps of its connector are skipped.
     for _, run in groupby(outcomes, key=lambda outcome: outcome.step.connector):
         after_failure = [outcome.result for outcome in run]

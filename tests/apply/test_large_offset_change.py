@@ -117,7 +117,7 @@ def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
         ("reset", {}, {}, {}, 0),
     ],
 )
-def test_it_is_begun_sent_in_chunks_seen_settled_and_only_then_resumed(
+def test_a_large_change_is_sent_in_chunks_verified_and_recorded_before_the_resume(
     kind, manifest, current, after, requests
 ) -> None:
     stage = Stage(kind, manifest, current)
@@ -128,12 +128,12 @@ def test_it_is_begun_sent_in_chunks_seen_settled_and_only_then_resumed(
     assert stage.journal.settled[C] == (after, "")
     assert settled == [True]
     marks = 0 if kind == "reset" else requests
-    assert [word for word, _ in stage.journal.told] == ["review", "begin", *["mark"] * marks, "settle"]
+    assert [word for word, _ in stage.journal.calls] == ["review", "begin", *["mark"] * marks, "settle"]
     assert len(stage.cluster.changed) == requests
     assert stage.state is RUNNING
 
 
-def test_a_connector_that_is_to_be_deleted_is_not_settled_before() -> None:
+def test_a_clear_is_not_recorded_as_applied_before_the_deletion() -> None:
     stage = Stage("clear", {})
     assert results(stage.run(around=False)) == [BAD]  # the connector runs
     stage.cluster.stop(A)
@@ -145,7 +145,7 @@ def test_a_connector_that_is_to_be_deleted_is_not_settled_before() -> None:
     assert C not in stage.journal.settled
 
 
-def test_what_needs_an_acknowledgement_that_is_missing_is_held() -> None:
+def test_a_change_without_its_acknowledgement_is_blocked() -> None:
     stage = Stage()
     stage.operation = replace(stage.operation, acknowledged=frozenset())
     stage.journal.max_skip = 10
@@ -159,7 +159,7 @@ def test_what_needs_an_acknowledgement_that_is_missing_is_held() -> None:
     assert (stage.stored, stage.state) == (BEFORE, RUNNING)
 
 
-def test_what_connect_warns_of_is_kept_unless_it_means_nothing_for_the_class() -> None:
+def test_warnings_of_connect_are_kept_if_they_concern_the_class() -> None:
     stage = Stage()
     stage.cluster.warnings[A] = "something new"
     assert stage.run()[-2].message == "something new"
@@ -170,7 +170,7 @@ def test_what_connect_warns_of_is_kept_unless_it_means_nothing_for_the_class() -
     assert stage.journal.settled[C][1] == ""
 
 
-def test_progress_is_told_in_the_callers_thread_and_ends_at_the_end() -> None:
+def test_progress_is_reported_in_the_callers_thread_up_to_the_last_entry() -> None:
     stage = Stage()
     stage.cluster.on_call = lambda verb, name: setattr(stage.cluster.clock, "seconds", stage.cluster.clock.seconds + 2)
     stage.run()
@@ -192,7 +192,7 @@ def test_progress_is_told_in_the_callers_thread_and_ends_at_the_end() -> None:
     ],
     ids=lambda fault: f"{type(fault.error).__name__}{' that happened' * fault.happens}",
 )
-def test_a_failure_at_any_chunk_is_waited_out(number: int, fault: Fault) -> None:
+def test_a_failure_at_any_chunk_is_retried(number: int, fault: Fault) -> None:
     stage = Stage()
     stage.after_chunks(number, lambda: stage.faults("alter", fault))
     if not number:
@@ -217,7 +217,7 @@ def test_the_same_chunk_is_not_sent_before_the_worker_answers_again() -> None:
     assert stage.cluster.waits_for_herder == 1
 
 
-def test_answers_that_are_lost_after_as_long_as_connect_waits_do_not_end_patience_at_once() -> None:
+def test_answers_that_are_lost_after_connects_own_timeout_do_not_end_the_retries() -> None:
     stage = Stage()
     stage.faults("alter", Fault(LOST), Fault(LOST))
 
@@ -230,7 +230,7 @@ def test_answers_that_are_lost_after_as_long_as_connect_waits_do_not_end_patienc
 
 class TestGivingUp:
     @pytest.mark.parametrize("error", [ConnectUnavailable("503"), NotStopped("it runs"), GroupInUse("it has members")])
-    def test_before_anything_was_sent_it_goes_on_as_before(self, error: Exception) -> None:
+    def test_if_nothing_was_sent_the_connector_resumes_unchanged(self, error: Exception) -> None:
         stage = Stage()
         stage.faults("alter", *[Fault(error)] * 99)
         outcomes = stage.run()
@@ -239,7 +239,7 @@ class TestGivingUp:
         assert stage.journal.failed[C] == (outcomes[-2].message, False)
         assert (stage.stored, stage.state) == (BEFORE, RUNNING)
 
-    def test_after_some_chunks_it_stays_open_and_says_how_far_it_came(self) -> None:
+    def test_after_some_chunks_the_change_stays_in_progress_and_says_how_much_was_sent(self) -> None:
         stage = Stage()
         stage.after_chunks(2, lambda: stage.faults("alter", Fault(LOST), *[Fault(ConnectUnavailable("503"))] * 99))
         outcomes = stage.run()
@@ -253,7 +253,7 @@ class TestGivingUp:
         assert (stage.sent, stage.state) == (10, STOPPED)
         assert C not in stage.journal.failed
 
-    def test_the_next_cycle_goes_on_with_the_chunk_that_was_open(self) -> None:
+    def test_the_next_reconciliation_resumes_at_the_unfinished_chunk(self) -> None:
         stage = Stage()
         stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
         stage.run()
@@ -266,7 +266,7 @@ class TestGivingUp:
         assert stage.stored == AFTER
 
     @pytest.mark.parametrize("error", [OffsetsNotChanged("position must be a Long"), OffsetsNotSupported("it forbids")])
-    def test_what_the_first_chunk_is_refused_for_changed_nothing(self, error: Exception) -> None:
+    def test_a_refused_first_chunk_changes_nothing(self, error: Exception) -> None:
         stage = Stage()
         stage.faults("alter", Fault(error))
         outcomes = stage.run()
@@ -274,7 +274,7 @@ class TestGivingUp:
         assert stage.journal.failed[C] == (str(error), isinstance(error, OffsetsNotSupported))
         assert stage.cluster.calls.count(("alter", "a")) == 1
 
-    def test_half_of_a_first_chunk_that_was_refused_leaves_it_open(self) -> None:
+    def test_a_refused_first_chunk_that_was_partly_applied_leaves_the_change_in_progress(self) -> None:
         stage = Stage()
         stage.faults("alter", Fault(OffsetsNotChanged("half of it"), happens=True))
         outcomes = stage.run()
@@ -282,14 +282,14 @@ class TestGivingUp:
         assert outcomes[-2].message.startswith("half of it; 0 of 35 offsets are set: the connector stays stopped")
         assert C not in stage.journal.failed
 
-    def test_a_later_chunk_that_is_refused_leaves_it_open(self) -> None:
+    def test_a_refused_later_chunk_leaves_the_change_in_progress(self) -> None:
         stage = Stage()
         stage.after_chunks(2, lambda: stage.faults("alter", Fault(OffsetsNotChanged("no"))))
         outcomes = stage.run()
         assert results(outcomes) == [BAD, SKIPPED]
         assert outcomes[-2].message.startswith("no; 10 of 35 offsets are set")
 
-    def test_what_an_earlier_cycle_began_is_never_called_without_effect(self) -> None:
+    def test_a_change_that_an_earlier_reconciliation_began_is_never_recorded_as_failed(self) -> None:
         """A request of the earlier reconciliation may still be in progress."""
         stage = Stage()
         stage.faults("alter", Fault(LOST), *[Fault(ConnectUnavailable("503"))] * 99)
@@ -304,14 +304,14 @@ class TestGivingUp:
         assert "it may have been applied" in outcomes[-2].message
         assert C not in stage.journal.failed
 
-    def test_offsets_that_cannot_be_read_at_first_change_nothing(self) -> None:
+    def test_unreadable_offsets_before_the_first_chunk_change_nothing(self) -> None:
         stage = Stage()
         stage.faults("offsets", *[Fault(ConnectUnavailable("nobody"))] * 99)
         outcomes = stage.run()
         assert results(outcomes) == [BAD, APPLIED]
         assert outcomes[-2].message == "not applied after 30 s: the current offsets could not be read: nobody"
 
-    def test_a_spark_that_is_lost_leaves_the_connector_as_it_was(self) -> None:
+    def test_a_lost_spark_leaves_the_connector_unchanged(self) -> None:
         stage = Stage()
         stage.journal.faults["review"].append(SparkFailed("its master is gone"))
         outcomes = stage.run()
@@ -319,7 +319,7 @@ class TestGivingUp:
         assert stage.journal.failed[C] == ("its master is gone", False)
         assert stage.cluster.changed == []
 
-    def test_half_of_it_is_no_place_to_go_on_from_though_somebody_has_moved_the_rest(self) -> None:
+    def test_a_partly_sent_change_is_blocked_if_other_offsets_changed_meanwhile(self) -> None:
         stage = Stage()
         stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
         stage.run()
@@ -332,12 +332,12 @@ class TestGivingUp:
 
 
 class TestReadingBack:
-    def test_offsets_that_are_not_current_at_once_are_read_again(self) -> None:
+    def test_offsets_that_are_temporarily_unreadable_are_read_again(self) -> None:
         stage = Stage()
         stage.after_chunks(4, lambda: stage.faults("offsets", Fault(ConnectUnavailable("not now"))))
         assert results(stage.run()) == [APPLIED] * 2
 
-    def test_what_somebody_has_overwritten_is_sent_once_more(self) -> None:
+    def test_overwritten_offsets_are_sent_once_more(self) -> None:
         """A task that Connect's `Worker` cancelled because it did not stop in time may write its offsets once more."""
         stage = Stage()
         writes = self._overwrites(stage, times=3)
@@ -346,7 +346,7 @@ class TestReadingBack:
         assert len(writes) == 3
         assert [start for start, _ in stage.journal.chunks] == [0, 10, 20, 30] * 2
 
-    def test_what_is_overwritten_again_and_again_stays_open(self) -> None:
+    def test_offsets_that_are_overwritten_repeatedly_leave_the_change_in_progress(self) -> None:
         stage = Stage()
         self._overwrites(stage, times=99)
         outcomes = stage.run()
@@ -375,19 +375,19 @@ class TestReadingBack:
 
 
 class TestReset:
-    def test_one_that_happened_though_its_answer_was_lost_is_not_sent_again(self) -> None:
+    def test_a_reset_that_took_effect_without_an_answer_is_not_sent_again(self) -> None:
         stage = Stage("reset", {})
         stage.faults("reset", Fault(LOST, happens=True))
         assert results(stage.run()) == [APPLIED] * 2
         assert stage.cluster.calls.count(("reset", "a")) == 1
 
-    def test_one_that_did_not_is(self) -> None:
+    def test_a_reset_that_had_no_effect_is_sent_again(self) -> None:
         stage = Stage("reset", {})
         stage.faults("reset", Fault(LOST), Fault(NotStopped("not yet")))
         assert results(stage.run()) == [APPLIED] * 2
         assert stage.cluster.calls.count(("reset", "a")) == 3
 
-    def test_one_that_never_does_ends(self) -> None:
+    def test_a_reset_that_never_takes_effect_is_given_up(self) -> None:
         stage = Stage("reset", {})
         stage.faults("reset", *[Fault(LOST)] * 999)
         outcomes = stage.run()
@@ -410,12 +410,12 @@ class TestInterrupts:
         stage.cluster.on_call = on_call
         assert results(stage.run(before_effect=checked.set)) == [APPLIED] * 2
 
-    def test_a_change_that_takes_longer_than_a_step_may_is_not_given_up(self) -> None:
+    def test_a_change_that_takes_longer_than_the_timeout_of_a_step_is_not_given_up(self) -> None:
         stage = Stage()
         stage.cluster.on_call = lambda *_: setattr(stage.cluster.clock, "seconds", stage.cluster.clock.seconds + 29)
         assert results(stage.run()) == [APPLIED] * 2
 
-    def test_the_chunk_in_hand_is_finished_and_written_down(self) -> None:
+    def test_the_chunk_in_progress_is_finished_and_recorded(self) -> None:
         stage = Stage()
         stop: list[bool] = []
         stage.after_chunks(2, lambda: stop.append(True))
@@ -427,7 +427,7 @@ class TestInterrupts:
         assert results(stage.run()) == [APPLIED] * 2
         assert stage.stored == AFTER
 
-    def test_before_it_is_begun_the_connector_goes_back(self) -> None:
+    def test_an_interrupt_before_the_change_resumes_the_connector(self) -> None:
         stage = Stage()
         stop: list[bool] = []
         stage.cluster.on_call = lambda verb, name: stop.append(True) if verb == "offsets" else None
@@ -436,7 +436,7 @@ class TestInterrupts:
         assert (stage.cluster.changed, stage.state) == ([], RUNNING)
         assert C not in stage.journal.before
 
-    def test_while_waiting_for_the_worker(self) -> None:
+    def test_an_interrupt_ends_the_wait_for_the_worker(self) -> None:
         stage = Stage()
         stop: list[bool] = []
         stage.after_chunks(3, lambda: (stage.faults("alter", Fault(LOST)), stop.append(True)))
@@ -444,7 +444,7 @@ class TestInterrupts:
         assert outcomes[-2].message.startswith("interrupted; 20 of 35 offsets are set")
 
     @pytest.mark.parametrize("chunk", range(1, 5))
-    def test_once_the_lease_is_lost_no_other_chunk_is_sent(self, chunk: int) -> None:
+    def test_after_the_lease_is_lost_no_other_chunk_is_sent(self, chunk: int) -> None:
         stage = Stage()
         stage.after_chunks(chunk, lambda: stage.journal.faults["mark"].append(LedgerBusy("the lease was lost")))
         outcomes = stage.run()
@@ -455,7 +455,7 @@ class TestInterrupts:
         assert results(stage.run()) == [APPLIED] * 2
         assert stage.stored == AFTER
 
-    def test_nor_is_one_sent_again(self) -> None:
+    def test_after_the_lease_is_lost_no_chunk_is_sent_again(self) -> None:
         stage = Stage()
         stage.faults("alter", Fault(LOST))
         stage.journal.faults["mark"].append(LedgerBusy("the lease was lost"))
@@ -503,7 +503,7 @@ def _some_fail(stage: Stage, faults: Sequence[Fault | None]) -> Iterator[None]:
     most=st.integers(1, 40),
     cycles=st.lists(st.tuples(st.lists(FINE | ERRORS, max_size=12), st.none() | st.integers(1, 12)), max_size=4),
 )
-def test_whatever_happens_it_ends_right_or_open_with_what_was_accepted(
+def test_a_change_always_ends_applied_without_effect_or_in_progress(
     kind: str, most: int, cycles: list[tuple[list[Fault | None], int | None]]
 ) -> None:
     stage = Stage(kind, {} if kind == "reset" else WANTED)
@@ -533,7 +533,7 @@ def test_whatever_happens_it_ends_right_or_open_with_what_was_accepted(
     if C not in stage.journal.settled:
         assert results(stage.run()) == [APPLIED] * 2
     assert stage.stored == stage.journal.settled[C][0] == wanted
-    assert [word for word, _ in stage.journal.told].count("settle") == 1
+    assert [word for word, _ in stage.journal.calls].count("settle") == 1
 
 
 def _require_honest(stage: Stage) -> None:
@@ -546,7 +546,9 @@ def _require_honest(stage: Stage) -> None:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(most=st.integers(1, 40), deaths=st.lists(st.integers(0, 30), max_size=4), data=st.data())
-def test_killed_anywhere_the_next_cycle_goes_on(most: int, deaths: list[int], data: st.DataObject) -> None:
+def test_after_a_kill_at_any_call_the_next_reconciliation_continues(
+    most: int, deaths: list[int], data: st.DataObject
+) -> None:
     """The process dies before or after any call of the journal, and before or after any request."""
     stage = Stage()
     stage.journal.most = most
@@ -565,7 +567,7 @@ def test_killed_anywhere_the_next_cycle_goes_on(most: int, deaths: list[int], da
         assert results(stage.run()) == [APPLIED] * 2
         assert [start for start, _ in stage.journal.chunks][:1] in ([accepted], [])
     assert stage.stored == AFTER
-    assert [word for word, _ in stage.journal.told].count("settle") == 1
+    assert [word for word, _ in stage.journal.calls].count("settle") == 1
 
 
 def _die_at(stage: Stage, patch: pytest.MonkeyPatch, count: int, *, after: bool) -> None:
@@ -611,7 +613,7 @@ class OneAtATime(MemoryCluster):
                 self._under_way -= 1
 
 
-def test_of_two_changes_at_once_one_chunk_is_under_way() -> None:
+def test_concurrent_changes_have_only_one_chunk_in_progress() -> None:
     """A worker's heap has room for one chunk, however many connectors are changed in parallel."""
     cluster = OneAtATime(ManualClock(), *(connector(name, STOPPED, CONFIG) for name in "ab"))
     journal = MemoryJournal(cluster=cluster)

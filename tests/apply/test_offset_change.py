@@ -98,12 +98,12 @@ def state(cluster: MemoryCluster) -> Any:
         (operation("reset", None, "reset"), {}, {}),
     ],
 )
-def test_it_is_begun_with_the_current_offsets_sent_verified_recorded_and_only_then_resumed(one, current, after) -> None:
+def test_a_change_is_begun_sent_verified_and_recorded_before_the_resume(one, current, after) -> None:
     cluster, journal = runtime(current), MemoryJournal()
     settled_before = []
     cluster.on_call = lambda verb, name: settled_before.append(dict(journal.settled)) if verb == "resume" else None
     assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
-    assert journal.told == [("begin", "c"), ("settle", "c")]
+    assert journal.calls == [("begin", "c"), ("settle", "c")]
     assert journal.before["c"] == current
     assert journal.settled["c"] == (after, "")
     assert cluster.stored["a"] == after
@@ -111,7 +111,7 @@ def test_it_is_begun_with_the_current_offsets_sent_verified_recorded_and_only_th
     assert state(cluster) is RUNNING
 
 
-def test_what_is_as_declared_already_is_settled_without_a_request() -> None:
+def test_offsets_that_already_match_need_no_request() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
     run(cluster, journal, *steps(operation("alter", A20), operation("reset", None, "reset", name="d")))
     assert [call for call in cluster.calls if call[0] in ("alter", "reset")] == [("alter", "a"), ("reset", "a")]
@@ -125,12 +125,12 @@ def test_a_change_that_is_only_recorded_sends_nothing() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
     record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
     assert results(run(cluster, journal, record)) == [APPLIED]
-    assert journal.told == [("record", "c")]
+    assert journal.calls == [("record", "c")]
     assert cluster.calls == []
     assert state(cluster) is RUNNING
 
 
-def test_a_change_that_cannot_be_recorded_has_failed_and_so_do_those_after_it() -> None:
+def test_a_change_that_cannot_be_recorded_fails_and_later_ones_are_skipped() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
     journal.faults["record"].append(LedgerUnusable("the disk is full"))
     record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
@@ -164,9 +164,7 @@ def test_the_difference_is_computed_again_when_the_connector_is_stopped() -> Non
         ({"connector.class": "JdbcSourceConnector"}, ""),
     ],
 )
-def test_that_a_class_did_not_check_its_offsets_is_told_if_it_means_something(
-    config: dict[str, str], warning: str
-) -> None:
+def test_a_class_that_does_not_check_offsets_is_reported_if_it_matters(config: dict[str, str], warning: str) -> None:
     cluster, journal = runtime(), MemoryJournal(config=config)
     cluster.warnings[ConnectorName("a")] = "if this connector manages offsets externally, they will need to be …"
     change = replace(operation("alter", A30), acknowledged=frozenset(Acknowledgement))
@@ -188,13 +186,13 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "error", [NotStopped("not yet"), GroupInUse("members"), RebalanceInProgress("wait"), ConnectUnavailable("503")]
     )
-    def test_a_refusal_for_the_moment_is_waited_out(self, error: Exception) -> None:
+    def test_a_temporary_refusal_is_retried(self, error: Exception) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(error)] * 3)
         assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
         assert cluster.stored["a"] == A30
 
-    def test_one_that_lasts_leaves_everything_as_it_was(self) -> None:
+    def test_a_lasting_refusal_changes_nothing(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
@@ -203,14 +201,14 @@ class TestRefusals:
         assert journal.failed["c"] == (outcomes[1].message, False)
         assert (cluster.stored["a"], state(cluster)) == (A20, RUNNING)
 
-    def test_the_group_is_the_one_of_the_config_that_the_cluster_has(self) -> None:
+    def test_the_consumer_group_comes_from_the_config_on_the_cluster(self) -> None:
         config = {**CONFIG, "consumer.override.group.id": "mine"}
         cluster, journal = MemoryCluster(ManualClock(), connector("a", RUNNING, config)), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert "its consumer group is mine" in outcomes[1].message
 
-    def test_a_connector_that_does_not_support_it_is_not_asked_again(self) -> None:
+    def test_a_connector_without_offset_support_is_asked_once(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotSupported("it does not")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
@@ -218,14 +216,14 @@ class TestRefusals:
         assert journal.failed["c"] == ("it does not", True)
         assert cluster.calls.count(("alter", "a")) == 1
 
-    def test_a_failure_that_changed_nothing_lets_the_connector_go_on(self) -> None:
+    def test_a_failure_that_changed_nothing_resumes_the_connector(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("position must be a Long")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert journal.failed["c"] == ("position must be a Long", False)
 
-    def test_what_a_failure_changed_of_it_is_put_back(self) -> None:
+    def test_offsets_that_a_failed_change_has_changed_are_restored(self) -> None:
         """A change of a sink's offsets that fails may be partly applied."""
         cluster, journal = self.changes_half_of_it()
         outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
@@ -234,7 +232,7 @@ class TestRefusals:
         assert "c" in journal.failed
         assert cluster.stored["a"] == A20
 
-    def test_what_cannot_be_put_back_leaves_it_stopped_and_open(self) -> None:
+    def test_a_failed_restore_leaves_the_connector_stopped_and_the_change_in_progress(self) -> None:
         cluster, journal = self.changes_half_of_it()
         cluster.faults["alter", "a"].append(Fault(ConnectUnavailable("503")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
@@ -246,7 +244,7 @@ class TestRefusals:
         assert journal.failed == {}
         assert state(cluster) is STOPPED
 
-    def test_it_is_put_back_to_what_stood_before_an_earlier_cycle_began(self) -> None:
+    def test_the_offsets_from_before_an_earlier_reconciliation_are_restored(self) -> None:
         cluster, journal = runtime(A30 | current_offsets(c=9), state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20 | current_offsets(c=9)
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
@@ -265,7 +263,7 @@ class TestRefusals:
         cluster.on_call = change_half
         return cluster, MemoryJournal()
 
-    def test_what_somebody_starts_in_the_middle_keeps_how_far_it_came(self) -> None:
+    def test_a_connector_that_is_started_during_the_change_keeps_its_offsets(self) -> None:
         """Connect refuses the change while the connector runs. The old offsets must not be sent after that."""
         refusals = 40
         for _ in range(2):
@@ -274,25 +272,25 @@ class TestRefusals:
             cluster.on_call = lambda verb, name, of=cluster: of.stored.update({name: A30}) if verb == "alter" else None
             outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
             assert results(outcomes) == [APPLIED, BAD, APPLIED]
-            assert journal.told == [("begin", "c"), ("fail", "c")]
+            assert journal.calls == [("begin", "c"), ("fail", "c")]
             assert cluster.stored["a"] == A30
             assert cluster.changed == []
             refusals = sum(verb == "alter" for verb, _ in cluster.calls)
 
-    def test_a_failure_that_did_it_all_the_same_is_none(self) -> None:
+    def test_a_change_that_took_effect_despite_an_error_is_applied(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("failed after it"), happens=True))
         assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
         assert "c" in journal.settled
 
-    def test_later_changes_are_skipped_and_the_connector_goes_on(self) -> None:
+    def test_later_changes_are_skipped_and_the_connector_resumes(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30), operation("alter", A30, name="d")))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED, APPLIED]
         assert outcomes[2].message == "skipped: the step alter before it failed"
 
-    def test_a_connector_that_was_to_be_seeded_does_not_run_without_that(self) -> None:
+    def test_a_connector_whose_seed_failed_is_not_started(self) -> None:
         cluster, journal = runtime({}), MemoryJournal()
         cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
         assert results(run(cluster, journal, *steps(operation("seed", A30)))) == [APPLIED, BAD, SKIPPED]
@@ -302,14 +300,14 @@ class TestRefusals:
 class TestLostAnswers:
     @pytest.mark.parametrize("kind", ["alter", "reset"])
     @pytest.mark.parametrize("happens", [True, False])
-    def test_it_is_looked_at_before_it_is_sent_again(self, kind: str, happens: bool) -> None:
+    def test_offsets_are_read_before_a_change_is_sent_again(self, kind: str, happens: bool) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults[kind, "a"].append(Fault(LOST, happens))
         one = operation(kind, A30 if kind == "alter" else None, "reset")
         assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
         assert cluster.calls.count((kind, "a")) == (1 if happens else 2)
 
-    def test_what_is_never_answered_stays_open_and_stopped(self) -> None:
+    def test_a_change_without_an_answer_stays_in_progress_and_the_connector_stopped(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["alter", "a"].extend([Fault(LOST)] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
@@ -317,14 +315,14 @@ class TestLostAnswers:
         assert "no answer" in journal.noted["c"]
         assert journal.failed == {}
 
-    def test_what_cannot_be_read_before_it_is_not_begun(self) -> None:
+    def test_a_change_is_not_begun_if_the_offsets_before_it_cannot_be_read(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert "begin" not in dict(journal.told)
+        assert "begin" not in dict(journal.calls)
 
-    def test_what_cannot_be_read_after_it_stays_open(self) -> None:
+    def test_a_change_stays_in_progress_if_the_offsets_after_it_cannot_be_read(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
 
         def break_reads(verb: str, name: str) -> None:
@@ -335,7 +333,7 @@ class TestLostAnswers:
         assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED, BAD, SKIPPED]
         assert "the offsets after the change could not be read" in journal.noted["c"]
 
-    def test_a_zombie_that_writes_once_more_is_overruled(self) -> None:
+    def test_offsets_of_a_zombie_task_are_overwritten(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         looks = iter([False, True, True, True])
 
@@ -355,26 +353,26 @@ class TestInterrupts:
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
         assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
         assert (cluster.changed, state(cluster)) == ([], RUNNING)
-        assert journal.told == []
+        assert journal.calls == []
 
-    def test_a_refusal_for_the_moment_is_waited_out_then_too(self) -> None:
+    def test_a_temporary_refusal_of_the_resume_is_retried(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["resume", "a"].append(Fault(RebalanceInProgress("wait")))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
         assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
 
-    def test_a_change_that_is_under_way_is_finished(self) -> None:
+    def test_a_change_in_progress_is_finished(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
-        interrupted = lambda: bool(journal.told)  # noqa: E731
+        interrupted = lambda: bool(journal.calls)  # noqa: E731
         outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=interrupted)
         assert results(outcomes) == [APPLIED, APPLIED, APPLIED]
 
-    def test_nothing_is_started_whose_state_was_to_change(self) -> None:
+    def test_a_connector_that_was_stopped_before_is_not_started(self) -> None:
         cluster, journal = runtime(state=STOPPED), MemoryJournal()
         outcomes = run(cluster, journal, *steps(operation("alter", A30))[1:], interrupted=lambda: True)
         assert results(outcomes) == [SKIPPED, SKIPPED]
 
-    def test_a_connector_that_is_to_be_seeded_does_not_run_without_that(self) -> None:
+    def test_a_connector_is_not_started_without_its_seed(self) -> None:
         """Before Connect 3.7, a connector can be stopped only after it was created."""
         cluster = runtime({})
         outcomes = run(
@@ -383,7 +381,7 @@ class TestInterrupts:
         assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
         assert state(cluster) is STOPPED
 
-    def test_a_lost_lease_leaves_all_to_whoever_has_it_now(self) -> None:
+    def test_after_a_lost_lease_nothing_is_changed(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
 
         def check() -> None:
@@ -404,14 +402,14 @@ class TestInterrupts:
 
 class TestLedger:
     @pytest.mark.parametrize("error", [LedgerUnusable("disk full"), LedgerBusy("lease lost")])
-    def test_what_cannot_be_begun_is_not_done(self, error: Exception) -> None:
+    def test_a_change_that_cannot_be_recorded_as_begun_is_not_applied(self, error: Exception) -> None:
         cluster, journal = runtime(), MemoryJournal()
         journal.faults["begin"].append(error)
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert cluster.changed == []
 
-    def test_what_cannot_be_settled_does_not_run(self) -> None:
+    def test_a_change_that_cannot_be_recorded_as_applied_leaves_the_connector_stopped(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         journal.faults["settle"].append(LedgerUnusable("disk full"))
         outcomes = run(cluster, journal, *steps(operation("alter", A30)))
@@ -419,18 +417,18 @@ class TestLedger:
         assert outcomes[1].message == "disk full"
         assert state(cluster) is STOPPED
 
-    def test_a_connector_is_not_created_before_its_seed_is_written_down(self) -> None:
+    def test_a_connector_is_not_created_before_its_seed_is_recorded(self) -> None:
         cluster, journal = MemoryCluster(ManualClock()), MemoryJournal()
         seed = operation("seed", A20)
         create = Step(
             ConnectorName("a"), Action.CREATE, "", config=CONFIG, initial_state=TargetState.STOPPED, operation=seed
         )
         rest = [*steps(seed, around=False), Step(ConnectorName("a"), Action.RESUME, "")]
-        told_at_create: list[list[Any]] = []
-        cluster.on_call = lambda verb, name: told_at_create.append([*journal.told]) if verb == "create" else None
+        calls_at_create: list[list[Any]] = []
+        cluster.on_call = lambda verb, name: calls_at_create.append([*journal.calls]) if verb == "create" else None
         assert results(run(cluster, journal, create, *rest)) == [APPLIED] * 3
-        assert told_at_create == [[("intend", "c")]]
-        assert journal.told == [("intend", "c"), ("begin", "c"), ("settle", "c")]
+        assert calls_at_create == [[("intend", "c")]]
+        assert journal.calls == [("intend", "c"), ("begin", "c"), ("settle", "c")]
 
         broken, journal = MemoryCluster(ManualClock()), MemoryJournal()
         journal.faults["intend"].append(LedgerUnusable("disk full"))
@@ -440,14 +438,14 @@ class TestLedger:
 
 class TestUnfinished:
     @pytest.mark.parametrize(("current", "sent"), [(A20, 1), (A30, 0)], ids=["before-its-effect", "after-its-effect"])
-    def test_it_is_finished_and_sent_only_where_it_had_no_effect(self, current: Offsets, sent: int) -> None:
+    def test_an_unfinished_change_is_sent_only_if_it_had_no_effect(self, current: Offsets, sent: int) -> None:
         cluster, journal = runtime(current, state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         assert results(run(cluster, journal, *steps(operation("alter", A30), around=False))) == [APPLIED]
         assert cluster.calls.count(("alter", "a")) == sent
         assert cluster.stored["a"] == A30
 
-    def test_it_stays_open_if_the_current_offsets_cannot_be_read(self) -> None:
+    def test_an_unfinished_change_stays_in_progress_if_the_current_offsets_cannot_be_read(self) -> None:
         """The change may be partly applied: it is not recorded as failed, and the connector is not resumed."""
         cluster, journal = runtime(A20, state=STOPPED), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
@@ -458,7 +456,7 @@ class TestUnfinished:
         assert "the next reconciliation finishes the change" in journal.noted["c"]
         assert state(cluster) is STOPPED
 
-    def test_it_is_not_sent_again_where_the_connector_ran_in_between(self) -> None:
+    def test_an_unfinished_change_is_not_sent_again_if_the_connector_ran_meanwhile(self) -> None:
         cluster, journal = runtime(A20), MemoryJournal()
         journal.unfinished[OperationName("c")] = A20
         cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=25)
@@ -469,15 +467,15 @@ class TestUnfinished:
 
 
 class TestDeletion:
-    def test_the_offsets_are_gone_before_the_connector_and_the_ledger_hears_the_end_from_the_deletion(self) -> None:
+    def test_the_offsets_are_removed_before_the_connector_and_recorded_with_its_deletion(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         delete = Step(ConnectorName("a"), Action.DELETE, "")
         stop, reset, _ = steps(operation("clear"))
         assert results(run(cluster, journal, stop, reset, delete)) == [APPLIED] * 3
-        assert journal.told == [("begin", "c")]
+        assert journal.calls == [("begin", "c")]
         assert (cluster.stored["a"], cluster.listed) == ({}, set())
 
-    def test_it_is_not_deleted_where_its_offsets_stay(self) -> None:
+    def test_a_connector_is_not_deleted_if_its_offsets_remain(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["reset", "a"].append(Fault(OffsetsNotSupported("no")))
         delete = Step(ConnectorName("a"), Action.DELETE, "")
@@ -496,12 +494,12 @@ class TestLeftovers:
         assert outcome.result is APPLIED
         return outcome.message
 
-    def test_offsets_of_a_connector_that_was_deleted_are_announced(self) -> None:
+    def test_offsets_of_a_deleted_connector_are_reported(self) -> None:
         found = "an earlier connector of this name left {} behind, and the new connector continues from there"
         assert self.create({}) == ""
         assert self.create({"a": A20}) == found.format("1 offset")
         assert self.create({"a": A20 | current_offsets(b=1)}) == found.format("2 offsets")
 
-    def test_that_they_cannot_be_read_is_told(self) -> None:
+    def test_leftover_offsets_that_cannot_be_read_are_reported(self) -> None:
         message = self.create({}, offsets=Fault(ConnectUnavailable("503")))
         assert message == "could not read whether an earlier connector of this name left offsets behind: 503"

@@ -27,7 +27,7 @@ def look(number: int, state: WorkerState | None, config: dict[str, str] | None =
     return ClusterSnapshot(number, 0.0, {"a": connector("a", state, config)} if state else {})
 
 
-def test_a_look_that_began_before_the_answer_says_nothing() -> None:
+def test_a_read_that_began_before_the_answer_is_ignored() -> None:
     """It may show the state before the request, which may already be the expected state."""
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     assert attempt.answered(None, 3, 1) == AwaitEffect()
@@ -35,7 +35,7 @@ def test_a_look_that_began_before_the_answer_says_nothing() -> None:
     assert attempt.observe(look(4, STOPPED), 1.2) == APPLIED
 
 
-def test_a_running_connector_has_to_stay_so_after_its_new_config() -> None:
+def test_a_running_connector_must_keep_running_after_its_new_config() -> None:
     attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
     attempt.answered(None, 0, 0)
     assert attempt.observe(look(1, RUNNING), 0.2) == AwaitEffect()
@@ -44,7 +44,7 @@ def test_a_running_connector_has_to_stay_so_after_its_new_config() -> None:
     assert attempt.observe(look(4, RUNNING), 2.4) == APPLIED
 
 
-def test_an_old_failure_is_not_that_of_the_new_config() -> None:
+def test_an_old_failure_is_not_a_failure_of_the_new_config() -> None:
     attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
     attempt.answered(None, 0, 0)
     assert attempt.observe(look(1, FAILED), 0.2) == AwaitEffect()
@@ -56,7 +56,7 @@ def test_an_old_failure_is_not_that_of_the_new_config() -> None:
 
 
 @pytest.mark.parametrize("error", [RebalanceInProgress("x"), ConnectUnavailable("x")])
-def test_pauses_between_refusals_grow_up_to_a_limit_and_end_with_patience(error: Exception) -> None:
+def test_pauses_between_refusals_grow_up_to_a_limit_and_end_at_the_timeout(error: Exception) -> None:
     attempt, now, pauses = StepExecution(step("a", Action.STOP), 0, 30), 0.0, []
     while isinstance(move := attempt.answered(error, 0, now), SendAgain):  # type: ignore[arg-type]
         pauses.append(move.at - now)
@@ -69,7 +69,7 @@ def test_pauses_between_refusals_grow_up_to_a_limit_and_end_with_patience(error:
 
 
 @pytest.mark.parametrize("error", [ConnectRefused("x"), Unauthorized("x"), NotFound("x"), AlreadyExists("x")])
-def test_a_refusal_for_good_is_the_end(error: ConnectRefused) -> None:
+def test_a_permanent_refusal_is_not_retried(error: ConnectRefused) -> None:
     assert StepExecution(step("a", Action.CREATE), 0, 30).answered(error, 0, 1) == StepResult(Result.FAILED, "x")
 
 
@@ -85,20 +85,20 @@ def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
     assert "sent twice, and its outcome is unknown: lost again" in ending.message
 
 
-def test_looks_that_saw_nothing_are_no_reason_to_send_again() -> None:
+def test_failed_reads_are_no_reason_to_send_again() -> None:
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     attempt.answered(OutcomeUnknown("lost"), 0, 0)
     moves = [attempt.observe(ClusterSnapshot(number, 0.0, error="nobody answers"), number) for number in range(1, 30)]
     assert set(moves) == {AwaitEffect()}
 
 
-def test_what_was_accepted_is_not_sent_again() -> None:
+def test_an_accepted_request_is_not_sent_again() -> None:
     attempt = StepExecution(step("a", Action.STOP), 0, 30)
     attempt.answered(None, 0, 0)
     assert {attempt.observe(look(number, RUNNING), number) for number in range(1, 30)} == {AwaitEffect()}
 
 
-def test_what_was_never_carried_out_is_skipped_when_abandoned_and_all_else_has_failed() -> None:
+def test_an_abandoned_step_is_skipped_if_it_had_no_effect_and_failed_otherwise() -> None:
     refused, lost = StepExecution(step("a", Action.STOP), 0, 30), StepExecution(step("a", Action.STOP), 0, 30)
     refused.answered(RebalanceInProgress("busy"), 0, 0)
     lost.answered(OutcomeUnknown("lost"), 0, 0)

@@ -64,7 +64,7 @@ def watched_attempt(action: Action, before: ObservedConnector | None = None) -> 
         (seen(state=S.FAILED), FAILED),
     ],
 )
-def test_all_of_it_has_to_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
+def test_the_connector_and_all_its_tasks_must_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
     verdict = check_working(step("a", action), one, Watched(5.0))
     assert verdict.progress is progress
     assert verdict.lasting == 5.0 or progress is not DONE
@@ -89,12 +89,12 @@ def test_a_short_time_to_run_leaves_the_time_in_which_tasks_are_assigned() -> No
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
-def test_another_config_is_waited_for_whatever_the_tasks_do(action: Action) -> None:
+def test_the_new_config_is_waited_for_in_any_state_of_the_tasks(action: Action) -> None:
     one = replace(seen(S.FAILED), config={"k": "old"})
     assert check_working(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
 
 
-def test_a_config_without_an_answer_is_not_there_because_its_mask_is() -> None:
+def test_a_masked_value_does_not_prove_that_a_config_without_an_answer_arrived() -> None:
     change = step("a", Action.CONFIGURE, {"p": "new"}, changes=(Change("p", "***", "new", sensitive=True),))
     one = replace(seen(S.RUNNING), config={"p": "********"})
     assert check_working(change, one, Watched(5.0), doubtful=True).progress is PENDING
@@ -111,14 +111,14 @@ def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_
     )
 
 
-def test_a_resumed_connector_whose_task_fails_at_once_is_done_for_at_once() -> None:
+def test_a_resumed_connector_whose_task_fails_at_once_has_failed() -> None:
     attempt = watched_attempt(Action.RESUME)
     assert attempt.observe(look(1, seen(S.RUNNING)), 0.2) == AwaitEffect()
     ending = attempt.observe(look(2, seen(S.FAILED)), 1.0)
     assert ending == StepResult(Result.FAILED, "task 0 is FAILED: org.example.Gone: no longer there", took_effect=True)
 
 
-def test_it_succeeds_when_it_has_run_for_long_enough_and_not_before() -> None:
+def test_a_step_succeeds_only_after_min_running() -> None:
     attempt = watched_attempt(Action.RESUME)
     assert attempt.observe(look(1, seen(S.RUNNING)), 1.0) == AwaitEffect()
     assert attempt.observe(look(2, seen(S.RUNNING)), 5.9) == AwaitEffect()
@@ -128,7 +128,7 @@ def test_it_succeeds_when_it_has_run_for_long_enough_and_not_before() -> None:
 @pytest.mark.parametrize(
     "between", [seen(S.UNASSIGNED), seen(S.RUNNING, state=S.UNASSIGNED), seen(S.RUNNING, S.RUNNING), seen()]
 )
-def test_a_rebalance_and_another_number_of_tasks_begin_the_time_anew(between: ObservedConnector) -> None:
+def test_a_rebalance_and_another_number_of_tasks_restart_min_running(between: ObservedConnector) -> None:
     attempt = watched_attempt(Action.RESUME)
     attempt.observe(look(1, seen(S.RUNNING)), 1.0)
     attempt.observe(look(2, between), 4.0)
@@ -137,7 +137,7 @@ def test_a_rebalance_and_another_number_of_tasks_begin_the_time_anew(between: Ob
     assert attempt.observe(look(5, seen(S.RUNNING)), 10.0) == StepResult(Result.APPLIED)
 
 
-def test_the_timeout_bounds_it() -> None:
+def test_the_timeout_limits_the_wait() -> None:
     attempt, states, number = watched_attempt(Action.RESUME), (S.RUNNING, S.UNASSIGNED), 0
     while isinstance(move := attempt.observe(look(number + 1, seen(states[number % 2])), number), AwaitEffect):
         number += 1
@@ -227,7 +227,7 @@ def test_which_steps_leave_a_connector_running(one: Step, expected: bool) -> Non
     assert leaves_running(one) == expected
 
 
-def test_what_is_wanted_is_said_with_the_time() -> None:
+def test_the_expected_state_is_described_with_its_duration() -> None:
     assert wanted_working(step("a", Action.CREATE), Watched(2.5)) == (
         "RUNNING with all its tasks and the config that was sent for 2.5 s"
     )
@@ -239,7 +239,7 @@ def applied(action: Action, change: str = "") -> StepOutcome:
     return StepOutcome(replace(step("a", action), operation=operation), Result.APPLIED)
 
 
-def test_the_advice_names_the_first_offset_change_whose_undo_takes_all_of_them_back() -> None:
+def test_the_advice_names_the_first_offset_change_whose_undo_restores_all_offsets() -> None:
     before = [applied(Action.STOP), applied(Action.ALTER, "first"), applied(Action.RESET, "second")]
     assert advice(before, step("a", Action.RESUME)) == (
         "to restore the offsets, run: gitops-connect offsets undo first"
@@ -251,9 +251,9 @@ def test_a_name_is_quoted_for_the_shell() -> None:
 
 
 def test_the_advice_after_a_new_config_is_to_fix_it() -> None:
-    told = advice(
+    message = advice(
         [applied(Action.STOP), applied(Action.CONFIGURE), applied(Action.ALTER, "c")], step("a", Action.RESUME)
     )
-    assert "offsets undo c; fix its config in the repository (Git has the previous version)" in told
+    assert "offsets undo c; fix its config in the repository (Git has the previous version)" in message
     assert advice([], step("a", Action.CREATE)) == "fix its config in the repository, and apply again"
     assert advice([applied(Action.PAUSE)], step("a", Action.RESUME)) == ""

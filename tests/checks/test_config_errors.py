@@ -17,18 +17,18 @@ CONFLICT = "topics and topics.regex are mutually exclusive options, but both are
 DLQ = "The DLQ topic 't' may not be included in the list of topics ('topics=[t]') consumed by the connector"
 
 
-def told(errors: Mapping[str, tuple[str, ...]], config: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+def reported(errors: Mapping[str, tuple[str, ...]], config: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     connector = wanted("orders", config=config)
     return [(item.summary, item.hint) for item in config_errors(connector, ConfigVerdict(errors))]
 
 
-def test_a_message_on_several_keys_is_told_once() -> None:
-    found = told({"topics": (CONFLICT, DLQ), "topics.regex": (CONFLICT,)}, {"topics": "t", "topics.regex": "x"})
+def test_a_message_on_several_keys_is_reported_once() -> None:
+    found = reported({"topics": (CONFLICT, DLQ), "topics.regex": (CONFLICT,)}, {"topics": "t", "topics.regex": "x"})
     same = "Connect reports the same error for 1 more key: topics.regex"
     assert found == [(f"topics: {CONFLICT}", same), (f"topics: {DLQ}", "")]
 
 
-def test_it_is_told_of_the_key_that_the_document_sets() -> None:
+def test_a_message_is_reported_for_the_key_that_the_document_sets() -> None:
     message = "Could not connect to database. FATAL: password authentication failed"
     keys = ("connection.password", "connection.url", "connection.user")
     positions = {("spec", "config", "connection.url"): (7, 5), ("spec",): (3, 1)}
@@ -39,21 +39,21 @@ def test_it_is_told_of_the_key_that_the_document_sets() -> None:
     assert error.hint == "Connect reports the same error for 2 more keys: connection.password, connection.user"
 
 
-def test_what_follows_from_a_value_that_could_not_be_read_is_not_told() -> None:
+def test_errors_that_follow_from_an_unreadable_value_are_not_reported() -> None:
     number = "Invalid value many for configuration tasks.max: Not a number of type INT"
     null = "Invalid value null for configuration tasks.max: Value must be non-null"
-    assert told({"tasks.max": (number, null)}) == [(f"tasks.max: {number}", "")]
+    assert reported({"tasks.max": (number, null)}) == [(f"tasks.max: {number}", "")]
     missing = 'Missing required configuration "predicates.p.pattern" which has no default value.'
     regex = (
         "Invalid value null for configuration pattern: Invalid regex: Cannot invoke"
         ' "String.isEmpty()" because "this.pattern" is null'
     )
-    assert told({"predicates.p.pattern": (missing, regex)}) == [
+    assert reported({"predicates.p.pattern": (missing, regex)}) == [
         (f"predicates.p.pattern: {missing}", "add 'predicates.p.pattern' to spec.config")
     ]
 
 
-def test_the_class_of_a_transform_that_is_not_there() -> None:
+def test_a_missing_class_of_a_transform_is_reported_once() -> None:
     """Kafka 3.6 reports it three times."""
     key = "transforms.a.type"
     absent = f"Invalid value Nope for configuration {key}: Class Nope could not be found."
@@ -61,21 +61,21 @@ def test_the_class_of_a_transform_that_is_not_there() -> None:
         f"Invalid value null for configuration {key}: Not a Transformation",
         f"Invalid value null for configuration {key}: Error getting config definition from Transformation: null",
     )
-    assert told({key: (absent, *others)}) == [(f"{key}: {absent}", "")]
+    assert reported({key: (absent, *others)}) == [(f"{key}: {absent}", "")]
 
 
-def test_an_error_of_null_alone_is_told() -> None:
+def test_an_error_of_null_is_reported_if_it_is_the_only_one() -> None:
     null = "Invalid value null for configuration x: Value must be non-null"
-    assert told({"x": (null,)}) == [(f"x: {null}", "")]
+    assert reported({"x": (null,)}) == [(f"x: {null}", "")]
 
 
-def test_a_repeated_message_is_told_once() -> None:
+def test_a_repeated_message_is_reported_once() -> None:
     """Debezium checks the type of a field twice."""
     message = "The 'database.port' value is invalid: An integer is expected"
-    assert told({"database.port": (message, message)}) == [(f"database.port: {message}", "")]
+    assert reported({"database.port": (message, message)}) == [(f"database.port: {message}", "")]
 
 
 def test_two_causes_are_two_errors() -> None:
     absent = "The '{}' value is invalid: A value is required"
-    found = told({key: (absent.format(key),) for key in ("database.hostname", "topic.prefix")})
+    found = reported({key: (absent.format(key),) for key in ("database.hostname", "topic.prefix")})
     assert len(found) == 2

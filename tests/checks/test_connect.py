@@ -57,7 +57,7 @@ def found(client: ConnectClient, *connectors: DesiredConnector, **more: Any) -> 
     return [(item.rule, item.location.line, item.summary) for item in validate(client, connectors, **more).diagnostics]
 
 
-def test_a_config_that_connect_takes(client: ConnectClient) -> None:
+def test_a_config_that_connect_accepts(client: ConnectClient) -> None:
     checks = validate(client, [source()])
     assert (list(checks.diagnostics), checks.invalid) == ([], frozenset())
 
@@ -100,7 +100,7 @@ def test_a_required_key_under_another_spelling(client: ConnectClient) -> None:
         ("MirorSourceConnector", "MirrorSourceConnector"),
     ],
 )
-def test_a_class_that_is_not_there(client: ConnectClient, class_name: str, meant: str) -> None:
+def test_a_class_that_does_not_exist(client: ConnectClient, class_name: str, meant: str) -> None:
     [problem] = validate(client, [wanted("orders", {"connector.class": class_name})]).diagnostics
     assert (problem.rule, problem.location.line) == ("connect/unknown-plugin", LINES["class"])
     assert problem.summary == f"the worker has no connector class {class_name!r}"
@@ -114,14 +114,14 @@ def test_nothing_far_fetched_is_suggested(client: ConnectClient) -> None:
     assert problem.hint == f"use one of the installed classes: {SOURCE}"
 
 
-def test_plugins_are_fetched_once_and_only_where_they_are_needed(standin: StandIn, client: ConnectClient) -> None:
+def test_plugins_are_fetched_once_and_only_if_they_are_needed(standin: StandIn, client: ConnectClient) -> None:
     validate(client, [source()])
     assert standin.count("GET") == 0
     validate(client, [wanted(name, {"connector.class": "Nope"}) for name in "abc"])
     assert standin.count("GET", "/connector-plugins") == 1
 
 
-def test_a_class_is_unknown_even_where_the_plugins_cannot_be_had(standin: StandIn, client: ConnectClient) -> None:
+def test_a_class_is_unknown_even_if_the_plugins_cannot_be_listed(standin: StandIn, client: ConnectClient) -> None:
     standin.refuse("GET", "/connector-plugins", 400, "no")
     [problem] = validate(client, [wanted("a", {"connector.class": "Nope"})]).diagnostics
     assert (problem.rule, problem.hint) == ("connect/unknown-plugin", "install the plugin on every worker")
@@ -146,12 +146,12 @@ def test_sensitive_keys_are_those_of_connect_and_of_the_document(client: Connect
     assert checks.sensitive[ConnectorName("orders")] == frozenset()
 
 
-def test_a_name_of_no_use(client: ConnectClient) -> None:
+def test_an_unusable_name(client: ConnectClient) -> None:
     [problem] = validate(client, [source("a/b")]).diagnostics
     assert (problem.rule, problem.location.line, problem.severity) == ("connect/unusable-name", 3, Severity.ERROR)
 
 
-def test_a_validation_that_cannot_be_made_holds_nothing_up(standin: StandIn, client: ConnectClient) -> None:
+def test_a_failed_validation_blocks_nothing(standin: StandIn, client: ConnectClient) -> None:
     standin.refuse("PUT", ".*", 500, "Request timed out. The last operation the worker completed was …")
     checks = validate(client, [source()])
     [problem] = checks.diagnostics
@@ -160,7 +160,9 @@ def test_a_validation_that_cannot_be_made_holds_nothing_up(standin: StandIn, cli
     assert checks.invalid == frozenset()
 
 
-def test_a_cluster_that_does_not_answer_is_not_asked_for_each(standin: StandIn, make_client: MakeClient) -> None:
+def test_a_cluster_that_does_not_answer_is_not_asked_for_every_config(
+    standin: StandIn, make_client: MakeClient
+) -> None:
     standin.refuse("PUT", ".*", 500, "Request timed out", times=99)
     client = make_client(standin.url, parallelism=1)
     checks = validate(client, [source(f"c{number}") for number in range(10)])
@@ -182,20 +184,20 @@ def test_one_bad_connector_does_not_hide_the_others(client: ConnectClient) -> No
     assert checks.sensitive.keys() == {"good", "bad", "fine"}
 
 
-def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
+def test_after_the_timeout_the_remaining_configs_are_counted_and_not_validated(
     standin: StandIn, make_client: MakeClient
 ) -> None:
-    clock, told = ManualClock(), []
+    clock, messages = ManualClock(), []
 
     def say(text: str) -> None:
-        told.append(text)
+        messages.append(text)
         clock.seconds += 20
 
     connectors = [source(f"c{number:02}") for number in range(10)]
     client = make_client(standin.url, parallelism=1)
     checks = connect.validate(client, connectors, ValidateOptions(clock, 60, say))
     assert standin.count("PUT") == 2, "the time was over before the third was sent"
-    assert told == [f"validating configs on Connect: {number} of 10" for number in (1, 2, 3)]
+    assert messages == [f"validating configs on Connect: {number} of 10" for number in (1, 2, 3)]
     [problem] = checks.diagnostics
     assert (problem.rule, problem.severity) == ("connect/not-validated", Severity.WARNING)
     assert (problem.connector, checks.invalid) == ("c02", frozenset())
@@ -207,7 +209,7 @@ def test_once_the_time_is_over_nothing_more_is_asked_and_it_is_said_how_many(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_requests_under_way_end_with_the_time(standin: StandIn, workers: int) -> None:
+def test_requests_in_progress_end_at_the_timeout(standin: StandIn, workers: int) -> None:
     """Each of the two requests in progress would wait for its answer for an hour."""
     standin.hang("PUT", ".*", times=99)
     settings = ClusterSettings(ClusterName("local"), (standin.url,) * workers, timeout=3600, parallelism=2)

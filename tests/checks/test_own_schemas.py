@@ -46,13 +46,13 @@ def problem(content: bytes | Any) -> Any:
     return item
 
 
-def test_a_schema_is_told_by_its_path() -> None:
+def test_a_schema_is_recognized_by_its_path() -> None:
     assert own_schemas.is_offset_schema(PATH)
     for path in ("offset-schemas/.schema.json", "offset-schemas/a.json", "a.schema.json", f"deeper/{PATH}"):
         assert not own_schemas.is_offset_schema(path)
 
 
-def test_a_schema_says_what_its_class_and_its_position_are() -> None:
+def test_a_schema_defines_its_class_and_its_position() -> None:
     schema = load(COUNTER)
     assert (schema.class_name, schema.path) == ("com.example.Counter", PATH)
     assert (schema.position, schema.unit) == (("count",), "records")
@@ -77,7 +77,7 @@ def test_a_message_names_a_field_without_its_control_characters() -> None:
         (entry({}, {}), ["offset", "partition"]),
     ],
 )
-def test_an_entry_is_held_to_it(value: Any, problems: list[str]) -> None:
+def test_an_entry_is_checked_with_its_schema(value: Any, problems: list[str]) -> None:
     found = verdict([entry({"shard": 0}, {"count": 0}), value], OTHER, schema=load(COUNTER))
     assert rules(found) == [(2, "own-schema")] * len(problems)
     assert [item.summary.split()[0] for item in found.diagnostics] == problems
@@ -89,19 +89,19 @@ def test_the_message_names_the_file_and_the_expectation() -> None:
     assert item.summary == f"offset.count violates {PATH}: '5' is not of type 'integer'"
 
 
-def test_it_adds_to_the_shape_of_a_known_class() -> None:
+def test_a_schema_adds_to_the_shape_of_a_known_class() -> None:
     narrow = load({"properties": {"partition": {"properties": {"topic": {"pattern": "^orders"}}}}})
     config = {"connector.class": "MirrorSource", "source.cluster.alias": "source"}
     values = [mirrored(0), mirrored(1, topic="other"), mirrored("2"), mirrored(3, cluster="WRONG")]
     assert rules(verdict(values, config, schema=narrow)) == [(2, "own-schema"), (3, "type"), (4, "alias")]
 
 
-def test_other_keys_of_an_entry_are_not_its_business() -> None:
+def test_a_schema_does_not_check_the_other_keys_of_an_entry() -> None:
     closed = load({"additionalProperties": False, "properties": {"partition": True, "offset": True}})
     assert rules(verdict([{**entry({}, {}), "note": 1}], OTHER, schema=closed)) == [(1, "unknown-field")]
 
 
-def test_it_does_not_make_a_null_allowed_in_a_replace() -> None:
+def test_a_schema_does_not_allow_null_in_a_replace() -> None:
     found = verdict([entry({"shard": 1}, None)], OTHER, kind=OperationKind.REPLACE, schema=load(COUNTER))
     assert rules(found) == [(1, "tombstone")]
 
@@ -135,7 +135,7 @@ def test_a_broken_schema_is_named_with_its_file(content: Any, line: int, words: 
     assert found.location.line == line
 
 
-def test_one_broken_schema_does_not_hold_up_another() -> None:
+def test_one_broken_schema_does_not_block_another() -> None:
     other = "offset-schemas/com.example.Other.schema.json"
     found = own_schemas.load([(PATH, b"{"), (other, b"{}")])
     assert list(found.schemas) == ["com.example.Other"]
@@ -192,7 +192,7 @@ def test_additional_properties_are_those_that_no_pattern_names(inner: Any, broke
     assert [item.summary.split()[0] for item in found.diagnostics] == broken
 
 
-def test_without_a_schema_anything_plain_goes() -> None:
+def test_without_a_schema_any_plain_value_is_accepted() -> None:
     assert declared(verdict([entry({"shard": 1}, {"count": "5"})], OTHER)) == [({"shard": 1}, {"count": "5"})]
 
 
@@ -205,7 +205,7 @@ def test_a_partition_that_the_schema_does_not_know_can_be_acknowledged_and_an_of
     assert verdict([wrong], OTHER, schema=schema, acknowledged=UNREAD).offsets is None
 
 
-def test_current_offsets_pass_though_the_schema_came_later() -> None:
+def test_current_offsets_pass_even_if_the_schema_was_added_later() -> None:
     schema = load(COUNTER)
     saved, moved = entry({"filename": "/a"}, {"sum": 1}), entry({"filename": "/a"}, {"sum": 2})
     assert rules(verdict([saved], OTHER, offsets(saved), schema=schema)) == []

@@ -65,14 +65,14 @@ def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool
         "*a",
     ],
 )
-def test_where_it_cannot_be_told_nothing_is_said(pattern: str) -> None:
+def test_nothing_is_reported_if_the_match_is_unknown(pattern: str) -> None:
     assert translate(pattern) is None
     found = topic_filter({"topics.regex": pattern})
     assert found is not None
     assert found.reads("whatever")
 
 
-def test_what_is_longer_than_a_topic_is_not_matched() -> None:
+def test_a_name_that_is_longer_than_a_topic_is_not_matched() -> None:
     found = topic_filter({"topics.regex": "a.*b.*c.*d"})
     assert found is not None
     assert found.reads("a" * 250)
@@ -86,5 +86,5 @@ def test_a_list_is_trimmed() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"topics": " "}, {"topics": "${file:x:y}"}, {"topics.regex": "${env:TOPICS}"}])
-def test_topics_that_are_not_known(config: dict[str, str]) -> None:
+def test_unknown_topics(config: dict[str, str]) -> None:
     assert topic_filter(config) is None

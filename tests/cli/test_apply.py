@@ -47,7 +47,7 @@ def test_only_yes_is_a_yes(at: Workplace, answer: str, code: int, states: dict[s
     assert at.states() == states
 
 
-def test_the_question_is_no_data(at: Workplace) -> None:
+def test_the_question_is_not_printed_to_stdout(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with Terminal(at, ["apply"], piped=True) as terminal:
         terminal.wait(QUESTION)
@@ -84,7 +84,9 @@ def test_a_saved_plan_is_named_and_applied_without_a_question(at: Workplace) -> 
         (b"kind: Connector\n", "is not a plan saved by `gitops-connect plan --out`"),
     ],
 )
-def test_what_is_neither_a_plan_nor_a_directory_is_named(at: Workplace, content: bytes | None, message: str) -> None:
+def test_an_argument_that_is_neither_a_plan_nor_a_directory_is_named(
+    at: Workplace, content: bytes | None, message: str
+) -> None:
     file = at.directory / "given"
     if content is not None:
         file.write_bytes(content)
@@ -93,7 +95,7 @@ def test_what_is_neither_a_plan_nor_a_directory_is_named(at: Workplace, content:
     assert f"{file} {message}" in ran.err
 
 
-def test_nothing_to_do_asks_nothing(at: Workplace) -> None:
+def test_without_changes_no_question_is_asked(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
     with Terminal(at, ["apply"]) as terminal:
@@ -103,7 +105,7 @@ def test_nothing_to_do_asks_nothing(at: Workplace) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_finishes_the_step_in_hand_and_names_what_is_left(
+def test_an_interrupt_finishes_the_step_in_progress_and_names_the_remaining_steps(
     at: Workplace, standin: StandIn, number: int
 ) -> None:
     standin.cluster.version, standin.cluster.lag = (
@@ -199,7 +201,7 @@ def test_progress_and_colour_are_for_terminals(at: Workplace, standin: StandIn) 
     assert "planning local" not in at.run("plan").err
 
 
-def test_a_long_apply_shows_how_far_it_is_and_each_step_as_it_ends(at: Workplace, standin: StandIn) -> None:
+def test_a_long_apply_shows_its_progress_and_each_step_as_it_ends(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("quick"), at.source("slow"))
     standin.refuse("POST", "/connectors", 409, "Cannot complete request: conflicting operation", times=FOR_EVER)
     with Terminal(at, ["apply", "--yes"]) as terminal:
@@ -212,7 +214,7 @@ def test_a_long_apply_shows_how_far_it_is_and_each_step_as_it_ends(at: Workplace
         assert "2 of 2 steps applied" in terminal.seen
 
 
-def test_every_plan_that_a_guard_refuses_is_named_before_anything_is_done(at: Workplace) -> None:
+def test_every_plan_that_a_guard_rejects_is_named_before_any_change(at: Workplace) -> None:
     with StandIn() as second:
         other = f'[clusters.second]\nurl = ["{second.url}"]\nprune = true\nmax_deletions = 0'
         at.settings(cluster="prune = true\nmax_deletions = 0", more=other)

@@ -102,13 +102,13 @@ def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger)
     assert len(json.loads(at.run("ledger", "show", "skip", "-o", "json").out)[0]["before"]) == 25
 
 
-def test_a_change_that_is_not_there_is_not_shown(at: Workplace) -> None:
+def test_a_change_that_does_not_exist_is_not_shown(at: Workplace) -> None:
     ran = at.run("ledger", "show", "nothing")
     assert (ran.code, ran.out) == (1, "")
     assert "the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all" in ran.err
 
 
-def test_what_waits_is_settled_with_what_the_repository_declares(at: Workplace, ledger: Ledger) -> None:
+def test_unknown_changes_are_marked_as_applied_with_their_declared_offsets(at: Workplace, ledger: Ledger) -> None:
     revision = commit(at, change(at, "passed"), change(at, "fresh"))
     ledger.record_attempt(LOCAL, revision, NOON)
     ledger.operations.mark(LOCAL, unknown("passed"), unknown("withdrawn"))
@@ -132,7 +132,7 @@ def test_initial_offsets_are_resolved_by_their_name(at: Workplace, ledger: Ledge
     assert (record.state, record.kind.value, record.connector) == (OperationState.SETTLED, "seed", at.name("orders"))
 
 
-def test_what_is_stuck_is_settled_as_it_was_begun_and_keeps_its_undo(at: Workplace, ledger: Ledger) -> None:
+def test_a_stuck_change_is_marked_as_applied_and_can_still_be_undone(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "skip"))
     ledger.record_attempt(LOCAL, Revision("r"), NOON)
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
@@ -146,7 +146,7 @@ def test_what_is_stuck_is_settled_as_it_was_begun_and_keeps_its_undo(at: Workpla
     assert ledger.operations.snapshot(LOCAL, SKIP.name) == STOOD
 
 
-def test_what_was_not_applied_is_forgotten_and_so_planned_again(at: Workplace, ledger: Ledger) -> None:
+def test_a_change_that_was_not_applied_is_forgotten_and_planned_again(at: Workplace, ledger: Ledger) -> None:
     shutil.rmtree(at.repository)  # the command does not read it
     ledger.operations.mark(LOCAL, unknown("passed"))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
@@ -154,7 +154,7 @@ def test_what_was_not_applied_is_forgotten_and_so_planned_again(at: Workplace, l
     assert known(ledger) == {}
 
 
-def test_what_was_seen_to_take_effect_is_never_pending_again(at: Workplace, ledger: Ledger) -> None:
+def test_a_verified_change_is_never_pending_again(at: Workplace, ledger: Ledger) -> None:
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
     before = ledger.export()
@@ -168,7 +168,7 @@ def test_what_was_seen_to_take_effect_is_never_pending_again(at: Workplace, ledg
     assert ledger.export() == before
 
 
-def test_what_was_marked_by_mistake_can_be_taken_back(at: Workplace, ledger: Ledger) -> None:
+def test_a_mark_can_be_removed(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     at.run("ledger", "resolve", "passed", "--applied", "--yes")
     assert known(ledger) == {"passed": OperationState.SETTLED}
@@ -176,7 +176,7 @@ def test_what_was_marked_by_mistake_can_be_taken_back(at: Workplace, ledger: Led
     assert known(ledger) == {}
 
 
-def test_on_a_new_ledger_nothing_is_taken_for_applied_unnamed(at: Workplace, ledger: Ledger) -> None:
+def test_on_a_new_ledger_only_named_changes_are_marked_as_applied(at: Workplace, ledger: Ledger) -> None:
     """Some declared changes may be new. Only the first reconciliation records those that are not."""
     commit(at, change(at, "passed"))
     ran = at.run("ledger", "resolve", "--all", "--applied", "--yes")
@@ -201,7 +201,7 @@ def test_on_a_new_ledger_nothing_is_taken_for_applied_unnamed(at: Workplace, led
         (["passed", "--applied", "--cluster", "lokal"], "there is no cluster 'lokal'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(at: Workplace, ledger: Ledger, arguments: list[str], message: str) -> None:
+def test_an_ambiguous_command_is_refused(at: Workplace, ledger: Ledger, arguments: list[str], message: str) -> None:
     commit(at, change(at, "passed"))
     ran = at.run("ledger", "resolve", *arguments)
     assert ran.code == 64
@@ -228,7 +228,7 @@ def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger, answer: str, code: int
     assert (known(ledger) == {"passed": OperationState.SETTLED}) == (code == 0)
 
 
-def test_what_changed_while_it_was_asked_about_is_left_alone(at: Workplace, ledger: Ledger) -> None:
+def test_a_change_that_changed_during_the_question_is_not_marked(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
         terminal.wait(QUESTION)
@@ -239,7 +239,7 @@ def test_what_changed_while_it_was_asked_about_is_left_alone(at: Workplace, ledg
     assert known(ledger) == {"passed": OperationState.OPEN}
 
 
-def test_nothing_is_written_while_a_cycle_runs(at: Workplace, ledger: Ledger) -> None:
+def test_nothing_is_written_during_a_reconciliation(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     with ledger.lease(LOCAL, SystemClock()):
         ran = at.run("ledger", "resolve", "passed", "--applied", "--yes")
@@ -263,7 +263,7 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
     assert "Nothing to import" in at.run("ledger", "import", str(file)).err
 
 
-def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> None:
+def test_an_import_replaces_other_data_only_with_the_option_replace(at: Workplace, ledger: Ledger) -> None:
     file = at.directory / "ledger.json"
     at.run("ledger", "export", str(file))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
@@ -276,7 +276,7 @@ def test_an_import_replaces_only_when_told_to(at: Workplace, ledger: Ledger) -> 
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'{"name": "orders", "config": {}}', None])
-def test_a_file_that_is_none_of_ours_is_a_usage_error(at: Workplace, ledger: Ledger, content: bytes | None) -> None:
+def test_a_file_that_is_not_an_export_is_a_usage_error(at: Workplace, ledger: Ledger, content: bytes | None) -> None:
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     file = at.directory / "ledger.json"
     if content is not None:

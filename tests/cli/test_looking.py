@@ -30,7 +30,7 @@ def test_a_plan_as_json_is_json_and_everything_else_is_on_stderr(at: Workplace) 
     assert "did you mean 'running'" in ran.err
 
 
-def test_a_plan_of_clusters_of_which_one_is_away_is_that_of_the_others(at: Workplace) -> None:
+def test_a_plan_contains_the_other_clusters_if_one_is_unreachable(at: Workplace) -> None:
     at.settings(more=GONE)
     at.commit("clusters/local/orders.yaml", at.source("orders"))
     ran = at.run("plan", "-o", "json")
@@ -73,7 +73,7 @@ def test_get_plugins(at: Workplace, name: str, parse: Parse) -> None:
 
 
 @pytest.mark.parametrize("what", ["connectors", "plugins"])
-def test_get_where_a_cluster_is_away_shows_the_others(at: Workplace, what: str) -> None:
+def test_get_shows_the_other_clusters_if_one_is_unreachable(at: Workplace, what: str) -> None:
     at.settings(more=GONE)
     ran = at.run("get", what)
     assert ran.code == 1
@@ -97,7 +97,7 @@ def test_describe_masks_what_the_plugin_calls_a_password(at: Workplace, name: st
         assert "hunter" not in output
 
 
-def test_describe_masks_everything_where_no_worker_knows_the_plugin(at: Workplace, standin: StandIn) -> None:
+def test_describe_masks_everything_if_no_worker_knows_the_plugin(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders", pin="1234"))
     at.apply()
     standin.refuse("GET", "/connector-plugins/.*", 404, "Unknown plugin", times=1)
@@ -129,7 +129,7 @@ def test_describe_masks_in_traces_what_the_plugin_calls_a_password(at: Workplace
 
 
 @pytest.mark.parametrize("noun", ["connector", "connectors"])
-def test_some_connectors_by_name_whichever_the_number(at: Workplace, noun: str) -> None:
+def test_connectors_are_selected_by_name_with_either_noun(at: Workplace, noun: str) -> None:
     at.commit("orders.yaml", at.source("orders"), at.source("more"), at.source("other"))
     at.apply()
     orders, more, other = map(at.name, ("orders", "more", "other"))
@@ -145,7 +145,7 @@ def test_some_connectors_by_name_whichever_the_number(at: Workplace, noun: str) 
     assert at.run("describe", noun, orders).out.startswith(f"Name:      {orders}\n")
 
 
-def test_describe_of_what_is_not_there(at: Workplace) -> None:
+def test_describe_of_a_connector_that_does_not_exist(at: Workplace) -> None:
     ran = at.run("describe", "connector", "nobody")
     assert (ran.code, ran.out) == (1, "")
     assert (
@@ -153,7 +153,7 @@ def test_describe_of_what_is_not_there(at: Workplace) -> None:
     )
 
 
-def test_status_shows_what_is_and_what_should_be(at: Workplace) -> None:
+def test_status_shows_the_observed_and_the_desired_state(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"), at.source("more"))
     at.apply()
     at.by_hand("pause", "orders")
@@ -174,7 +174,7 @@ def test_status_as_data(at: Workplace, name: str, parse: Parse) -> None:
     assert [value["name"] for value in values] == [at.name("orders")]
 
 
-def test_doctor_looks_at_everything_whatever_is_down(at: Workplace) -> None:
+def test_doctor_checks_every_part_even_if_some_are_down(at: Workplace) -> None:
     at.settings(more=GONE)
     ran = at.run("doctor", "-o", "json")
     assert ran.code == 1
@@ -192,7 +192,7 @@ def test_doctor_looks_at_everything_whatever_is_down(at: Workplace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "told"),
+    ("allowed", "expected"),
     [
         ('env = ["*"]', "[secrets] env = '*': anyone who can write to the repository"),
         ('files = ["/"]', "[secrets] files = '/'"),
@@ -201,10 +201,10 @@ def test_doctor_looks_at_everything_whatever_is_down(at: Workplace) -> None:
         ('files = ["secrets"]', ""),
     ],
 )
-def test_doctor_warns_of_secrets_that_reach_too_far(at: Workplace, allowed: str, told: str) -> None:
+def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allowed: str, expected: str) -> None:
     at.settings(more=f"[secrets]\n{allowed}")
     found = [value["found"] for value in json.loads(at.run("doctor", "-o", "json").out) if value["part"] == "secrets"]
-    assert (len(found), told in " ".join(found)) == (1 if told else 0, True)
+    assert (len(found), expected in " ".join(found)) == (1 if expected else 0, True)
 
 
 def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandIn) -> None:
@@ -222,7 +222,7 @@ def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:
     assert table(ran)[-1][:2] == ["error", "settings"]
 
 
-def test_doctor_looks_at_each_worker_by_itself(at: Workplace, standin: StandIn) -> None:
+def test_doctor_checks_each_worker(at: Workplace, standin: StandIn) -> None:
     at.urls = (standin.url, "http://127.0.0.1:1")
     at.settings()
     ran = at.run("doctor")
@@ -242,7 +242,7 @@ def test_status_says_that_connect_could_not_check_a_config(at: Workplace, standi
     assert at.run("status", "--exit-code").code == 1
 
 
-def test_status_shows_what_has_failed_of_a_connector_that_is_not_managed(at: Workplace, standin: StandIn) -> None:
+def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, standin: StandIn) -> None:
     config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "lines"}
     at.rest("POST", "/connectors", {"name": "theirs", "config": config})
     standin.cluster.fail_task("theirs", 0, "java.lang.Boom: no\n\tat a.B")

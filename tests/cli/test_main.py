@@ -35,7 +35,7 @@ def test_the_version_is_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--bogus"], "No such option: --bogus"),
         (["plan", "--bogus"], "No such option: --bogus"),
@@ -44,16 +44,16 @@ def test_the_version_is_data() -> None:
         (["plan", "-o", "xml"], "'xml' is not one of 'text', 'json', 'markdown'"),
     ],
 )
-def test_what_cannot_be_understood_is_64_with_the_way_to_help(arguments: list[str], told: str) -> None:
+def test_an_invalid_command_line_exits_with_64_and_refers_to_the_help(arguments: list[str], expected: str) -> None:
     ran = run(*arguments)
     assert (ran.code, ran.out) == (64, "")
     assert ran.err.startswith("error: ")
-    assert told in ran.err
+    assert expected in ran.err
     assert "See gitops-connect --help." in ran.err
 
 
 @pytest.mark.parametrize("arguments", [[], ["get"], ["describe"], ["sandbox"]])
-def test_nothing_asked_for_shows_the_help(arguments: list[str]) -> None:
+def test_without_a_command_the_help_is_shown(arguments: list[str]) -> None:
     ran = run(*arguments)
     assert (ran.code, ran.out) == (64, "")
     assert ran.err.startswith("Usage: gitops-connect")
@@ -61,7 +61,7 @@ def test_nothing_asked_for_shows_the_help(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected"),
     [
         (None, "gitops-connect.toml does not exist"),
         ("[repository\n", "cannot read the settings file"),
@@ -81,13 +81,13 @@ def test_nothing_asked_for_shows_the_help(arguments: list[str]) -> None:
         ('[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.a]\n', "cannot read the settings file"),
     ],
 )
-def test_settings_that_cannot_be_used_are_64_and_named(tmp_path: Path, settings: str | None, told: str) -> None:
+def test_unusable_settings_exit_with_64_and_are_named(tmp_path: Path, settings: str | None, expected: str) -> None:
     file = tmp_path / "gitops-connect.toml"
     if settings is not None:
         file.write_text(settings)
     ran = run("--config", str(file), "plan")
     assert (ran.code, ran.out) == (64, "")
-    assert told in ran.err
+    assert expected in ran.err
 
 
 @pytest.mark.parametrize("command", ["plan", "validate", "status", "run"])
@@ -181,7 +181,7 @@ def failing() -> Iterator[list[BaseException]]:
         (["run", "--once"], "stderr", 0, {"orders": "RUNNING"}),
     ],
 )
-def test_a_reader_that_goes_away_is_no_bug(
+def test_a_reader_that_closes_the_pipe_is_not_a_bug(
     at: Workplace, command: list[str], deaf: str, code: int, states: dict[str, str]
 ) -> None:
     at.commit("orders.yaml", at.source("orders"))

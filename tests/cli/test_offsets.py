@@ -98,7 +98,7 @@ def test_get_shows_the_current_offsets(stopped: Callable[..., Workplace]) -> Non
     assert yaml.safe_load(at.run("offsets", "get", at.name("lines"), "-o", "yaml").out) == expected
 
 
-def test_what_get_saves_is_a_valid_manifest_and_no_difference(stopped: Callable[..., Workplace]) -> None:
+def test_a_saved_manifest_is_valid_and_has_no_difference(stopped: Callable[..., Workplace]) -> None:
     at = stopped(b=2, a=1)
     file = at.directory / "saved.json"
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
@@ -108,7 +108,7 @@ def test_what_get_saves_is_a_valid_manifest_and_no_difference(stopped: Callable[
     assert at.run("offsets", "diff", at.name("lines"), str(file), "--replace").code == 0
 
 
-def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> None:
+def test_get_overwrites_a_file_only_with_force(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=1)
     file = at.directory / "saved.json"
     file.write_text("mine")
@@ -120,7 +120,7 @@ def test_get_writes_over_nothing_unasked(stopped: Callable[..., Workplace]) -> N
     assert json.loads(file.read_text()) == {"offsets": entries({"a": 1})}
 
 
-def test_get_saves_an_entry_a_line(stopped: Callable[..., Workplace]) -> None:
+def test_get_saves_one_entry_per_line(stopped: Callable[..., Workplace]) -> None:
     at = stopped(b=2, a=1)
     file = at.directory / "saved.jsonl"
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 0
@@ -131,7 +131,7 @@ def test_get_saves_an_entry_a_line(stopped: Callable[..., Workplace]) -> None:
     assert "No such file or directory" in nowhere.err
 
 
-def test_get_saves_no_json_under_a_name_that_would_be_read_as_something_else(stopped: Callable[..., Workplace]) -> None:
+def test_get_saves_no_json_under_a_name_of_another_format(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=1)
     ran = at.run("offsets", "get", at.name("lines"), "--save", str(at.directory / "saved.csv"))
     assert ran.code == 64
@@ -142,7 +142,7 @@ def test_get_saves_no_json_under_a_name_that_would_be_read_as_something_else(sto
     "command",
     [("get", "{}"), ("diff", "{}", "{file}"), ("check", "{file}", "--connector", "{}")],
 )
-def test_a_connector_that_is_not_there_may_be_misspelt(stopped: Callable[..., Workplace], command: Any) -> None:
+def test_an_unknown_connector_gets_a_suggestion(stopped: Callable[..., Workplace], command: Any) -> None:
     at = stopped(a=1)
     wrong = at.name("lnies")
     file = str(manifest(at, {"a": 1}))
@@ -165,7 +165,7 @@ def test_a_connector_of_two_clusters_needs_one_named(stopped: Callable[..., Work
         assert at.run("offsets", "get", at.name("lines"), "--cluster", "twn").code == 64
 
 
-def test_a_cluster_that_is_away_is_told_of(stopped: Callable[..., Workplace]) -> None:
+def test_an_unreachable_cluster_is_reported(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=1)
     at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
     found = at.run("offsets", "get", at.name("lines"))
@@ -204,7 +204,7 @@ def test_diff_as_alter_and_as_replace(stopped: Callable[..., Workplace]) -> None
     assert value["acknowledge"] == ["rewind", "tombstone"]
 
 
-def test_diff_shows_all_where_that_is_asked_for(stopped: Callable[..., Workplace]) -> None:
+def test_diff_shows_all_offsets_on_request(stopped: Callable[..., Workplace]) -> None:
     at = stopped(**{f"f{number}": 100 for number in range(15)})
     file = str(manifest(at, {f"f{number}": number for number in range(15)}))
     assert "and 5 more (--all-offsets, or -o json)" in at.run("offsets", "diff", at.name("lines"), file).out
@@ -221,7 +221,7 @@ def test_diff_of_a_broken_manifest_names_the_line(stopped: Callable[..., Workpla
     assert "[manifest/syntax]" in ran.out
 
 
-def test_diff_with_a_connector_that_is_declared_and_not_there(at: Workplace) -> None:
+def test_diff_with_a_declared_connector_that_does_not_exist(at: Workplace) -> None:
     at.commit("lines.yaml", at.mirror("lines"))
     ran = at.run("offsets", "diff", at.name("lines"), str(manifest(at, {"a": 1})))
     assert ran.code == 1
@@ -235,7 +235,7 @@ def check(at: Workplace, file: Path, *more: str) -> Ran:
     return at.run("offsets", "check", str(file), "--connector", at.name("lines"), *more)
 
 
-def test_check_says_what_is_in_it_and_what_it_would_do(stopped: Callable[..., Workplace]) -> None:
+def test_check_shows_the_content_of_a_manifest_and_its_effect(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     set_offsets(at, {"a": 100})
     ran = check(at, manifest(at, {"a": 90}))
@@ -246,7 +246,7 @@ def test_check_says_what_is_in_it_and_what_it_would_do(stopped: Callable[..., Wo
     assert "acknowledge: [rewind]" in ran.out
 
 
-def test_check_holds_against_the_declared_config_before_that_of_the_cluster(stopped: Callable[..., Workplace]) -> None:
+def test_check_prefers_the_declared_config_to_that_of_the_cluster(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     assert check(at, manifest(at, {"a": 1})).code == 0
     at.commit("lines.yaml", at.mirror("lines", "state: stopped", **{"source.cluster.alias": "elsewhere"}))
@@ -256,7 +256,7 @@ def test_check_holds_against_the_declared_config_before_that_of_the_cluster(stop
     assert "1 error (1 manifest/alias)" in ran.out
 
 
-def test_check_of_an_undeclared_connector_holds_against_that_of_the_cluster(at: Workplace) -> None:
+def test_check_of_an_undeclared_connector_uses_its_config_on_the_cluster(at: Workplace) -> None:
     config = {"connector.class": MIRROR, "source.cluster.alias": "a", "target.cluster.alias": "b"}
     at.rest("POST", "/connectors", {"name": at.name("lines"), "config": config})
     good, bad = check(at, manifest(at, {"t": 1})), check(at, wrong(at))
@@ -265,7 +265,7 @@ def test_check_of_an_undeclared_connector_holds_against_that_of_the_cluster(at: 
     assert (bad.code, "[manifest/alias]" in bad.out) == (4, True)
 
 
-def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
+def test_check_offline_sends_no_request(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     file = manifest(at, {"a": 1})
     at.urls = ("http://127.0.0.1:1",)
@@ -278,7 +278,7 @@ def test_check_offline_asks_nobody(stopped: Callable[..., Workplace]) -> None:
     assert "not compared with the current offsets: connect cluster local: " in online.out
 
 
-def test_check_without_repository_and_cluster_checks_what_holds_for_all(at: Workplace) -> None:
+def test_check_without_repository_and_cluster_uses_the_rules_for_every_connector(at: Workplace) -> None:
     (at.directory / "gitops-connect.toml").write_text("")
     good = check(at, manifest(at, {"/a": 1}), "--offline")
     assert good.code == 0
@@ -324,7 +324,7 @@ def test_check_of_a_directory_and_of_a_glob(stopped: Callable[..., Workplace]) -
     assert json.loads(check(at, at.directory / directory, "-o", "json").out)["files"] == [str(named)]
 
 
-def test_a_path_that_means_no_manifest(stopped: Callable[..., Workplace]) -> None:
+def test_a_path_without_a_manifest(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     (at.directory / "empty").mkdir()
     for path, said in [
@@ -362,7 +362,7 @@ def test_a_manifest_that_cannot_be_read(stopped: Callable[..., Workplace]) -> No
     assert "cannot read the manifest" in ran.err
 
 
-def test_what_get_saves_passes_with_all_that_nothing_reads(stopped: Callable[..., Workplace]) -> None:
+def test_saved_offsets_pass_the_check_even_if_nothing_reads_them(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     add_what_nothing_reads(at)
     file = at.directory / "saved.json"
@@ -372,7 +372,7 @@ def test_what_get_saves_passes_with_all_that_nothing_reads(stopped: Callable[...
     assert check(at, file, "--offline").code == 4, "offline, nobody can say that it stands"
 
 
-def test_check_and_diff_of_what_nothing_reads(stopped: Callable[..., Workplace]) -> None:
+def test_check_and_diff_of_offsets_that_nothing_reads(stopped: Callable[..., Workplace]) -> None:
     at = stopped(t=5)
     file = str(wrong(at))
     refused = check(at, wrong(at))
@@ -392,7 +392,7 @@ def test_check_and_diff_of_what_nothing_reads(stopped: Callable[..., Workplace])
     assert check(at, wrong(at), "--acknowledge", "everything").code == 64
 
 
-def test_check_counts_every_offender(stopped: Callable[..., Workplace]) -> None:
+def test_check_counts_every_violation(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     file = manifest(at, {f"t{number}": -1 for number in range(1234)})
     ran = check(at, file)
@@ -405,7 +405,7 @@ def test_check_counts_every_offender(stopped: Callable[..., Workplace]) -> None:
 # history and undo
 
 
-def test_history_is_the_ledgers_newest_first(stopped: Callable[..., Workplace]) -> None:
+def test_history_lists_the_changes_in_the_ledger_newest_first(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     apply_change(at, "one", "alter", {"a": 90, "b": 1}, "rewind")
     apply_change(at, "two", "reset", {}, "reset")
@@ -420,7 +420,7 @@ def test_history_is_the_ledgers_newest_first(stopped: Callable[..., Workplace]) 
     ]
 
 
-def test_what_connect_warns_of_is_in_every_report(at: Workplace) -> None:
+def test_a_warning_of_connect_is_in_every_report(at: Workplace) -> None:
     warning = "this class does not check offsets, and may also store its position elsewhere"
     at.commit("lines.yaml", at.document("lines", "org.example.fixtures.NumberSource", "state: stopped", NUMBERS))
     at.apply()
@@ -444,7 +444,7 @@ def test_what_connect_warns_of_is_in_every_report(at: Workplace) -> None:
     assert at.run("offsets", "history", at.name("lines")).out.count("warning: ") == 2
 
 
-def test_history_of_what_the_ledger_does_not_know(stopped: Callable[..., Workplace]) -> None:
+def test_history_of_a_connector_that_the_ledger_does_not_know(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     assert at.run("offsets", "history", at.name("lines")).out.splitlines()[1:] == []
     ran = at.run("offsets", "history", at.name("lnies"))
@@ -461,7 +461,7 @@ def test_history_of_what_the_ledger_does_not_know(stopped: Callable[..., Workpla
         ({}, "alter", {"a": 5}, "skip"),
     ],
 )
-def test_undo_puts_back_exactly_what_stood(
+def test_undo_restores_exactly_the_offsets_before_the_change(
     stopped: Callable[..., Workplace], before: dict[str, int], operation: str, declared: Entries, acknowledge: str
 ) -> None:
     at = stopped(**before)
@@ -481,7 +481,7 @@ def test_undo_puts_back_exactly_what_stood(
 
 
 @pytest.mark.e2e
-def test_what_is_shown_and_undone_is_what_connect_keeps(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_get_and_undo_use_exactly_the_offsets_that_connect_stores(sandbox: Sandbox, tmp_path: Path) -> None:
     at = Workplace(tmp_path, sandbox.worker_urls)
     try:
         at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
@@ -517,7 +517,7 @@ def test_undo_writes_to_stdout_and_numbers_names_that_are_taken(stopped: Callabl
     assert "these later offset changes are undone, too: undo-one" in ran.err
 
 
-def test_undo_of_many_offsets_has_a_manifest_beside_it(stopped: Callable[..., Workplace]) -> None:
+def test_undo_of_many_offsets_writes_a_separate_manifest(stopped: Callable[..., Workplace]) -> None:
     before = {f"/data/ä\u202e{number}": number for number in range(30)}
     at = stopped(**before)
     apply_change(at, "one", "reset", {}, "reset")
@@ -549,7 +549,7 @@ def add_what_nothing_reads(at: Workplace) -> list[Any]:
 @pytest.mark.parametrize(
     ("operation", "declared", "acknowledge"), [("replace", {"a": 90}, "rewind, tombstone"), ("reset", {}, "reset")]
 )
-def test_undo_puts_back_what_nothing_reads_too(
+def test_undo_also_restores_offsets_that_nothing_reads(
     stopped: Callable[..., Workplace], operation: str, declared: Entries, acknowledge: str
 ) -> None:
     at = stopped(a=100)
@@ -568,7 +568,7 @@ def test_undo_puts_back_what_nothing_reads_too(
     assert everything(at) == before
 
 
-def test_undo_acknowledges_what_is_not_read_only_where_there_is_some(stopped: Callable[..., Workplace]) -> None:
+def test_undo_acknowledges_unread_offsets_only_if_there_are_any(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
     ran = at.run("offsets", "undo", "one")
@@ -576,7 +576,7 @@ def test_undo_acknowledges_what_is_not_read_only_where_there_is_some(stopped: Ca
     assert "Printed the document (replace, 1 offset). Nothing was changed" in ran.err
 
 
-def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> None:
+def test_undo_reports_what_the_rules_will_reject(at: Workplace) -> None:
     """The current offset is now a number: the rules will reject the old string, which cannot be acknowledged."""
     text = {"partition": {"shard": 1}, "offset": {"seq": "5"}}
     at.commit("lines.yaml", at.document("lines", "org.example.fixtures.NumberSource", "state: stopped", NUMBERS))
@@ -591,7 +591,7 @@ def test_undo_says_what_the_rules_will_refuse_all_the_same(at: Workplace) -> Non
     assert "[manifest/current-type]" in ran.err
 
 
-def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workplace]) -> None:
+def test_undo_of_a_change_whose_connector_was_deleted(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
     at.rest("DELETE", f"/connectors/{at.name('lines')}")
@@ -601,7 +601,7 @@ def test_undo_of_a_change_whose_connector_is_gone(stopped: Callable[..., Workpla
     assert "does not exist on cluster local" in ran.err
 
 
-def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace]) -> None:
+def test_undo_if_the_cluster_does_not_answer(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
     at.urls = ("http://127.0.0.1:1",)
@@ -611,7 +611,7 @@ def test_undo_where_the_cluster_does_not_answer(stopped: Callable[..., Workplace
     assert "cannot determine which effects the document must acknowledge" in ran.err
 
 
-def test_undo_writes_over_nothing_unasked_and_yaml_alone(stopped: Callable[..., Workplace]) -> None:
+def test_undo_writes_only_yaml_and_overwrites_a_file_only_with_force(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
     out = at.directory / "undo.yaml"
@@ -623,7 +623,7 @@ def test_undo_writes_over_nothing_unasked_and_yaml_alone(stopped: Callable[..., 
     assert yaml.safe_load(out.read_text())["kind"] == "OffsetChange"
 
 
-def test_there_is_nothing_to_undo_in_what_never_had_an_effect(at: Workplace, standin: StandIn) -> None:
+def test_a_change_without_effect_cannot_be_undone(at: Workplace, standin: StandIn) -> None:
     at.settings("settle_timeout = 1\nmin_running = 0")
     at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
     at.apply()
@@ -635,7 +635,7 @@ def test_there_is_nothing_to_undo_in_what_never_had_an_effect(at: Workplace, sta
     assert "offset change one changed nothing (it failed: " in ran.err
 
 
-def test_a_change_that_is_not_known_may_be_misspelt(stopped: Callable[..., Workplace]) -> None:
+def test_an_unknown_change_gets_a_suggestion(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     misspelt = at.run("offsets", "undo", "oen")
     assert (misspelt.code, misspelt.out) == (1, "")
@@ -644,7 +644,7 @@ def test_a_change_that_is_not_known_may_be_misspelt(stopped: Callable[..., Workp
     assert "did you mean 'one'?" in at.run("offsets", "undo", "oen").err
 
 
-def test_undo_of_what_was_not_applied_with_this_ledger(stopped: Callable[..., Workplace]) -> None:
+def test_undo_of_a_change_that_was_not_applied_with_this_ledger(stopped: Callable[..., Workplace]) -> None:
     at = stopped(a=100)
     at.commit(
         "one.yaml",

@@ -54,22 +54,22 @@ def test_a_rewind_is_refused_before_anything_is_stopped(shop: Workplace) -> None
     assert status(shop) == [entry(NOW)]
 
 
-def test_an_acknowledged_one_is_planned_with_what_decides_and_applied_with_one_warning(shop: Workplace) -> None:
+def test_an_acknowledged_rewind_is_planned_with_its_consequences_and_applied_with_one_warning(shop: Workplace) -> None:
     change(shop, "back", "0/1985050", "rewind, external")
     planned = shop.run("plan").out
     assert "rewind 832 bytes of WAL (lsn 0/1985390 -> 0/1985050)" in planned
     assert planned.count(SLOT) == 1
     assert "to read rows again: set `snapshot.mode: when_needed`, or reset the offsets" in planned
-    (told,) = json.loads(shop.run("plan", "-o", "json").out)["clusters"][0]["offset_changes"]
-    assert [line["aspect"] for line in told["difference"]["resume"]] == ["decides", "risk", "again"]
-    assert [line["external"] for line in told["difference"]["resume"]] == [True, False, False]
+    (planned_change,) = json.loads(shop.run("plan", "-o", "json").out)["clusters"][0]["offset_changes"]
+    assert [line["aspect"] for line in planned_change["difference"]["resume"]] == ["decides", "risk", "again"]
+    assert [line["external"] for line in planned_change["difference"]["resume"]] == [True, False, False]
     applied = shop.apply()
     assert (applied.out + applied.err).count(WARNING) == 1
     assert status(shop) == [entry(EARLIER)], "Connect keeps the number"
     assert WARNING in shop.run("offsets", "history", shop.name("shop")).out
 
 
-def test_check_and_diff_say_it_too(shop: Workplace) -> None:
+def test_check_and_diff_mention_the_replication_slot(shop: Workplace) -> None:
     manifest = shop.directory / "m.json"
     manifest.write_text(json.dumps([entry("0/1985050")]))
     checked = shop.run("offsets", "check", str(manifest), "--connector", shop.name("shop")).out
@@ -80,7 +80,7 @@ def test_check_and_diff_say_it_too(shop: Workplace) -> None:
     assert SLOT in diff.out
 
 
-def test_undo_acknowledges_it(shop: Workplace, tmp_path: Path) -> None:
+def test_undo_acknowledges_the_replication_slot(shop: Workplace, tmp_path: Path) -> None:
     change(shop, "back", EARLIER, "rewind, external")
     shop.apply()
     ran = shop.run("offsets", "undo", "back")

@@ -77,7 +77,7 @@ def test_a_change_that_may_have_been_applied_is_a_note(at: Workplace) -> None:
     assert "run `gitops-connect ledger resolve NAME --applied`" in ran.err
 
 
-def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace) -> None:
+def test_without_a_ledger_a_violation_that_depends_on_the_connector_is_a_note(at: Workplace) -> None:
     ran = validate(at)
     assert ran.code == 0
     assert 'note: partition.server is "shop", but the connector\'s topic.prefix is "shopnew"' in ran.out
@@ -88,21 +88,21 @@ def test_without_a_ledger_what_depends_on_the_connector_is_a_note(at: Workplace)
     assert {one.name for one in at.directory.iterdir()} == {"repository", "in.txt", "gitops-connect.toml"}
 
 
-def test_without_a_ledger_a_note_is_one_in_every_format(at: Workplace) -> None:
+def test_without_a_ledger_a_note_is_a_note_in_every_format(at: Workplace) -> None:
     value = json.loads(validate(at, "-o", "json").out)
     assert (value["errors"], value["notes"], value["diagnostics"][0]["severity"]) == (0, 1, "note")
     sarif = json.loads(validate(at, "-o", "sarif").out)
     assert [one["level"] for one in sarif["runs"][0]["results"]] == ["note"]
 
 
-def test_a_database_that_is_down_is_told_of_and_fails_nothing(at: Workplace) -> None:
+def test_an_unreachable_ledger_is_reported_and_fails_nothing(at: Workplace) -> None:
     at.settings(more='[state]\nurl = "sqlite:///gone/state.db"')
     ran = validate(at)
     assert (ran.code, "gone" in ran.err) == (0, True)
     assert not (at.directory / "gone").exists()
 
 
-def test_without_a_ledger_what_is_wrong_in_itself_is_an_error(at: Workplace) -> None:
+def test_without_a_ledger_a_violation_of_a_general_rule_is_an_error(at: Workplace) -> None:
     entry = "{partition: {server: shop}, offset: {lsn: 5}}"
     at.commit("twice.yaml", change(at, "twice", "shop") + f"    - {entry}\n")
     ran = validate(at)

@@ -29,7 +29,7 @@ def test_a_class_without_password_keys(contract: Contract) -> None:
     assert contract.client.sensitive_keys(SOURCE) == frozenset()
 
 
-def test_the_keys_of_a_class_that_is_not_there(contract: Contract) -> None:
+def test_the_keys_of_a_class_that_does_not_exist(contract: Contract) -> None:
     with pytest.raises(NotFound, match="Unknown plugin Nope"):
         contract.client.sensitive_keys("Nope")
 
@@ -40,7 +40,7 @@ def test_a_valid_config(contract: Contract) -> None:
     assert verdict.defined >= {"name", "connector.class", "tasks.max", "file", "topic", "key.converter"}
 
 
-def test_all_keys_that_a_plugin_defines_are_told(contract: Contract) -> None:
+def test_all_keys_that_a_plugin_defines_are_returned(contract: Contract) -> None:
     source = contract.client.validate(SOURCE, {**contract.source(), "name": "x", "extra": "1"}).defined
     sink = contract.client.validate(SINK, {**contract.sink(), "name": "x"}).defined
     assert source - FRAMEWORK == {"file", "topic", "batch.size"}
@@ -108,7 +108,7 @@ def test_a_control_character_in_a_name(contract: Contract) -> None:
     assert errors == {"name": (f"Invalid value a\tb for configuration name: {text}",)}
 
 
-def test_password_keys_are_told_and_their_values_hidden(contract: Contract) -> None:
+def test_password_keys_are_reported_and_their_values_hidden(contract: Contract) -> None:
     config = {**contract.mirror(), "name": "x", "sasl.jaas.config": "hunter2"}
     verdict = contract.client.validate(MIRROR, config)
     assert verdict.sensitive >= {"sasl.jaas.config", "ssl.key.password"}
@@ -117,7 +117,7 @@ def test_password_keys_are_told_and_their_values_hidden(contract: Contract) -> N
     assert (status, values["sasl.jaas.config"], values["ssl.key.password"]) == (200, "[hidden]", None)
 
 
-def test_a_class_that_is_not_there(contract: Contract) -> None:
+def test_a_class_that_does_not_exist(contract: Contract) -> None:
     with pytest.raises(Rejected, match=r"Failed to find any class that implements Connector .* matches Nope \("):
         contract.client.validate("Nope", {"connector.class": "Nope", "name": "x"})
 

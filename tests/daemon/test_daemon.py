@@ -42,7 +42,7 @@ def test_a_new_commit_is_picked_up(at: Workplace) -> None:
 
 
 @pytest.mark.slow
-def test_what_somebody_changed_by_hand_is_mended(at: Workplace) -> None:
+def test_a_manual_change_is_reverted(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
@@ -62,7 +62,9 @@ def test_a_new_revision_ends_the_wait_after_a_failure(at: Workplace) -> None:
 
 
 @pytest.mark.slow
-def test_a_revision_that_arrives_during_a_cycle_is_not_slept_over(at: Workplace, standin: StandIn) -> None:
+def test_a_revision_that_arrives_during_a_reconciliation_is_applied_without_a_wait(
+    at: Workplace, standin: StandIn
+) -> None:
     standin.cluster.lag = FOR_EVER
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
@@ -76,7 +78,7 @@ def test_a_revision_that_arrives_during_a_cycle_is_not_slept_over(at: Workplace,
 
 
 @pytest.mark.slow
-def test_failures_are_tried_again_after_waits_that_double(at: Workplace, standin: StandIn) -> None:
+def test_failures_are_retried_with_doubling_waits(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     standin.refuse("GET", "/", 500, "out of order", times=FOR_EVER)
     with InThread(at, hurry, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="0.1") as daemon:
@@ -88,7 +90,7 @@ def test_failures_are_tried_again_after_waits_that_double(at: Workplace, standin
 
 
 @pytest.mark.slow
-def test_a_repository_that_goes_away_leaves_the_last_revision_in_force(at: Workplace) -> None:
+def test_an_unreachable_repository_leaves_the_last_revision_in_force(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     aside = at.directory / "aside"
     with InThread(at) as daemon:
@@ -110,7 +112,7 @@ def test_a_repository_that_goes_away_leaves_the_last_revision_in_force(at: Workp
 
 
 @pytest.mark.slow
-def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had(at: Workplace) -> None:
+def test_a_start_without_the_repository_uses_the_revision_of_an_earlier_process(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
@@ -123,7 +125,7 @@ def test_a_start_without_the_repository_goes_on_with_what_an_earlier_process_had
 
 
 @pytest.mark.slow
-def test_a_start_without_a_repository_that_was_ever_read_waits_for_it(at: Workplace, standin: StandIn) -> None:
+def test_a_first_start_waits_for_an_unreachable_repository(at: Workplace, standin: StandIn) -> None:
     at.repository.rename(at.directory / "aside")
     with InThread(at) as daemon:
         assert daemon.wait("repository_unreachable")["enforced"] is None
@@ -134,7 +136,7 @@ def test_a_start_without_a_repository_that_was_ever_read_waits_for_it(at: Workpl
 
 
 @pytest.mark.slow
-def test_a_forced_push_is_followed_and_said(at: Workplace) -> None:
+def test_a_forced_push_is_followed_and_logged(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     before = at.git("rev-parse", "HEAD")
     with InThread(at) as daemon:
@@ -147,7 +149,7 @@ def test_a_forced_push_is_followed_and_said(at: Workplace) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_hangs_holds_neither_another_nor_the_end(at: Workplace, standin: StandIn) -> None:
+def test_a_cluster_that_hangs_delays_neither_other_clusters_nor_the_shutdown(at: Workplace, standin: StandIn) -> None:
     with StandIn() as hung:
         hung.hang("GET", ".*", times=FOR_EVER)
         at.settings(more=f'[clusters.hung]\nurl = ["{hung.url}"]\n[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
@@ -165,7 +167,7 @@ def test_a_cluster_that_hangs_holds_neither_another_nor_the_end(at: Workplace, s
 
 
 @pytest.mark.slow
-def test_quiet_cycles_are_silent_but_for_a_sign_of_life(at: Workplace, standin: StandIn) -> None:
+def test_reconciliations_without_changes_log_only_a_heartbeat(at: Workplace, standin: StandIn) -> None:
     clock = Ahead()
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, lambda runtime: replace(runtime, clock=clock)) as daemon:
@@ -178,13 +180,13 @@ def test_quiet_cycles_are_silent_but_for_a_sign_of_life(at: Workplace, standin: 
 
 
 @pytest.mark.slow
-def test_what_lasts_is_said_once(at: Workplace, standin: StandIn) -> None:
+def test_a_lasting_problem_is_logged_once(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
         standin.cluster.fail(at.name("orders"), "java.lang.Boom: no")
-        told = daemon.wait("connector_unhealthy", connector=at.name("orders"))
-        assert told["message"] == "the connector is FAILED: java.lang.Boom: no"
+        event = daemon.wait("connector_unhealthy", connector=at.name("orders"))
+        assert event["message"] == "the connector is FAILED: java.lang.Boom: no"
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
         assert len(daemon.all("connector_unhealthy")) == 1
@@ -194,15 +196,15 @@ def test_what_lasts_is_said_once(at: Workplace, standin: StandIn) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_task_is_told_once_and_so_is_its_end(at: Workplace, standin: StandIn) -> None:
+def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, standin: StandIn) -> None:
     name = at.name("orders")
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
         assert daemon.wait("reconciliation_finished", applied=1)["unhealthy"] == 0
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
-        told = daemon.wait("connector_unhealthy", connector=name)
-        assert (told["level"], told["message"]) == ("WARNING", "task 0 is FAILED: java.lang.Boom: no")
-        assert f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true" in told["hint"]
+        event = daemon.wait("connector_unhealthy", connector=name)
+        assert (event["level"], event["message"]) == ("WARNING", "task 0 is FAILED: java.lang.Boom: no")
+        assert f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true" in event["hint"]
         at.commit("more.yaml", at.source("more"))
         assert daemon.wait("reconciliation_finished", count=2)["unhealthy"] == 1
         with standin.cluster.lock:
@@ -216,7 +218,7 @@ def test_a_failed_task_is_told_once_and_so_is_its_end(at: Workplace, standin: St
 
 
 @pytest.mark.slow
-def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin: StandIn) -> None:
+def test_an_error_that_only_a_cluster_finds_is_logged_once(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
     with InThread(at) as daemon:
         problem = daemon.wait("diagnostic", cluster="local")
@@ -227,7 +229,7 @@ def test_what_only_a_cluster_finds_wrong_is_said_once_too(at: Workplace, standin
 
 
 @pytest.mark.slow
-def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
+def test_a_bug_is_logged_and_the_daemon_continues(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, lambda runtime: replace(runtime, clients={"local": Flawed(runtime.clients["local"])})) as daemon:
         line = daemon.wait("bug", count=2)
@@ -237,7 +239,7 @@ def test_a_bug_ends_up_in_the_log_and_the_loop_goes_on(at: Workplace) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, standin: StandIn) -> None:
+def test_a_cluster_that_another_process_holds_is_not_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     ledger = Ledger.open("sqlite:///state.db", at.directory, None)
     with ExitStack() as stack:
@@ -253,7 +255,7 @@ def test_a_cluster_that_another_process_works_on_is_left_to_it(at: Workplace, st
 
 
 @pytest.mark.slow
-def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standin: StandIn) -> None:
+def test_without_a_usable_ledger_nothing_is_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
@@ -267,7 +269,9 @@ def test_when_the_ledger_cannot_be_used_nothing_is_changed(at: Workplace, standi
 
 
 @pytest.mark.slow
-def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workplace, standin: StandIn) -> None:
+def test_a_daemon_that_is_stopped_finishes_the_step_in_progress_and_begins_no_other(
+    at: Workplace, standin: StandIn
+) -> None:
     standin.cluster.version, standin.cluster.lag = (
         "3.6.2",
         FOR_EVER,
@@ -288,7 +292,7 @@ def test_told_to_stop_it_finishes_the_step_in_hand_and_begins_no_other(at: Workp
         at.await_that(lambda: daemon.daemon.is_polling, lambda looking: not looking)
 
 
-def test_a_job_that_was_queued_before_the_end_does_not_begin_after_it(at: Workplace) -> None:
+def test_a_job_that_was_queued_before_the_shutdown_does_not_begin_after_it(at: Workplace) -> None:
     """The job would read a closed repository, and log a bug after the end of the log."""
     began: list[str] = []
     with InThread(at) as daemon:

@@ -20,7 +20,7 @@ from gitops_connect.plan.planner import plan
 ROOT = Path(__file__).parents[2]
 
 
-def test_news_is_what_was_not_so_before() -> None:
+def test_only_new_items_are_news() -> None:
     news = events.NewItems()
     assert news.of(["a", "b"]) == ["a", "b"]
     assert news.of(["a", "b"]) == []
@@ -28,7 +28,7 @@ def test_news_is_what_was_not_so_before() -> None:
     assert news.of(["a", "c"]) == ["a"], "what comes back is news again"
 
 
-def test_every_event_and_field_is_explained_to_operators() -> None:
+def test_every_event_and_field_is_documented() -> None:
     source = Path(events.__file__).read_text()
     page = (ROOT / "docs" / "reference" / "log-events.md").read_text()
     names = set(re.findall(r'_say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
@@ -40,7 +40,7 @@ def test_every_event_and_field_is_explained_to_operators() -> None:
     assert not {field for field in fields if f"`{field}`" not in page}
 
 
-def test_what_connect_warned_of_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_of_connect_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     wanted_of = change("a", "orders")
     operation = Operation(wanted_of.name, wanted_of.connector, OperationKind.ALTER, wanted_of.digest, Revision("r"))
     step = Step(ConnectorName("orders"), Action.ALTER, "offset change a", operation=operation)
@@ -52,15 +52,15 @@ def test_what_connect_warned_of_is_a_warning(caplog: pytest.LogCaptureFixture) -
     assert [record.__dict__["fields"]["offset_change"] for record in caplog.records] == ["a", "a"]
 
 
-def test_an_offset_change_that_waits_is_told_once() -> None:
+def test_a_blocked_offset_change_is_reported_once() -> None:
     given = situation([wanted("orders", "absent")], [], changes=[change("a", "orders"), change("b", "nobody")])
     noted = events.notes(plan(given))
     assert noted == [("orders", "offset change a (alter) is blocked: its connector is declared absent")], (
-        "that the connector of b is not declared is told as a problem of its document"
+        "that the connector of b is not declared is reported as a problem of its document"
     )
 
 
-def test_what_a_step_leaves_unread_is_noted() -> None:
+def test_offsets_that_a_step_leaves_unread_are_noted() -> None:
     given = situation(
         [wanted("orders", config={"file": "/b"})], [seen("orders", config={"file": "/a"})], owned=["orders"]
     )
@@ -78,8 +78,8 @@ def test_a_connector_that_the_cluster_does_not_report_has_not_recovered(caplog: 
         known = events.health_seen(plan(situation(desired, [seen("more")], unknown=["orders"])), known)
         assert known == {orders}
         assert events.health_seen(plan(situation(desired, [seen("orders"), seen("more")])), known) == frozenset()
-    told = [(record.getMessage(), record.__dict__["fields"]["connector"]) for record in caplog.records]
-    assert told == [
+    logged = [(record.getMessage(), record.__dict__["fields"]["connector"]) for record in caplog.records]
+    assert logged == [
         ("connector_unhealthy", more),
         ("connector_unhealthy", orders),
         ("connector_recovered", more),

@@ -49,7 +49,7 @@ def ours(at: Workplace) -> set[ConnectorName]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_step_in_hand_is_finished_and_the_next_start_goes_on(
+def test_the_step_in_progress_is_finished_and_the_next_start_continues(
     slow: Workplace, standin: StandIn, number: int
 ) -> None:
     with AsProcess(slow) as daemon:
@@ -69,7 +69,7 @@ def test_the_step_in_hand_is_finished_and_the_next_start_goes_on(
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1), "nothing is done twice"
 
 
-def test_a_second_signal_ends_it_at_once(slow: Workplace, standin: StandIn) -> None:
+def test_a_second_signal_ends_the_daemon_at_once(slow: Workplace, standin: StandIn) -> None:
     with AsProcess(slow) as daemon:
         is_sent(slow, standin, "POST")
         daemon.send(signal.SIGTERM)
@@ -98,7 +98,7 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
     assert at.states() == {"orders": "RUNNING"}
 
 
-def test_idle_it_ends_at_once(at: Workplace) -> None:
+def test_an_idle_daemon_ends_at_once(at: Workplace) -> None:
     with AsProcess(at) as daemon:
         daemon.wait("reconciliation_finished")
         daemon.send(signal.SIGTERM)
@@ -106,7 +106,7 @@ def test_idle_it_ends_at_once(at: Workplace) -> None:
         assert daemon.lines[-1]["event"] == "daemon_stopped"
 
 
-def test_a_killed_one_is_finished_by_the_next(slow: Workplace, standin: StandIn) -> None:
+def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, standin: StandIn) -> None:
     with AsProcess(slow) as daemon:
         is_sent(slow, standin, "POST")
         daemon.send(signal.SIGKILL)
@@ -120,12 +120,12 @@ def test_a_killed_one_is_finished_by_the_next(slow: Workplace, standin: StandIn)
     assert ours(slow) == {slow.name("orders")}
 
 
-def test_of_two_only_one_acts_and_the_other_takes_over(slow: Workplace, standin: StandIn) -> None:
+def test_of_two_daemons_one_acts_and_the_other_takes_over(slow: Workplace, standin: StandIn) -> None:
     with AsProcess(slow) as first:
         is_sent(slow, standin, "POST")
         with AsProcess(slow) as second:
-            told = second.wait("reconciliation_postponed", count=2)
-            assert f"is in use by process {first.process.pid} " in told["message"]
+            event = second.wait("reconciliation_postponed", count=2)
+            assert f"is in use by process {first.process.pid} " in event["message"]
             assert second.steps() == []
             first.send(signal.SIGKILL)
             first.code()
@@ -137,7 +137,7 @@ def test_of_two_only_one_acts_and_the_other_takes_over(slow: Workplace, standin:
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
 
 
-def test_a_server_that_hangs_does_not_keep_it(at: Workplace, standin: StandIn) -> None:
+def test_a_server_that_hangs_does_not_delay_the_shutdown(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     standin.hang("GET", "/")
     with AsProcess(at) as daemon:
@@ -149,7 +149,7 @@ def test_a_server_that_hangs_does_not_keep_it(at: Workplace, standin: StandIn) -
         assert again.code() == 0, "and what it held is free again"
 
 
-def test_a_git_server_that_hangs_does_not_keep_it(at: Workplace, tmp_path: Path) -> None:
+def test_a_git_server_that_hangs_does_not_delay_the_shutdown(at: Workplace, tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         server.behaviour.hangs = True
         with AsProcess(at, environment={"GITOPS_CONNECT_REPOSITORY__URL": f"{server.url}/repository"}) as daemon:
@@ -171,7 +171,7 @@ def test_a_secret_that_connect_echoes_is_in_no_line(at: Workplace, standin: Stan
 
 
 @pytest.mark.e2e
-def test_a_killed_one_is_finished_on_the_real_worker(really: Workplace) -> None:
+def test_the_steps_of_a_killed_process_are_finished_on_a_real_worker(really: Workplace) -> None:
     at = really
     at.commit("all.yaml", *(at.source(f"orders{number}", "state: paused") for number in range(8)))
     with AsProcess(at) as daemon:

@@ -28,14 +28,14 @@ _AT_WORK = 5
 _LOOK = 0.005
 
 
-def main(told: dict[str, Any], arguments: list[str]) -> int:
+def main(fault: dict[str, Any], arguments: list[str]) -> int:
     _watch(Operations, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
-    if told:
+    if fault:
         owner = next(
-            one for one in (Operations, ConnectClient, LargeOffsetChange, SparkChecks) if hasattr(one, told["method"])
+            one for one in (Operations, ConnectClient, LargeOffsetChange, SparkChecks) if hasattr(one, fault["method"])
         )
-        happen, numbers = _die if told["who"] == "self" else _kill_java_at_work, count(1)
-        _watch(owner, told["method"], lambda *_: happen() if next(numbers) == told["nth"] else None)
+        happen, numbers = _die if fault["who"] == "self" else _kill_java_at_work, count(1)
+        _watch(owner, fault["method"], lambda *_: happen() if next(numbers) == fault["nth"] else None)
     return run_command(arguments)
 
 

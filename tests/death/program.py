@@ -97,7 +97,7 @@ def live_or_die(order: dict[str, Any], pipe: int, life: Life) -> NoReturn:
         os.write(pipe, json.dumps([kind, what]).encode() + b"\n")
 
     try:
-        say("told", life(order, say))
+        say("result", life(order, say))
     except BaseException:
         sys.excepthook(*sys.exc_info())
         os._exit(70)

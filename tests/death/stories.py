@@ -106,8 +106,8 @@ def finish(trial: Trial, worker: Recorder, story: Story) -> None:
         trial.grow()
         worker.look()
         assert trial.cycle()
-        assert not [step for step in trial.told.get("steps", ()) if step[2] != "applied"], trial.told
-        if not trial.told["planned"]:
+        assert not [step for step in trial.result.get("steps", ()) if step[2] != "applied"], trial.result
+        if not trial.result["planned"]:
             break
     worker.look()
 

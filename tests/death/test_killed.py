@@ -65,12 +65,14 @@ def test_each_change_takes_effect_once_and_the_connector_ends_as_desired(
         finish(trial, worker, story)
         require_once(worker, place)
         assert worker.state() == story.state, place
-        assert trial.told["planned"] == 0, place
+        assert trial.result["planned"] == 0, place
         require_settled(trial, worker, story, place)
         require_position(trial, worker, story, place)
 
 
-def test_what_was_begun_is_finished_though_it_was_withdrawn_and_nothing_else_is(deaths: Each, worker: Recorder) -> None:
+def test_a_change_in_progress_is_finished_after_its_removal_from_git_and_no_other(
+    deaths: Each, worker: Recorder
+) -> None:
     story = Story(running(), running(BACK), running(), ("back",), 2)
     finished = []
     for trial, _ in deaths(story):
@@ -89,7 +91,7 @@ def test_what_was_begun_is_finished_though_it_was_withdrawn_and_nothing_else_is(
     assert set(finished) == {False, True}
 
 
-def test_what_somebody_started_after_the_death_is_never_thrown_back(deaths: Each, worker: Recorder) -> None:
+def test_a_connector_that_was_started_after_the_kill_is_never_rewound(deaths: Each, worker: Recorder) -> None:
     """It reads on to exactly its former position, so its offsets do not show whether the change took effect."""
     story = Story(running(), running(BACK), None, ("back",), 2)
     found = 0
@@ -106,14 +108,14 @@ def test_what_somebody_started_after_the_death_is_never_thrown_back(deaths: Each
             assert trial.cycle(), trial.place
             assert [verb for _, verb, _ in worker.done].count("offsets") == changed, trial.place
         assert trial.records()["back"].state is OperationState.UNKNOWN, trial.place
-        assert any("ledger resolve back" in one for one in trial.told["diagnostics"]), trial.place
+        assert any("ledger resolve back" in one for one in trial.result["diagnostics"]), trial.place
         assert trial.ledger().operations.snapshot(LOCAL, OperationName("back")) is not None
         assert worker.state() == "RUNNING"
         found += 1
     assert found >= 3, "before it was sent, before it was looked at, before it was settled"
 
 
-def test_a_new_ledger_that_dies_replays_nothing(deaths: Each, worker: Recorder) -> None:
+def test_a_kill_with_a_new_ledger_reapplies_nothing(deaths: Each, worker: Recorder) -> None:
     """Killed in the first reconciliation: the next one must not take old changes in the repository for new."""
     changes = (BACK, ("exact", "replace", 3, "rewind, tombstone"))
     stopped, wanted = running(*changes, spec=STOPPED), running(*changes)

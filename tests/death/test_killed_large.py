@@ -54,12 +54,12 @@ def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
     )
     assert ended["code"] in (0, -9), ended
     if ended["code"] == 0:
-        assert ended["said"][-1] == ["told", {"result": "applied", "message": ""}]
+        assert ended["said"][-1] == ["result", {"result": "applied", "message": ""}]
     return bool(ended["code"] == 0)
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_it_goes_on_with_the_chunk_that_was_open(
+def test_the_next_run_resumes_at_the_unfinished_chunk(
     worlds: Iterator[tuple[LargeWorld, StandIn]], orders: Program, twice: bool
 ) -> None:
     for number, (runtime, standin) in enumerate(worlds):

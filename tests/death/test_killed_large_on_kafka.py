@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance.large_place import FROM, MANY, PATIENCE, LargePlace, lines, place, worker
+from acceptance.large_place import COMMAND_TIMEOUT, FROM, MANY, LargePlace, lines, place, worker
 from acceptance.workplace import Ran
 
 from death.large_command import javas
@@ -42,12 +42,12 @@ def apply(at: LargePlace, **fate: Any) -> Ran:
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE,
+        timeout=COMMAND_TIMEOUT,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def test_killed_anywhere_it_goes_on_from_where_it_was(at: LargePlace) -> None:
+def test_after_a_kill_at_any_step_the_change_continues_where_it_was(at: LargePlace) -> None:
     assert apply(at, who="self", method="begin_large", nth=1).code == KILLED
     assert at.record("first") is None
     assert not at.current_offsets()
@@ -87,7 +87,7 @@ def _killed_while_it_sends(at: LargePlace) -> int:
     return sent
 
 
-def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlace) -> None:
+def test_without_spark_nothing_is_begun_or_recorded_as_applied(at: LargePlace) -> None:
     lost = apply(at, who="java", method="check", nth=1)
     _require_named(lost)
     assert at.states() == {"many": "RUNNING"}
@@ -116,7 +116,9 @@ def test_without_spark_nothing_is_begun_and_nothing_is_called_done(at: LargePlac
     assert at.record("second")["state"] == "failed"
 
 
-def test_a_worker_that_is_killed_amid_the_chunks_gets_the_rest_when_it_is_back(worker: Sandbox, at: LargePlace) -> None:
+def test_a_worker_that_is_killed_between_chunks_gets_the_rest_after_its_restart(
+    worker: Sandbox, at: LargePlace
+) -> None:
     with at.begun("apply", "--yes") as process:
         assert process.stderr is not None
         sent = next(found for one in process.stderr if (found := _sent(one)))
@@ -167,6 +169,6 @@ def _marked(ran: Ran) -> list[int]:
     return [int(one.removeprefix("marked ")) for one in ran.err.splitlines() if one.startswith("marked ")]
 
 
-def _sent(told: str) -> int | None:
-    found = re.match(r"first: ([\d,]+) of [\d,]+ offsets sent", told)
+def _sent(line: str) -> int | None:
+    found = re.match(r"first: ([\d,]+) of [\d,]+ offsets sent", line)
     return int(found[1].replace(",", "")) if found else None

@@ -97,10 +97,10 @@ def live_and_die(trial: Trial, first: Documents, then: Documents, number: int) -
     for _ in range(3):
         connector.read_on()
         assert trial.cycle(), trial.place
-        assert not [step for step in trial.told["steps"] if step[2] != "applied"], f"{trial.place}: {trial.told}"
+        assert not [step for step in trial.result["steps"] if step[2] != "applied"], f"{trial.place}: {trial.result}"
     connector.read_on()
     assert connector.runs(), trial.place
-    assert trial.told["planned"] == 0, f"{trial.place}: {trial.told}"
+    assert trial.result["planned"] == 0, f"{trial.place}: {trial.result}"
     assert [record.state for record in trial.records().values()] == [OperationState.SETTLED], trial.place
     sent = [event for event in trial.events if event in ("alter_offsets", "resume")]
     assert sent[0] == "alter_offsets", trial.place

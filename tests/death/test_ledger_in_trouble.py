@@ -33,8 +33,8 @@ STORY = Story(running(), running(BACK), None, ("back",), 2)
 def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder) -> None:
     """The change is not recorded, so it is not applied, and the connector reads on as before."""
     assert trial.cycle(full_at="begin")
-    assert "LedgerUnusable" in trial.told["error"]
-    assert "state.db" in trial.told["error"]
+    assert "LedgerUnusable" in trial.result["error"]
+    assert "state.db" in trial.result["error"]
     assert [verb for _, verb, _ in worker.done] == ["stop", "resume"]
     assert worker.state() == "RUNNING"
     assert trial.records() == {}
@@ -43,10 +43,10 @@ def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder
     require_settled(trial, worker, STORY, "")
 
 
-def test_a_disk_that_is_full_when_a_change_is_settled(trial: Trial, worker: Recorder) -> None:
+def test_a_disk_that_is_full_when_a_change_is_recorded_as_applied(trial: Trial, worker: Recorder) -> None:
     """The change took effect, but the connector must not be started before the ledger records it."""
     assert trial.cycle(full_at="settle")
-    assert "LedgerUnusable" in trial.told["error"]
+    assert "LedgerUnusable" in trial.result["error"]
     assert worker.state() == "STOPPED"
     assert trial.records()["back"].state is OperationState.OPEN
     finish(trial, worker, STORY)
@@ -56,23 +56,23 @@ def test_a_disk_that_is_full_when_a_change_is_settled(trial: Trial, worker: Reco
 
 
 @pytest.mark.parametrize("step", ["stop", "begin", "alter_offsets", "settle", "resume"])
-def test_a_ledger_that_is_deleted_in_the_middle_of_a_cycle(trial: Trial, worker: Recorder, step: str) -> None:
+def test_a_ledger_that_is_deleted_during_a_reconciliation(trial: Trial, worker: Recorder, step: str) -> None:
     """Nothing is applied without the ledger, and a new ledger does not take old changes in the repository for new."""
     assert trial.cycle(lose_at=step)
-    assert "LedgerUnusable" in trial.told["error"], trial.told
+    assert "LedgerUnusable" in trial.result["error"], trial.result
     changed = [verb for _, verb, _ in worker.done].count("offsets")
     assert changed == (step in ("alter_offsets", "settle", "resume"))
     for _ in range(3):
         trial.grow()
         worker.look()
         assert trial.cycle()
-    assert any("offsets/unknown" in one for one in trial.told["diagnostics"])
+    assert any("offsets/unknown" in one for one in trial.result["diagnostics"])
     assert trial.records()["back"].state is OperationState.UNKNOWN
     assert [verb for _, verb, _ in worker.done].count("offsets") == changed
     assert worker.state() == "RUNNING"
 
 
-def test_a_ledger_that_is_deleted_between_two_cycles(trial: Trial, worker: Recorder) -> None:
+def test_a_ledger_that_is_deleted_between_two_reconciliations(trial: Trial, worker: Recorder) -> None:
     assert trial.cycle()
     for file in trial.directory.glob("state.db*"):
         file.unlink()

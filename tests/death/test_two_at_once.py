@@ -70,7 +70,7 @@ def require_once(at: Workplace, worker: Slow) -> None:
     assert "No changes." in at.apply().out
 
 
-def test_the_second_is_told_who_works_on_it_while_the_change_is_under_way(at: Workplace, worker: Slow) -> None:
+def test_the_second_process_names_the_first_while_the_change_is_in_progress(at: Workplace, worker: Slow) -> None:
     with begin_apply(at) as first:
         assert worker.asked.wait(60)
         with begin_apply(at) as second:
@@ -84,7 +84,7 @@ def test_the_second_is_told_who_works_on_it_while_the_change_is_under_way(at: Wo
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_two_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt: int) -> None:
+def test_two_processes_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt: int) -> None:
     """The second process is refused, must plan again, or finds nothing left to do."""
     worker.go_on.set()
     with begin_apply(at) as one, begin_apply(at) as other:
@@ -92,6 +92,6 @@ def test_two_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt:
     codes = [code for _, code in ended]
     assert 0 in codes, ended
     for out, code in ended:
-        told = "is in use by" in out or "changed after the plan was shown" in out
-        assert code == 0 or told, (code, out)
+        is_refused = "is in use by" in out or "changed after the plan was shown" in out
+        assert code == 0 or is_refused, (code, out)
     require_once(at, worker)

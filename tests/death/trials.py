@@ -60,7 +60,7 @@ def program(name: str = "program") -> Iterator[Program]:
 class Trial:
     """A test directory. `events` are the steps of all reconciliations so far; `place` is the step of the kill.
 
-    `told` is the result of the last reconciliation that was not killed.
+    `result` is what the last reconciliation that was not killed returned.
     """
 
     directory: Path
@@ -71,7 +71,7 @@ class Trial:
     more: str = ""
     events: list[str] = field(default_factory=list)
     place: str = "not killed"
-    told: dict[str, Any] = field(default_factory=dict)
+    result: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         (self.directory / "repository").mkdir(parents=True)
@@ -124,7 +124,7 @@ class Trial:
             self.place = f"killed before {self.events.pop()!r}, after {self.events}"
             return False
         assert answer["code"] == 0, f"the cycle ended with {answer['code']} after {self.events}"
-        self.told = answer["said"][-1][1]
+        self.result = answer["said"][-1][1]
         return True
 
     def ledger(self) -> Ledger:

@@ -38,11 +38,11 @@ class Watched:
             return found
 
         @wraps(found)
-        def told(*args: Any, **more: Any) -> Any:
+        def watched(*args: Any, **more: Any) -> Any:
             self._tell(name)
             return found(*args, **more)
 
-        return told
+        return watched
 
 
 class WatchedOperations(Watched):

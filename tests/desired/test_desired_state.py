@@ -66,7 +66,7 @@ def test_connectors_are_sorted_and_go_to_their_clusters() -> None:
     assert names == {"local": ["a", "b"], "backup": ["a", "c"], "empty": []}
 
 
-def test_without_settings_any_cluster_will_do() -> None:
+def test_without_settings_any_cluster_is_accepted() -> None:
     states, diagnostics = declare({"clusters/x/a.yaml": connector("a"), "b.yaml": connector("b")}, None)
     assert not diagnostics.items
     assert set(states) == {"x", UNNAMED}
@@ -77,18 +77,18 @@ def test_without_settings_a_name_still_has_one_owner() -> None:
     assert rules(diagnostics) == ["connector/two-owners"] * 2
 
 
-def test_a_deeper_clusters_directory_is_anybodys() -> None:
+def test_a_deeper_clusters_directory_names_no_cluster() -> None:
     states, diagnostics = declare({"infra/clusters/other/a.yaml": connector("a")})
     assert not diagnostics.items
     assert [one.name for one in states[LOCAL].connectors] == ["a"]
 
 
-def test_a_file_beside_the_cluster_directories_names_no_cluster() -> None:
+def test_a_file_next_to_the_cluster_directories_names_no_cluster() -> None:
     states, _ = declare({"clusters/a.yaml": connector("a")})
     assert [one.name for one in states[LOCAL].connectors] == ["a"]
 
 
-def test_two_owners_are_both_held_and_both_named() -> None:
+def test_two_documents_of_one_connector_are_both_named_and_block_it() -> None:
     contents = {"a.yaml": connector("orders"), "b.yaml": connector("orders"), "c.yaml": connector("other")}
     states, diagnostics = declare(contents)
     assert [(item.location.file, "b.yaml:4:3" in item.summary) for item in diagnostics] == [
@@ -100,7 +100,7 @@ def test_two_owners_are_both_held_and_both_named() -> None:
     assert states[LOCAL].complete
 
 
-def test_a_broken_second_owner_counts_as_one() -> None:
+def test_a_broken_second_document_counts_as_one() -> None:
     states, diagnostics = declare({"a.yaml": connector("orders"), "b.yaml": config("a: []")})
     assert sorted(rules(diagnostics)) == ["connector/two-owners", "connector/two-owners", "schema/type"]
     assert states[LOCAL].held == {"orders"}
@@ -114,7 +114,7 @@ def test_the_same_name_on_two_clusters_is_two_connectors() -> None:
     assert states[BACKUP].held == {"a"}
 
 
-def test_each_kind_of_error_holds_its_own_connector_and_no_other() -> None:
+def test_each_kind_of_error_blocks_its_own_connector_and_no_other() -> None:
     contents = {
         "a.yaml": config("a: 1\na: 2", "duplicate") + "---\n" + connector("good"),
         "b.yaml": config("a: []", "shape") + "---\n" + connector("fine"),
@@ -128,14 +128,14 @@ def test_each_kind_of_error_holds_its_own_connector_and_no_other() -> None:
     assert states[LOCAL].complete
 
 
-def test_a_warning_holds_nothing() -> None:
+def test_a_warning_blocks_nothing() -> None:
     states, diagnostics = declare({"a.yaml": config("database.password: hunter2")})
     assert rules(diagnostics) == ["connector/clear-secret"]
     assert not states[LOCAL].held
     assert "hunter2" not in "".join(item.summary + item.hint for item in diagnostics)
 
 
-def test_a_document_that_belongs_nowhere_holds_its_name_where_nobody_else_declares_it() -> None:
+def test_a_document_of_an_unknown_cluster_blocks_its_name_where_no_other_document_declares_it() -> None:
     """If the directory has a typo, the connector must not be pruned as undeclared."""
     contents = {"clusters/lcoal/a.yaml": connector("a"), "clusters/backup/a.yaml": connector("a")}
     states, diagnostics = declare(contents, [LOCAL, BACKUP])
@@ -174,7 +174,7 @@ def test_the_example_repository_is_sound() -> None:
             assert (EXAMPLES / name).parent.joinpath(schema).resolve().is_file()
 
 
-def test_a_misspelt_annotation_of_ours_is_told() -> None:
+def test_a_misspelt_annotation_of_gitops_connect_is_reported() -> None:
     annotations = '{runbook: x, "gitops-connect/allow-unknown-keys": "a, b.*,c", "gitops-connect/allow-unknown-key": a}'
     text = connector("a").replace("metadata:", f"metadata:\n  annotations: {annotations}")
     states, diagnostics = declare({"a.yaml": text})

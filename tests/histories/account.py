@@ -51,14 +51,14 @@ class Account:
 
     def __init__(self, cluster: CurrentOffsets) -> None:
         self._cluster = cluster
-        self._in_hand: Operation | None = None
+        self._in_progress: Operation | None = None
         self.begun: dict[OperationName, tuple[Operation, Offsets]] = {}
         self.effects: dict[OperationName, list[Effect]] = {}
         self.settled: set[OperationName] = set()
         cluster.on_change = self._changed
 
     def began(self, operation: Operation, before: Offsets) -> None:
-        self._in_hand = operation
+        self._in_progress = operation
         if operation.name not in self.begun:
             self.begun[operation.name] = (operation, before)
 
@@ -95,7 +95,7 @@ class Account:
         self.settled.add(name)
 
     def _changed(self, before: Offsets, after: Offsets) -> None:
-        operation = self._in_hand
+        operation = self._in_progress
         assert operation is not None, "offsets were changed before the ledger knew of it"
         assert operation.name not in self.settled, f"{operation.name} was settled, and is sent again"
         effects = self.effects.setdefault(operation.name, [])

@@ -60,7 +60,7 @@ def operations(ledger: Ledger) -> Operations:
     return ledger.operations
 
 
-def test_what_was_begun_is_there_in_pieces(operations: Operations, tmp_path: Path) -> None:
+def test_a_change_in_progress_is_stored_in_pieces(operations: Operations, tmp_path: Path) -> None:
     begin(operations)
     before = Digest(hashlib.sha256(b"".join(BEFORE)).hexdigest())
     begun = replace(record_of(LARGE), before=before, entries=20_000, sent=0)
@@ -76,7 +76,7 @@ def test_what_was_begun_is_there_in_pieces(operations: Operations, tmp_path: Pat
 
 
 @given(text=st.lists(st.binary(max_size=9).map(lambda one: one.replace(b"\n", b"-"))), data=st.data())
-def test_lines_are_cut_into_pieces_wherever_the_blocks_end(text: list[bytes], data: st.DataObject) -> None:
+def test_lines_are_cut_into_pieces_independently_of_the_blocks(text: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(line + b"\n" for line in text)
     ends = sorted(data.draw(st.lists(st.integers(0, len(whole)))))
     blocks = [whole[begin:end] for begin, end in zip([0, *ends], [*ends, len(whole)], strict=True)]
@@ -87,13 +87,13 @@ def test_lines_are_cut_into_pieces_wherever_the_blocks_end(text: list[bytes], da
     assert all(piece.entries == 1 or len(zlib.decompress(piece.content)) <= 16 for piece in pieces)
 
 
-def test_a_last_line_without_its_end_gets_one() -> None:
+def test_a_last_line_without_a_line_end_gets_one() -> None:
     cut = BlockCounts()
     assert [zlib.decompress(piece.content) for piece in cut.cut([b"a\nb"])] == [b"a\nb\n"]
     assert cut.entries == 2
 
 
-def test_nothing_at_all_is_large_too(operations: Operations) -> None:
+def test_a_large_change_may_have_no_offsets(operations: Operations) -> None:
     """A reset declares nothing, and without current offsets there is no snapshot."""
     begin(operations, [], [])
     assert operations.records(LOCAL)[SKIP.name].entries == 0
@@ -110,7 +110,7 @@ def breaking(whole: list[bytes], after: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("part", BOTH)
-def test_an_attempt_that_is_cut_off_has_begun_nothing_and_is_written_over(
+def test_an_interrupted_begin_records_nothing_and_is_overwritten(
     operations: Operations, tmp_path: Path, part: OffsetsPart
 ) -> None:
     many = lines(100_000, 9)
@@ -130,7 +130,7 @@ def test_an_attempt_that_is_cut_off_has_begun_nothing_and_is_written_over(
     )
 
 
-def test_what_is_open_is_not_begun_again(operations: Operations) -> None:
+def test_a_change_in_progress_is_not_begun_again(operations: Operations) -> None:
     begin(operations)
     operations.sent(LOCAL, SKIP.name, 7)
     before = operations.records(LOCAL)
@@ -140,7 +140,9 @@ def test_what_is_open_is_not_begun_again(operations: Operations) -> None:
 
 
 @pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.UNKNOWN])
-def test_what_may_have_happened_is_not_begun(operations: Operations, tmp_path: Path, state: OperationState) -> None:
+def test_a_change_that_may_have_been_applied_is_not_begun(
+    operations: Operations, tmp_path: Path, state: OperationState
+) -> None:
     before = bring_to(operations, state)
     with pytest.raises(OperationSettled):
         begin(operations)
@@ -148,7 +150,7 @@ def test_what_may_have_happened_is_not_begun(operations: Operations, tmp_path: P
     assert stored(tmp_path) == []
 
 
-def test_other_offsets_under_the_name_of_an_open_one_are_refused(operations: Operations) -> None:
+def test_other_offsets_under_the_name_of_a_change_in_progress_are_refused(operations: Operations) -> None:
     begin(operations)
     with pytest.raises(OperationSettled, match="with other offsets"):
         operations.begin_large(LOCAL, replace(LARGE, digest=Digest("e" * 64)), [], [], LATER)
@@ -156,24 +158,24 @@ def test_other_offsets_under_the_name_of_an_open_one_are_refused(operations: Ope
 
 
 @pytest.mark.parametrize("state", [OperationState.INTENDED, OperationState.FAILED, OperationState.RELEASED])
-def test_what_was_without_effect_is_begun(operations: Operations, state: OperationState) -> None:
+def test_a_change_that_had_no_effect_is_begun(operations: Operations, state: OperationState) -> None:
     bring_to(operations, state)
     begin(operations)
     assert operations.saved(LOCAL, SKIP.name) == LARGE
     assert operations.snapshot(LOCAL, SKIP.name) is None
 
 
-def test_a_large_one_is_intended_without_offsets(operations: Operations) -> None:
+def test_a_large_change_is_intended_without_offsets(operations: Operations) -> None:
     operations.intend(LOCAL, LARGE, NOON)
     assert operations.records(LOCAL)[SKIP.name].state is OperationState.INTENDED
     with pytest.raises(LedgerUnusable, match="contains no offsets"):
         operations.saved(LOCAL, SKIP.name)
 
 
-def test_how_far_it_came_only_grows(operations: Operations) -> None:
+def test_the_number_of_sent_entries_only_grows(operations: Operations) -> None:
     begin(operations)
-    for told, known in ((0, 0), (100, 100), (50, 100), (20_000, 20_000), (1, 20_000)):
-        operations.sent(LOCAL, SKIP.name, told)
+    for count, known in ((0, 0), (100, 100), (50, 100), (20_000, 20_000), (1, 20_000)):
+        operations.sent(LOCAL, SKIP.name, count)
         assert operations.records(LOCAL)[SKIP.name].sent == known
     for wrong in (-1, 20_001):
         with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
@@ -181,7 +183,7 @@ def test_how_far_it_came_only_grows(operations: Operations) -> None:
 
 
 @pytest.mark.parametrize("state", [one for one in OperationState if one is not OperationState.OPEN])
-def test_only_of_an_open_one_something_is_sent(operations: Operations, state: OperationState) -> None:
+def test_only_a_change_in_progress_records_sent_entries(operations: Operations, state: OperationState) -> None:
     bring_to(operations, state)
     with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
         operations.sent(LOCAL, SKIP.name, 1)
@@ -189,7 +191,7 @@ def test_only_of_an_open_one_something_is_sent(operations: Operations, state: Op
         operations.sent(LOCAL, OperationName("unheard-of"), 1)
 
 
-def test_settled_it_keeps_all_of_it(operations: Operations) -> None:
+def test_an_applied_change_keeps_all_its_offsets(operations: Operations) -> None:
     begin(operations)
     operations.settle(LOCAL, SKIP.name, AFTER, "managed elsewhere", LATER)
     found = operations.records(LOCAL)[SKIP.name]
@@ -200,7 +202,7 @@ def test_settled_it_keeps_all_of_it(operations: Operations) -> None:
     assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
 
 
-def test_failed_or_dropped_it_keeps_nothing(operations: Operations, tmp_path: Path) -> None:
+def test_a_failed_or_dropped_change_keeps_no_offsets(operations: Operations, tmp_path: Path) -> None:
     begin(operations)
     operations.fail(LOCAL, LARGE, "no", final=False, at=LATER)
     failed = replace(record_of(LARGE), state=OperationState.FAILED, since=LATER, failures=1, message="no")
@@ -212,7 +214,7 @@ def test_failed_or_dropped_it_keeps_nothing(operations: Operations, tmp_path: Pa
 
 
 @pytest.mark.parametrize("again", ["intend", "begin"])
-def test_what_was_large_may_become_small(operations: Operations, tmp_path: Path, again: str) -> None:
+def test_a_large_change_may_become_small(operations: Operations, tmp_path: Path, again: str) -> None:
     begin(operations)
     operations.settle(LOCAL, SKIP.name, AFTER, "", LATER)
     operations.release(LOCAL, SKIP.name)
@@ -224,7 +226,7 @@ def test_what_was_large_may_become_small(operations: Operations, tmp_path: Path,
     assert stored(tmp_path) == []
 
 
-def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operations: Operations) -> None:
+def test_a_mark_keeps_the_offsets_of_the_same_change_only(operations: Operations) -> None:
     begin(operations)
     begun = operations.records(LOCAL)[SKIP.name]
     operations.mark(LOCAL, replace(begun, state=OperationState.SETTLED, message="by hand"))
@@ -238,7 +240,7 @@ def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operatio
         saved(operations, OffsetsPart.BEFORE)
 
 
-def test_another_operation_of_that_name_elsewhere_is_another(operations: Operations) -> None:
+def test_operations_of_one_name_on_two_clusters_are_independent(operations: Operations) -> None:
     elsewhere = ClusterName("elsewhere")
     begin(operations)
     operations.begin_large(elsewhere, LARGE, lines(3), lines(2), NOON)
@@ -268,7 +270,7 @@ def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str) ->
             saved(operations, part)
 
 
-def test_damage_of_what_is_sent_is_found_before_anything_of_it_is(operations: Operations, tmp_path: Path) -> None:
+def test_damaged_offsets_are_found_before_any_of_them_is_sent(operations: Operations, tmp_path: Path) -> None:
     begin(operations, lines(90_000))
     with closing(connect(tmp_path / "state.db")) as database, database:
         database.execute("DELETE FROM operation_pieces WHERE part = 'declared' AND number = 2")
@@ -301,7 +303,7 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
 
 
 @pytest.mark.slow
-def test_others_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: ManualClock) -> None:
+def test_other_processes_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: ManualClock) -> None:
     """One of these writes is the renewal of the lease."""
     with ledger.lease(LOCAL, clock, 60) as lease:
 
@@ -328,7 +330,7 @@ class TestExport:
         ledger.operations.sent(LOCAL, SKIP.name, 1000)
         return ledger
 
-    def test_it_carries_the_pieces_and_leaves_out_what_is_left_over(self, full: Ledger, tmp_path: Path) -> None:
+    def test_an_export_contains_the_pieces_but_no_leftovers(self, full: Ledger, tmp_path: Path) -> None:
         (tmp_path / "other").mkdir()
         other = Ledger.open("sqlite:///state.db", tmp_path / "other", full.key)
         text = write_archive(full.export())
@@ -357,7 +359,7 @@ class TestExport:
             (lambda pieces: pieces[0].update(part="after"), "expected one of declared, before, found 'after'"),
         ],
     )
-    def test_what_is_damaged_is_refused(self, full: Ledger, damage: object, message: str) -> None:
+    def test_a_damaged_archive_is_refused(self, full: Ledger, damage: object, message: str) -> None:
         document = json.loads(write_archive(full.export()))
         damage(document["operation_pieces"])  # type: ignore[operator]
         with pytest.raises(UsageError, match=message):

@@ -41,12 +41,12 @@ def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(
         closing(Database(url, tmp_path)) as database,
         pytest.raises(
             LedgerUnusable, match=r"ledger postgresql\+psycopg://reconciler:\*\*\*@127.0.0.1:\d+/ledger "
-        ) as told,
+        ) as raised,
         database.read(),
     ):
         pass
-    assert "timeout" in str(told.value)
-    assert PASSWORD not in str(told.value)
+    assert "timeout" in str(raised.value)
+    assert PASSWORD not in str(raised.value)
 
 
 @pytest.fixture(scope="module")

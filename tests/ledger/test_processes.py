@@ -59,7 +59,7 @@ def test_the_lease_of_a_killed_process_is_free_at_once(start: Start, ledger: Led
         lease.check()
 
 
-def test_processes_that_write_side_by_side_lose_nothing(start: Start, ledger: Ledger) -> None:
+def test_processes_that_write_concurrently_lose_nothing(start: Start, ledger: Ledger) -> None:
     writers = [start("record", prefix, "40") for prefix in "abc"]
     for writer in writers:
         assert line(writer) == "ready"
@@ -89,7 +89,7 @@ def test_a_writer_that_is_killed_leaves_all_that_it_reported(
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_first_start_that_is_killed_is_no_obstacle(start: Start, tmp_path: Path) -> None:
+def test_a_first_start_that_is_killed_does_not_prevent_the_next(start: Start, tmp_path: Path) -> None:
     for _ in range(3):
         killed = race(start, "race_open", 1)[0]
         killed.kill()
@@ -98,9 +98,7 @@ def test_a_first_start_that_is_killed_is_no_obstacle(start: Start, tmp_path: Pat
     assert ledger.ownership("local") == {}
 
 
-def test_a_disk_that_takes_no_more_is_a_named_error_and_harms_nothing(
-    start: Start, ledger: Ledger, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_a_named_error_and_damages_nothing(start: Start, ledger: Ledger, tmp_path: Path) -> None:
     output, _ = start("fill").communicate()
     *written, error = output.splitlines()
     assert written
@@ -134,7 +132,7 @@ def test_operations_of_a_killed_process_are_as_far_as_it_reported(
 
 
 @pytest.mark.parametrize("count", [1, 60_000])
-def test_a_step_that_is_killed_before_it_is_durable_was_not_taken(
+def test_a_write_that_is_killed_before_it_is_durable_has_no_effect(
     start: Start, ledger: Ledger, tmp_path: Path, count: int
 ) -> None:
     """With 60,000 offsets, new pages are in the file already, and SQLite's journal has to roll them back."""
@@ -165,7 +163,7 @@ def test_exactly_one_of_different_operations_of_one_name_is_begun(start: Start, 
     assert ledger.operations.saved(LOCAL, OperationName("n0")).digest in "abcd"
 
 
-def test_a_disk_that_takes_no_more_harms_no_operation(start: Start, ledger: Ledger, tmp_path: Path) -> None:
+def test_a_full_disk_damages_no_operation(start: Start, ledger: Ledger, tmp_path: Path) -> None:
     output, _ = start("fill_operations").communicate()
     *written, error = output.splitlines()
     assert written

@@ -34,7 +34,7 @@ def held_up_to(text: str, position: int) -> list[bytes]:
 
 @pytest.mark.parametrize("form", [{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}])
 @pytest.mark.parametrize("frame", ["%s", '{"offsets": %s}', '\r\n {"more":[1],"offsets":%s\n}\n\n'])
-def test_wherever_the_text_is_cut_the_entries_are_the_same(form: dict, frame: str) -> None:
+def test_the_entries_do_not_depend_on_where_the_text_is_cut(form: dict, frame: str) -> None:
     text = frame % json.dumps(ENTRIES, **form)
     lines = text.split("\n")
     for position in range(len(text) + 1):
@@ -73,7 +73,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("text", "found", "place", "before"), BROKEN)
-def test_what_is_no_body_is_named_at_its_place_behind_its_sound_entries(
+def test_an_invalid_body_is_named_at_its_position_after_its_valid_entries(
     text: str, found: str, place: tuple[int, int], before: int
 ) -> None:
     for position in range(min(len(text), 100) + 1):
@@ -87,19 +87,19 @@ def test_what_is_no_body_is_named_at_its_place_behind_its_sound_entries(
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_a_byte_that_is_none_of_utf8_is_named_at_its_place(size: int) -> None:
+def test_a_byte_that_is_not_utf8_is_named_at_its_position(size: int) -> None:
     with pytest.raises(Unreadable) as caught:
         list(entry_texts(cut(b'\xef\xbb\xbf[1,\n "\xc3\xa9\xff"]', size)))
     assert (caught.value.rule, caught.value.found) == ("manifest/encoding", "byte 0xff")
     assert caught.value.place == (2, 4)
 
 
-def test_nothing_has_no_entries() -> None:
+def test_an_empty_body_has_no_entries() -> None:
     assert list(entry_texts([])) == []
     assert list(entry_texts([b" \n", b"\t"])) == []
 
 
-def test_an_entry_without_end_is_refused_before_it_is_held() -> None:
+def test_an_entry_without_end_is_refused_before_it_fills_the_memory() -> None:
     taken = 0
 
     def endless() -> Iterator[bytes]:
@@ -116,7 +116,7 @@ def test_an_entry_without_end_is_refused_before_it_is_held() -> None:
 
 
 @pytest.mark.slow
-def test_no_more_is_taken_of_the_body_than_its_next_entries_need() -> None:
+def test_the_body_is_read_only_as_far_as_its_next_entries_need() -> None:
     taken = 0
 
     def many() -> Iterator[bytes]:

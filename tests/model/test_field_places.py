@@ -91,7 +91,7 @@ parts = st.dictionaries(names, values, max_size=4)
     st.sampled_from([(",", ":"), (" , ", "  : ")]),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_where_a_field_is_its_key_begins(
+def test_a_field_is_located_at_the_start_of_its_key(
     entries: list[dict[str, Any]], indent: int | None, separators: tuple[str, str], end: str
 ) -> None:
     text = json.dumps(entries, indent=indent, separators=separators, ensure_ascii=False)
@@ -108,6 +108,6 @@ def test_where_a_field_is_its_key_begins(
         assert entry.locate("") == entry.location == entry.locate("neither")
 
 
-def test_json_is_told_by_its_name() -> None:
+def test_json_is_recognized_by_its_file_name() -> None:
     assert [is_json(name) for name in ("a.json", "a.json.gz", "s3://b/a.json.zst")] == [True] * 3
     assert [is_json(name) for name in ("a.jsonl", "a.yaml", "a.csv.gz", Location("json").file)] == [False] * 4

@@ -49,11 +49,13 @@ def test_there_are_rules_for_every_known_class() -> None:
         (Direction.CHANGED, {"flush_lsn_source": "false"}, True),
     ],
 )
-def test_where_the_replication_slot_decides(direction: Direction, config: dict[str, str], external: bool) -> None:
+def test_moves_for_which_the_replication_slot_decides(
+    direction: Direction, config: dict[str, str], external: bool
+) -> None:
     assert is_external(POSTGRES, direction, **config) is external
 
 
-def test_what_a_rewind_of_postgresql_does_depends_on_its_config() -> None:
+def test_the_effect_of_a_rewind_of_postgresql_depends_on_its_config() -> None:
     def risks(**config: str) -> str:
         return " ".join(line.message for line in lines(POSTGRES, REWIND, **config) if line.aspect is ResumeAspect.RISK)
 
@@ -87,7 +89,7 @@ def test_an_acknowledgement_is_asked_for_only_if_the_offset_alone_does_not_decid
     assert is_external(class_name, direction, **config) is external
 
 
-def test_only_what_concerns_the_moves_is_said_and_nothing_twice() -> None:
+def test_only_rules_that_concern_the_moves_are_listed_and_each_once() -> None:
     assert lines(POSTGRES) == ()
     assert lines(POSTGRES, Direction.SAME) == ()
     both = lines(POSTGRES, REWIND, FORWARD)
@@ -96,7 +98,7 @@ def test_only_what_concerns_the_moves_is_said_and_nothing_twice() -> None:
     assert [line.aspect for line in both] == sorted([line.aspect for line in both], key=list(ResumeAspect).index)
 
 
-def test_an_offset_whose_direction_cannot_be_told_may_move_either_way() -> None:
+def test_an_offset_of_unknown_direction_may_move_either_way() -> None:
     assert lines(POSTGRES, Direction.CHANGED) == lines(POSTGRES, REWIND, FORWARD)
 
 

@@ -135,7 +135,7 @@ COMPARISONS: list[tuple[str | None, dict[str, Any], dict[str, Any], Direction, i
 
 
 @pytest.mark.parametrize(("name", "current", "declared", "direction", "distance"), COMPARISONS)
-def test_which_way_and_how_far(
+def test_direction_and_distance(
     name: str | None, current: dict[str, Any], declared: dict[str, Any], direction: Direction, distance: int | None
 ) -> None:
     found = SINK if name == "sink" else None if name is None else shape(name)
@@ -173,7 +173,7 @@ def pairs(draw: st.DrawFn) -> tuple[Shape, dict[str, Any], dict[str, Any]]:
 
 
 @given(pairs())
-def test_there_and_back(pair: tuple[Shape, dict[str, Any], dict[str, Any]]) -> None:
+def test_a_comparison_in_reverse_has_the_opposite_direction(pair: tuple[Shape, dict[str, Any], dict[str, Any]]) -> None:
     found, current, declared = pair
     direction, distance = compare(found, current, declared)
     assert direction in (REWIND, FORWARD, SAME, CHANGED)
@@ -200,7 +200,7 @@ def test_each_class_is_known_by_all_its_names(full: str) -> None:
         assert shape(name).resume == RESUME_RULES[full].of({})
 
 
-def test_the_unit_of_a_jdbc_source_is_that_of_its_mode() -> None:
+def test_the_unit_of_a_jdbc_source_depends_on_its_mode() -> None:
     units = {}
     for mode in ("incrementing", "timestamp", "timestamp+incrementing"):
         found = shape_of({"connector.class": "JdbcSource", "mode": mode})
@@ -212,7 +212,7 @@ def test_the_unit_of_a_jdbc_source_is_that_of_its_mode() -> None:
 
 
 @pytest.mark.parametrize("found", [*FAMILIES.values(), SINK])
-def test_a_shape_speaks_of_its_own_fields(found: Shape) -> None:
+def test_a_shape_names_only_its_own_fields(found: Shape) -> None:
     known = set(found.offset.types)
     named = {*found.position, *found.frame, *found.measured, *found.skipped, *found.offset.nullable, *found.if_both}
     named |= {*found.instead, *found.instead.values(), *found.offset.choices, *(found.fraction or ())}
@@ -228,7 +228,7 @@ def test_the_short_name_is_as_connect_prunes_it() -> None:
     assert class_names("com.example.Outer$InnerConnector")[1:] == ("InnerConnector", "Inner")
 
 
-def test_a_sink_is_told_by_its_topics() -> None:
+def test_a_sink_is_recognized_by_its_topics() -> None:
     assert shape_of({"connector.class": "com.example.Any", "topics.regex": "a.*"}) == SINK
     assert SINK is not None
     assert SINK.unit is Unit.RECORDS
@@ -237,7 +237,7 @@ def test_a_sink_is_told_by_its_topics() -> None:
     assert shape_of({}) is None
 
 
-def test_a_source_with_topics_is_no_sink() -> None:
+def test_a_source_with_topics_is_not_a_sink() -> None:
     mirror = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
     assert shape_of({"connector.class": mirror, "topics": "orders.*"}) == shape(mirror)
     assert shape_of({"connector.class": "com.example.MqttSourceConnector", "topics": "a"}) is None

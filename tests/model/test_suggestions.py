@@ -28,14 +28,14 @@ STATES = ("running", "paused", "stopped", "absent")
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
-def test_the_word_that_is_meant(word: str, known: tuple[str, ...], meant: str | None) -> None:
+def test_the_closest_word(word: str, known: tuple[str, ...], meant: str | None) -> None:
     assert closest(word, known) == meant
 
 
-def test_two_that_are_as_near_are_told_apart_by_the_alphabet() -> None:
+def test_of_two_equally_close_words_the_alphabetically_first_is_suggested() -> None:
     assert closest("aab", ["aac", "aaa"]) == closest("aab", ["aaa", "aac"]) == "aaa"
 
 
-def test_behind_a_message() -> None:
+def test_a_suggestion_at_the_end_of_a_message() -> None:
     assert did_you_mean("stoped", STATES) == "; did you mean 'stopped'?"
     assert did_you_mean("elsewhere", STATES) == ""

@@ -92,7 +92,7 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
         (SavedOffsets("gone", 5, 500, Digest("")), OperationStatus.UNKNOWN),
     ],
 )
-def test_nobody_is_asked_anew(
+def test_a_cached_verdict_needs_no_request(
     runtime: Runtime, declared: Declared, cluster: Numbers, existing: SavedOffsets, expected: OperationStatus
 ) -> None:
     plan = planned_by(runtime, declared, cluster, CachedVerdict(SEEN, existing))
@@ -100,7 +100,7 @@ def test_nobody_is_asked_anew(
     assert cluster.offset_looks == []
 
 
-def test_what_was_wrong_is_said_again(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
+def test_errors_of_a_cached_verdict_are_reported_again(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
     broken = replace(SEEN, errors=1, difference=None)
     plan = planned_by(runtime, declared, cluster, CachedVerdict(broken, SavedOffsets("gone", 0, 0, Digest(""))))
     (shown,) = plan.operations
@@ -108,19 +108,21 @@ def test_what_was_wrong_is_said_again(runtime: Runtime, declared: Declared, clus
 
 
 @pytest.mark.slow
-def test_a_spark_that_lacks_something_holds_up_nobody_else(
+def test_a_spark_with_incomplete_settings_blocks_nothing_else(
     runtime: Runtime, declared: Declared, cluster: Numbers, tmp_path: Path
 ) -> None:
     """The document has an error, and everything else is planned."""
     elsewhere = replace(runtime, spark=SharedSession(SparkSettings("yarn"), {}, tmp_path / "cache"))
     proposal = propose(elsewhere, declared, LOCAL)
-    (told,) = proposal.diagnostics.errors
-    assert told.rule == "offsets/spark"
-    assert "[spark] directory" in told.summary
+    (error,) = proposal.diagnostics.errors
+    assert error.rule == "offsets/spark"
+    assert "[spark] directory" in error.summary
     assert {one.name: one.status for one in proposal.plan.operations} == {"c": OperationStatus.WAITING}
 
 
-def test_it_is_looked_at_again_after_some_minutes(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
+def test_the_current_offsets_are_read_again_after_some_minutes(
+    runtime: Runtime, declared: Declared, cluster: Numbers
+) -> None:
     cluster.stored["a"] = current_offsets(a=1)  # type: ignore[index]
     planned_by(runtime, declared, cluster, CachedVerdict(SEEN, SavedOffsets("gone", 5, 500, Digest(""))))
     cluster.clock.sleep(601)

@@ -51,7 +51,7 @@ def actions(made: Plan) -> list[str]:
         (change("c", "a", "reset", acknowledge=["reset"]), None, {}),
     ],
 )
-def test_what_is_there_already_is_recorded_and_nothing_else(one, declared, current) -> None:
+def test_a_change_whose_offsets_already_match_is_only_recorded(one, declared, current) -> None:
     made = planned(one, declared=declared, current=current)
     assert actions(made) == ["record"]
     assert "every offset already matches: recorded as applied, the connector is not stopped" in made.steps[0].reason
@@ -70,17 +70,17 @@ def test_what_is_there_already_is_recorded_and_nothing_else(one, declared, curre
         ("running", "STOPPED", ["alter", "resume"]),
     ],
 )
-def test_a_connector_that_changes_its_state_anyway_gets_the_offsets_on_the_way(state, there, steps) -> None:
+def test_a_connector_that_changes_its_state_gets_the_offsets_too(state, there, steps) -> None:
     assert actions(planned(change("c", "a"), declared=AB, current=AB, state=state, there=there)) == steps
 
 
-def test_a_connector_that_gets_a_new_config_gets_the_offsets_on_the_way() -> None:
+def test_a_connector_that_gets_a_new_config_gets_the_offsets_too() -> None:
     """The connector restarts with that config, from exactly these offsets."""
     made = planned(change("c", "a"), declared=AB, current=AB, config={"topic": "new"}, observed={})
     assert actions(made) == ["stop", "configure", "alter", "resume"]
 
 
-def test_a_change_among_others_that_move_something_is_carried_out_with_them() -> None:
+def test_a_change_without_effect_is_applied_together_with_others_that_have_one() -> None:
     first, second = change("1", "a"), change("2", "a")
     about = OffsetSituation(
         NOW,
@@ -92,7 +92,7 @@ def test_a_change_among_others_that_move_something_is_carried_out_with_them() ->
     assert actions(made) == ["stop", "alter", "alter", "resume"]
 
 
-def test_several_that_change_nothing_are_recorded_in_their_order() -> None:
+def test_several_changes_without_effect_are_recorded_in_their_order() -> None:
     made = planned(change("2", "a"), change("1", "a"), declared=AB, current=AB)
     assert [(step.action.value, step.operation and step.operation.name) for step in made.steps] == [
         ("record", "1"),
@@ -100,25 +100,25 @@ def test_several_that_change_nothing_are_recorded_in_their_order() -> None:
     ]
 
 
-def test_a_class_that_may_keep_its_position_elsewhere_gets_the_request_all_the_same() -> None:
+def test_a_class_that_may_store_its_position_elsewhere_gets_the_request() -> None:
     config = {"connector.class": "org.example.ElsewhereSource"}
     assert actions(planned(change("c", "a"), declared=AB, current=AB, config=config)) == ["stop", "alter", "resume"]
 
 
-def test_a_reset_of_what_has_no_offsets_is_acknowledged_all_the_same() -> None:
+def test_a_reset_without_offsets_must_be_acknowledged() -> None:
     made = planned(change("c", "a", "reset"), declared=None, current={})
     assert actions(made) == []
     assert [one.rule for one in made.diagnostics] == ["offsets/unacknowledged"]
 
 
-def test_it_is_shown_and_not_recorded_in_mode_observe() -> None:
+def test_in_mode_observe_the_change_is_shown_and_not_recorded() -> None:
     made = planned(change("c", "a"), declared=AB, current=AB, policy=Policy(enforce=False))
     assert made.is_empty
     (connector,) = made.connectors
     assert [step.action.value for step in connector.steps] == ["record"]
 
 
-def test_one_that_was_recorded_is_history() -> None:
+def test_a_recorded_change_is_listed_as_applied() -> None:
     one = change("c", "a")
     made = planned(one, declared=AB, current=current_offsets(a=99), records={one.name: record(one, "applied")})
     assert actions(made) == []
@@ -141,7 +141,7 @@ def test_a_seed_whose_connector_was_created_and_stopped_is_recorded() -> None:
 
 
 @pytest.mark.parametrize(("counts", "steps"), [({"same": 1_000_000}, 1), ({"same": 999_999, "new": 1}, 3)])
-def test_a_large_one_is_told_by_its_numbers(counts: dict[str, int], steps: int) -> None:
+def test_a_large_change_without_effect_is_recognized_by_its_counts(counts: dict[str, int], steps: int) -> None:
     one = change("c", "a")
     difference = Difference({Direction(name): count for name, count in counts.items()})
     verdict = LargeVerdict(1_000_000, 1_000_000, difference=difference)

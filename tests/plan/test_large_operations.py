@@ -48,7 +48,7 @@ def actions(made: Plan) -> list[str]:
     return [step.action.value for step in made.steps]
 
 
-def test_it_is_carried_out_without_its_offsets_in_the_plan() -> None:
+def test_a_large_change_is_planned_without_its_offsets() -> None:
     made = planned(change("c", "a"), offsets=about(large={"c": verdict(new=999_000, same=1_000)}))
     assert actions(made) == ["stop", "alter", "resume"]
     operation = made.steps[1].operation
@@ -60,7 +60,7 @@ def test_it_is_carried_out_without_its_offsets_in_the_plan() -> None:
     assert shown.difference.counts == {Direction.NEW: 999_000, Direction.SAME: 1_000}
 
 
-def test_errors_hold_it_and_what_would_start_its_connector() -> None:
+def test_errors_block_a_large_change_and_the_start_of_its_connector() -> None:
     made = planned(change("c", "a"), there="STOPPED", offsets=about(large={"c": verdict(errors=3)}))
     assert statuses(made) == {"c": OperationStatus.WAITING}
     assert actions(made) == []
@@ -69,7 +69,7 @@ def test_errors_hold_it_and_what_would_start_its_connector() -> None:
 @pytest.mark.parametrize(
     ("counts", "acknowledge"), [({"rewind": 1}, "rewind"), ({"removed": 2}, "tombstone"), ({"skip": 65_537}, "skip")]
 )
-def test_what_it_does_has_to_be_acknowledged(counts: dict[str, int], acknowledge: str) -> None:
+def test_the_effects_of_a_large_change_must_be_acknowledged(counts: dict[str, int], acknowledge: str) -> None:
     found = about(large={"c": verdict(**counts)})
     refused = planned(change("c", "a"), offsets=found)
     assert actions(refused) == []
@@ -80,7 +80,7 @@ def test_what_it_does_has_to_be_acknowledged(counts: dict[str, int], acknowledge
     assert actions(allowed) == ["stop", "alter", "resume"]
 
 
-def test_what_the_source_system_decides_is_told_by_numbers_alone() -> None:
+def test_an_external_position_must_be_acknowledged_by_the_counts_alone() -> None:
     shapes = {ConnectorName("a"): shape_of({"connector.class": "PostgresConnector"})}
     for found, kind, needed in (
         (about(large={"c": verdict(rewind=3)}), "alter", ["external", "rewind"]),
@@ -95,13 +95,13 @@ def test_what_the_source_system_decides_is_told_by_numbers_alone() -> None:
         assert "alter" in actions(allowed)
 
 
-def test_so_many_may_be_skipped_unacknowledged() -> None:
+def test_as_many_as_max_skip_may_be_skipped_without_an_acknowledgement() -> None:
     found = about(large={"c": verdict(skip=5)})
     assert actions(planned(change("c", "a"), offsets=found, policy=skipping(5)))
     assert not actions(planned(change("c", "a"), offsets=found, policy=skipping(4)))
 
 
-def test_a_reset_of_many_needs_their_number_alone() -> None:
+def test_a_reset_of_many_offsets_needs_only_their_number() -> None:
     found = about(large_current={"a": MANY})
     made = planned(change("c", "a", "reset", acknowledge=["reset"]), offsets=found)
     assert actions(made) == ["stop", "reset", "resume"]
@@ -111,13 +111,13 @@ def test_a_reset_of_many_needs_their_number_alone() -> None:
     assert not actions(planned(change("c", "a", "reset"), offsets=found))
 
 
-def test_a_small_change_of_many_is_a_large_one() -> None:
+def test_a_small_change_of_a_connector_with_many_offsets_is_large() -> None:
     """The current offsets do not fit in memory, however small the change is."""
     made = planned(change("c", "a"), offsets=about(large={"c": verdict(same=1)}, large_current={"a": MANY}))
     assert [step.operation.is_large for step in made.steps if step.operation] == [True]
 
 
-def test_it_is_alone_in_its_cycle() -> None:
+def test_a_large_change_is_the_only_one_of_its_reconciliation() -> None:
     """It was compared with the current offsets, and not with the offsets after the other changes."""
     small, large = {"b": current_offsets(x=1), "d": current_offsets(x=2)}, {"c": verdict(new=9)}
     three = [change(name, "a") for name in "bcd"]
@@ -133,7 +133,7 @@ def test_it_is_alone_in_its_cycle() -> None:
     assert actions(second) == ["stop", "alter", "resume"]
 
 
-def test_the_current_offsets_are_not_known() -> None:
+def test_the_current_offsets_are_unknown() -> None:
     unknown = replace(verdict(), difference=None)
     made = planned(
         change("c", "a"), offsets=about(large={"c": unknown}, unread={"a": "its offsets could not be read: no"})
@@ -142,7 +142,7 @@ def test_the_current_offsets_are_not_known() -> None:
     assert (shown.status, shown.message) == (OperationStatus.WAITING, "its offsets could not be read: no")
 
 
-def test_leftovers_of_a_connector_that_is_not_there_are_not_known() -> None:
+def test_leftovers_of_a_connector_that_does_not_exist_are_unknown() -> None:
     made = planned(change("c", "a"), there=None, offsets=about(large={"c": verdict(new=9)}))
     assert actions(made) == ["create", "alter", "resume"]
     (shown,) = made.operations
@@ -158,14 +158,14 @@ def begun(review: Review | None) -> OffsetSituation:
     return about(known, unfinished={OperationName("c"): Unfinished(operation, {}, review)}, large_current={"a": MANY})
 
 
-def test_what_was_begun_is_finished_first() -> None:
+def test_a_change_in_progress_is_finished_first() -> None:
     left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
     made = planned(change("c", "a"), there="STOPPED", offsets=begun(left))
     assert statuses(made) == {"c": OperationStatus.UNFINISHED}
     assert actions(made) == ["alter", "resume"]
 
 
-def test_what_follows_what_was_begun_waits_for_the_next_cycle() -> None:
+def test_a_change_after_one_in_progress_waits_for_the_next_reconciliation() -> None:
     left = Review({}, Difference({Direction.NEW: 690_000}), partial=True)
     found = replace(
         begun(left), manifests={"d": current_offsets(x=2)}, current={"a": current_offsets(x=1)}, large_current={}
@@ -174,14 +174,14 @@ def test_what_follows_what_was_begun_waits_for_the_next_cycle() -> None:
     assert statuses(made) == {"c": OperationStatus.UNFINISHED, "d": OperationStatus.WAITING}
 
 
-def test_what_was_begun_and_overtaken_waits_for_somebody() -> None:
+def test_a_change_in_progress_is_blocked_if_other_offsets_changed_meanwhile() -> None:
     moved = Review({}, Difference(), (Refusal("it was begun, and others have moved since"),), partial=True)
     made = planned(change("c", "a"), there="STOPPED", offsets=begun(moved))
     assert statuses(made) == {"c": OperationStatus.WAITING}
     assert actions(made) == []
 
 
-def test_what_was_begun_on_a_connector_that_was_started_since_is_not_finished() -> None:
+def test_a_change_in_progress_is_not_finished_if_its_connector_was_started_since() -> None:
     made = planned(change("c", "a"), there="RUNNING", offsets=begun(None))
     (shown,) = made.operations
     assert shown.status is OperationStatus.UNKNOWN
@@ -203,13 +203,13 @@ class TestWorkersMemory:
         assert "1,000,000 partitions of 89 bytes" in shown.heap.arithmetic
         assert actions(made) == ["stop", "alter", "resume"]
 
-    def test_what_does_not_fit_is_refused_with_the_arithmetic(self) -> None:
+    def test_a_change_that_does_not_fit_is_rejected_with_the_arithmetic(self) -> None:
         made = planned(change("c", "a"), offsets=about(large={"c": sized(1_000_000)}), policy=Policy(worker_heap=GIB))
         assert actions(made) == []
-        (told,) = made.diagnostics
-        assert "each worker would need 1.2" in told.summary
-        assert "1,000,000 partitions of 89 bytes" in told.summary
-        assert "-Xmx" in told.summary
+        (problem,) = made.diagnostics
+        assert "each worker would need 1.2" in problem.summary
+        assert "1,000,000 partitions of 89 bytes" in problem.summary
+        assert "-Xmx" in problem.summary
 
     def test_the_limit_can_be_lifted(self) -> None:
         made = planned(change("c", "a"), offsets=about(large={"c": sized(9_000_000)}), policy=Policy(worker_heap=0))
@@ -223,7 +223,7 @@ class TestWorkersMemory:
         same = about(large={"c": again}, **known)
         assert actions(planned(change("c", "a"), offsets=same, policy=Policy(worker_heap=GIB)))
 
-    def test_several_at_once_have_to_fit_together_and_the_first_of_them_goes(self) -> None:
+    def test_several_changes_must_fit_together_and_the_first_one_is_planned(self) -> None:
         two = {"c": sized(1_000_000), "d": sized(1_000_000)}
         made = plan(
             situation(
@@ -236,15 +236,15 @@ class TestWorkersMemory:
             )
         )
         assert statuses(made) == {"c": OperationStatus.PLANNED, "d": OperationStatus.WAITING}
-        (told,) = made.diagnostics
-        assert "2,000,000 partitions" in told.summary
+        (problem,) = made.diagnostics
+        assert "2,000,000 partitions" in problem.summary
 
     def test_all_changes_count_for_the_largest_chunk(self) -> None:
         two = {"c": sized(1_000_000), "d": sized(200_000)}
         found = situation([wanted("a"), wanted("b")], offsets=about(large=two, large_current={"a": MANY}))
         assert declared_partitions(found) == (2_200_000, 74_000_000 + 89_000_000 + 17_800_000)
 
-    def test_what_a_change_in_progress_has_not_sent_counts_as_its_current_offsets_are(self) -> None:
+    def test_unsent_offsets_of_a_change_in_progress_count_like_current_offsets(self) -> None:
         left = Review({}, Difference({Direction.NEW: 500_000, Direction.SAME: 1_000_000}))
         found = replace(begun(left), large_current={ConnectorName("a"): MANY})
         assert declared_partitions(situation([wanted("a")], offsets=found)) == (1_500_000, 111_000_000)
@@ -252,5 +252,5 @@ class TestWorkersMemory:
     def test_each_copy_counts(self) -> None:
         found = about(large={"c": sized(1_000_000)}, copies={"a": 3})
         made = planned(change("c", "a"), offsets=found, policy=Policy(worker_heap=2 * GIB))
-        (told,) = made.diagnostics
-        assert "in 3 copies" in told.summary
+        (problem,) = made.diagnostics
+        assert "in 3 copies" in problem.summary

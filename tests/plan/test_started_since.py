@@ -33,14 +33,14 @@ def planned(state: str, *, declared: bool = True, at: int = 20, **more: Any) -> 
     return plan(situation(desired, [seen("orders", state)], owned=["orders"], offsets=offsets, **more))
 
 
-def test_a_stopped_connector_is_finished() -> None:
+def test_the_change_of_a_stopped_connector_is_finished() -> None:
     made = planned("STOPPED", changes=[BACK])
     assert [step.action.value for step in made.steps] == ["alter", "resume"]
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "FAILED", "RESTARTING"])
 @pytest.mark.parametrize("at", [20, 4, 12])
-def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) -> None:
+def test_the_change_of_a_started_connector_waits_for_a_decision(state: str, at: int) -> None:
     """Even if its offsets are as before or as declared: the connector may have moved there by itself."""
     made = planned(state, changes=[BACK], at=at)
     assert "alter" not in [step.action.value for step in made.steps]
@@ -51,13 +51,13 @@ def test_one_that_was_started_waits_for_somebody_who_knows(state: str, at: int) 
     assert [item.rule for item in made.diagnostics] == ["offsets/unfinished"]
 
 
-def test_so_does_one_that_is_declared_no_more() -> None:
+def test_the_change_of_a_connector_that_is_no_longer_declared_waits_for_a_decision() -> None:
     made = planned("RUNNING", declared=False)
     assert made.steps == ()
     assert [one.status for one in made.operations] == [OperationStatus.UNKNOWN]
 
 
-def test_one_that_is_pruned_is_only_deleted() -> None:
+def test_a_pruned_connector_is_only_deleted() -> None:
     """Deleting the connector while its change is finished would be a race."""
     made = planned("STOPPED", declared=False, policy=Policy(prune=True))
     assert [step.action.value for step in made.steps] == ["delete"]

@@ -17,14 +17,14 @@ ORDERS = ConnectorName("orders")
 
 
 @pytest.mark.parametrize("unwell", [seen("orders", tasks=["Boom"]), seen("orders", "FAILED"), seen("orders", tasks=[])])
-def test_a_plan_does_not_become_stale_by_what_has_failed(unwell: ObservedConnector) -> None:
+def test_a_plan_does_not_become_stale_when_a_task_fails(unwell: ObservedConnector) -> None:
     well, ill = (plan(situation([wanted("orders")], [one], owned=["orders"])) for one in (seen("orders"), unwell))
     assert (ill.digest, ill.fingerprint) == (well.digest, well.fingerprint)
     assert [one.name for one in ill.unhealthy] == ["orders"]
     assert well.unhealthy == ()
 
 
-def test_it_becomes_stale_if_other_steps_are_needed_because_of_it() -> None:
+def test_a_plan_becomes_stale_if_a_failure_requires_other_steps() -> None:
     well, ill = (plan(situation([wanted("orders", "paused")], [seen("orders", one)])) for one in ("RUNNING", "FAILED"))
     assert ill.digest != well.digest
 
@@ -36,19 +36,19 @@ class TestSecretsInTraces:
         (one,) = plan(situation([declared], [observed], **more)).unhealthy
         return one.problems[0]
 
-    def test_those_of_the_document(self) -> None:
+    def test_secrets_of_the_document_are_masked(self) -> None:
         said = self.problem("Boom: hunter1 and hunter2", desired={"secrets": ["pin"]})
         assert said == "task 0 is FAILED: Boom: *** and ***"
 
-    def test_those_that_connect_calls_a_password(self) -> None:
+    def test_values_that_connect_calls_a_password_are_masked(self) -> None:
         said = self.problem("Boom: hunter1", passwords={ORDERS: frozenset({"pin"})})
         assert said == "task 0 is FAILED: Boom: ***"
 
-    def test_those_in_a_cause(self) -> None:
+    def test_secrets_in_a_cause_are_masked(self) -> None:
         said = self.problem("Boom: no\nCaused by: Why: hunter2", desired={"secrets": ["pin"]})
         assert said == "task 0 is FAILED: Boom: no Caused by: Why: ***"
 
-    def test_those_that_the_ledger_remembers_of_a_connector_that_is_no_longer_declared(self) -> None:
+    def test_secrets_in_the_ledger_of_a_connector_that_is_no_longer_declared_are_masked(self) -> None:
         owned = Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW, applied={"pin": "digest"})  # type: ignore[dict-item]
         observed = seen("orders", config={"pin": "hunter1"}, tasks=["Boom: hunter1"])
         given = situation([], [observed])
@@ -63,14 +63,14 @@ class TestSecretsInTraces:
         (one,) = plan(situation(declared, connectors)).unhealthy
         return one.problems
 
-    def test_those_of_another_connector(self) -> None:
+    def test_secrets_of_another_connector_are_masked(self) -> None:
         assert self.of_another("hunter2", "Boom: hunter2") == ("task 0 is FAILED: Boom: ***",)
 
     @pytest.mark.parametrize("word", ["a", "no", "42", "true", "NULL"])
-    def test_a_word_of_another_connector_s_stays_readable(self, word: str) -> None:
+    def test_a_common_word_of_another_connector_stays_readable(self, word: str) -> None:
         assert self.of_another(word, f"Boom: a {word} b") == (f"task 0 is FAILED: Boom: a {word} b",)
 
-    def test_those_that_were_read_for_an_invalid_document(self) -> None:
+    def test_secrets_that_were_read_for_an_invalid_document_are_masked(self) -> None:
         given = replace(situation([], [seen("orders", tasks=["Boom: hunter2"])], owned=["orders"]), secrets={"hunter2"})
         (one,) = plan(given).unhealthy
         assert one.problems == ("task 0 is FAILED: Boom: ***",)
@@ -92,7 +92,7 @@ def test_a_connector_that_the_cluster_did_not_report_is_unread_and_not_unhealthy
 
 
 @pytest.mark.parametrize(
-    ("trace", "told"),
+    ("trace", "expected"),
     [
         ("", "the worker reports no trace"),
         ("\nBoom: a\n\tat x\n", "Boom: a"),
@@ -101,8 +101,8 @@ def test_a_connector_that_the_cluster_did_not_report_is_unread_and_not_unhealthy
         (f"Boom: at {'x' * 1000} which is gone", f"Boom: at {'x' * 151} … {'x' * 146} which is gone"),
     ],
 )
-def test_the_summary_of_a_trace(trace: str, told: str) -> None:
-    assert summary(trace) == told
+def test_the_summary_of_a_trace(trace: str, expected: str) -> None:
+    assert summary(trace) == expected
 
 
 def test_the_connector_comes_before_its_tasks() -> None:

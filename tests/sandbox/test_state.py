@@ -35,14 +35,14 @@ def silent(text: str, done: int | None, total: int | None) -> None:
     pass
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_state_is_read(tmp_path: Path) -> None:
     assert read_state(tmp_path) is None
     write_state(tmp_path, STATE)
     assert read_state(tmp_path) == STATE
     assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
 
 
-def test_a_state_that_is_half_or_strange_is_refused_by_name(tmp_path: Path) -> None:
+def test_an_incomplete_or_invalid_state_is_refused_by_name(tmp_path: Path) -> None:
     write_state(tmp_path, STATE)
     file = tmp_path / "state.json"
     whole = file.read_text()
@@ -52,7 +52,7 @@ def test_a_state_that_is_half_or_strange_is_refused_by_name(tmp_path: Path) -> N
             read_state(tmp_path)
 
 
-def test_a_state_from_before_there_were_these_fields_is_read(tmp_path: Path) -> None:
+def test_a_state_without_newer_fields_is_read(tmp_path: Path) -> None:
     write_state(tmp_path, STATE)
     file = tmp_path / "state.json"
     before = json.loads(file.read_text())
@@ -67,14 +67,14 @@ def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
         read_state(tmp_path)
 
 
-def test_parts_come_and_go() -> None:
+def test_parts_are_added_and_removed() -> None:
     moved = STATE.with_part(SandboxPart(1, 8085)).with_part(SandboxPart(3, 8086)).without_worker(2)
     assert [(worker.name, worker.port) for worker in moved.workers] == [("worker-1", 8085), ("worker-3", 8086)]
     assert moved.ports == {9092, 9093, 8085, 8086}
     assert all(part.process is None for part in STATE.without_processes().parts)
 
 
-def test_a_new_id_is_no_option_and_no_repeat() -> None:
+def test_a_new_id_is_unique_and_does_not_look_like_an_option() -> None:
     ids = {new_id() for _ in range(500)}
     assert len(ids) == 500
     assert not any(text.startswith("-") for text in ids)
@@ -100,7 +100,7 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     holder.close()
 
 
-def test_whoever_comes_second_waits_and_says_so(tmp_path: Path) -> None:
+def test_the_second_command_waits_and_says_so(tmp_path: Path) -> None:
     class Enough(Exception):
         pass
 
@@ -116,7 +116,7 @@ def test_whoever_comes_second_waits_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a,b", "a:b"])
-def test_a_directory_that_java_would_take_apart_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_directory_that_java_would_split_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SandboxFailed, match="comma or a colon"):
         prepare_directory(tmp_path / name)
 
@@ -127,7 +127,7 @@ def test_a_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         prepare_directory(tmp_path / "file")
 
 
-def test_directories_of_plugins_are_told_in_full(empty_directory: Path) -> None:
+def test_directories_of_plugins_are_absolute(empty_directory: Path) -> None:
     (empty_directory / "further").mkdir()
     assert plugin_directories([Path("further")]) == (str(empty_directory / "further"),)
 

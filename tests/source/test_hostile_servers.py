@@ -24,7 +24,7 @@ def fetch(url: str, directory: Path, timeout: float = 60.0) -> None:
 
 
 @pytest.mark.parametrize("page", [b"", b"<html>welcome</html>", b"<html>\nwelcome\n</html>\n"])
-def test_a_web_page_is_no_git_server(tmp_path: Path, page: bytes) -> None:
+def test_a_web_page_is_not_a_git_server(tmp_path: Path, page: bytes) -> None:
     with (
         web_server({"Content-Type": "text/html"}, lambda: iter([page])) as url,
         pytest.raises(SourceRefused, match=r"does not belong to a Git server: check \[repository\] url"),
@@ -33,13 +33,13 @@ def test_a_web_page_is_no_git_server(tmp_path: Path, page: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_endless_references_take_no_more_memory_than_git_may_have(tmp_path: Path) -> None:
+def test_endless_references_stay_within_the_memory_limit_of_git(tmp_path: Path) -> None:
     with web_server(SMART, endless_references) as url, pytest.raises(SourceRefused, match=r"\[repository\] git_memory"):
         fetch(url, tmp_path)
 
 
 @pytest.mark.slow
-def test_a_packed_answer_takes_no_more_memory_than_git_may_have(tmp_path: Path) -> None:
+def test_a_packed_answer_stays_within_the_memory_limit_of_git(tmp_path: Path) -> None:
     bomb = gzip.compress(bytes(1024**3), 1)
     with (
         web_server({**SMART, "Content-Encoding": "gzip"}, lambda: iter([bomb])) as url,

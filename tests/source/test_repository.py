@@ -35,7 +35,7 @@ def test_the_files_of_a_branch_are_read_with_gits_own_ids(upstream: Upstream, op
     assert checkout.rewritten is None
 
 
-def test_a_commit_is_followed_and_what_did_not_move_is_the_same_value(
+def test_a_commit_is_followed_and_an_unchanged_checkout_is_the_same_value(
     upstream: Upstream, open_repository: Open
 ) -> None:
     upstream.commit({"x.yaml": "1"})
@@ -49,7 +49,7 @@ def test_a_commit_is_followed_and_what_did_not_move_is_the_same_value(
     assert contents(first) == {"x.yaml": b"1"}
 
 
-def test_a_force_push_is_followed_and_said_once(upstream: Upstream, open_repository: Open) -> None:
+def test_a_force_push_is_followed_and_reported_once(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"})
     source = open_repository()
     before = source.fetch().revision
@@ -70,7 +70,7 @@ def test_a_branch_that_goes_back_to_an_old_commit_is_a_force_push(upstream: Upst
     assert (checkout.revision, checkout.rewritten, contents(checkout)) == (old, new, {"x.yaml": b"1"})
 
 
-def test_many_commits_at_once_and_a_merge_are_no_force_push(upstream: Upstream, open_repository: Open) -> None:
+def test_many_commits_at_once_and_a_merge_are_not_a_force_push(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "0"})
     source = open_repository()
     source.fetch()
@@ -105,7 +105,7 @@ def test_a_tag_on_a_file_is_refused(upstream: Upstream, open_repository: Open) -
         open_repository(tag="v1").fetch()
 
 
-def test_a_commit_is_stayed_at_and_needs_no_server_again(upstream: Upstream, open_repository: Open) -> None:
+def test_a_fixed_commit_is_kept_and_needs_no_server_again(upstream: Upstream, open_repository: Open) -> None:
     first = upstream.commit({"x.yaml": "1"})
     upstream.commit({"x.yaml": "2"})
     assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
@@ -114,13 +114,13 @@ def test_a_commit_is_stayed_at_and_needs_no_server_again(upstream: Upstream, ope
     assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
 
 
-def test_a_commit_that_is_nowhere_is_refused(upstream: Upstream, open_repository: Open) -> None:
+def test_a_commit_that_does_not_exist_is_refused(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"})
     with pytest.raises(SourceRefused, match="no branch or tag contains commit 0123456789"):
         open_repository(commit="0123456789" * 4).fetch()
 
 
-def test_another_process_goes_on_where_the_last_one_was(upstream: Upstream, open_repository: Open) -> None:
+def test_another_process_continues_with_the_last_good_revision(upstream: Upstream, open_repository: Open) -> None:
     revision = upstream.commit({"x.yaml": "1"})
     contents(open_repository().fetch())
     upstream.directory.rename(upstream.directory.with_name("gone.git"))
@@ -132,7 +132,7 @@ def test_another_process_goes_on_where_the_last_one_was(upstream: Upstream, open
     assert (last_good.revision, contents(last_good)) == (revision, {"x.yaml": b"1"})
 
 
-def test_the_last_good_revision_of_another_branch_is_not_ours(upstream: Upstream, open_repository: Open) -> None:
+def test_the_last_good_revision_of_another_branch_is_not_used(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"x.yaml": "1"})
     open_repository().fetch()
     source = open_repository(branch="other")
@@ -167,15 +167,13 @@ def test_a_missing_directory_is_refused_and_the_last_good_revision_kept(
 
 
 @pytest.mark.parametrize("content", ["a file", Link("other")])
-def test_a_directory_that_is_no_directory_is_refused(
-    content: Content, upstream: Upstream, open_repository: Open
-) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(content: Content, upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"team": content, "other/x.yaml": "1"})
     with pytest.raises(SourceRefused, match="that path is not a directory"):
         open_repository(path="team").fetch()
 
 
-def test_links_names_and_submodules_are_sorted_out(upstream: Upstream, open_repository: Open) -> None:
+def test_unsupported_links_names_and_submodules_are_reported(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit(
         {
             "x.yaml": "1",
@@ -238,7 +236,7 @@ def test_a_missing_branch_is_refused_with_the_nearest(upstream: Upstream, open_r
         open_repository(tag="v9").fetch()
 
 
-def test_a_directory_that_is_no_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
+def test_a_directory_that_is_not_a_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
     with pytest.raises(SourceRefused, match="the repository does not exist"):
         open_repository(str(tmp_path)).fetch()
 
@@ -251,7 +249,7 @@ def test_a_repository_of_another_user_is_refused_with_what_to_do(upstream: Upstr
         open_repository().fetch()
 
 
-def test_a_checkout_with_a_work_tree_and_without_history_serves_too(
+def test_a_shallow_checkout_with_a_work_tree_is_accepted(
     upstream: Upstream, tmp_path: Path, open_repository: Open
 ) -> None:
     upstream.commit({"x.yaml": "0"})
@@ -261,7 +259,7 @@ def test_a_checkout_with_a_work_tree_and_without_history_serves_too(
     assert contents(open_repository(f"file://{tmp_path}/shallow").fetch()) == {"x.yaml": b"1"}
 
 
-def test_inside_a_git_hook_our_own_repository_is_meant(
+def test_the_variables_of_a_git_hook_are_ignored(
     upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.commit({"x.yaml": "1"})
@@ -271,7 +269,7 @@ def test_inside_a_git_hook_our_own_repository_is_meant(
     assert contents(open_repository().fetch()) == {"x.yaml": b"1"}
 
 
-def test_nothing_of_the_users_configuration_or_hooks_is_run(
+def test_no_configuration_or_hook_of_the_user_is_run(
     upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch = tmp_path / "touch.sh"
@@ -300,7 +298,7 @@ def test_a_branch_named_like_an_option_is_only_a_branch(upstream: Upstream, open
     assert contents(open_repository(branch="a/--upload-pack=touch").fetch()) == {"x.yaml": b"1"}
 
 
-def test_ssh_is_started_with_our_options_alone(
+def test_ssh_is_started_with_the_options_of_gitops_connect_only(
     upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = tmp_path / "my key"
@@ -326,9 +324,7 @@ def test_two_processes_take_turns(upstream: Upstream, clone: Path, open_reposito
     assert contents(source.fetch()) == {"x.yaml": b"1"}
 
 
-def test_what_a_killed_process_left_behind_is_cleared_away(
-    upstream: Upstream, clone: Path, open_repository: Open
-) -> None:
+def test_leftovers_of_a_killed_process_are_removed(upstream: Upstream, clone: Path, open_repository: Open) -> None:
     partial = clone.with_name("clone.partial")
     partial.mkdir(parents=True)
     (partial / "HEAD").write_text("half")
@@ -393,7 +389,7 @@ def test_a_damaged_clone_that_cannot_be_cloned_again_says_so(
     assert not clone.with_name("clone.partial").exists()
 
 
-def test_damage_that_is_found_while_reading_is_mended_by_the_next_fetch(
+def test_damage_that_is_found_while_reading_is_repaired_by_the_next_fetch(
     upstream: Upstream, clone: Path, open_repository: Open
 ) -> None:
     upstream.git("config", "uploadpack.allowFilter", "false")
@@ -407,7 +403,7 @@ def test_damage_that_is_found_while_reading_is_mended_by_the_next_fetch(
     assert contents(open_repository().fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
 
 
-def test_any_byte_of_the_clone_may_turn_and_the_next_fetch_but_one_is_whole(
+def test_a_changed_byte_of_the_clone_is_repaired_by_the_second_fetch(
     upstream: Upstream, clone: Path, open_repository: Open
 ) -> None:
     upstream.commit({f"{number}.yaml": f"n: {number}\n" for number in range(5)})
@@ -428,15 +424,13 @@ def test_any_byte_of_the_clone_may_turn_and_the_next_fetch_but_one_is_whole(
         whole = index.read_bytes()
 
 
-def test_of_a_long_file_only_as_much_is_kept_as_is_asked_for(upstream: Upstream, open_repository: Open) -> None:
+def test_only_the_requested_part_of_a_long_file_is_kept(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit({"a.yaml": "x" * 3_000_000, "b.yaml": "short"})
     checkout = open_repository().fetch()
     assert [len(blob.content) for blob in checkout.blobs(checkout.entries, at_most=10)] == [10, 5]
 
 
-def test_a_file_of_any_size_comes_piece_by_piece_and_is_fetched_if_need_be(
-    upstream: Upstream, open_repository: Open
-) -> None:
+def test_a_file_of_any_size_is_streamed_and_fetched_if_necessary(upstream: Upstream, open_repository: Open) -> None:
     long = "".join(f"{number}\n" for number in range(500_000))
     upstream.commit({"a.jsonl": long, "b.jsonl": "", "c.jsonl": "short"})
     checkout = open_repository().fetch()
@@ -445,7 +439,7 @@ def test_a_file_of_any_size_comes_piece_by_piece_and_is_fetched_if_need_be(
     assert [len(one) for one in pieces] == [4, 0, 1]
 
 
-def test_damage_that_is_found_while_streaming_is_mended_by_the_next_fetch(
+def test_damage_that_is_found_while_streaming_is_repaired_by_the_next_fetch(
     upstream: Upstream, clone: Path, open_repository: Open
 ) -> None:
     upstream.git("config", "uploadpack.allowFilter", "false")
@@ -474,7 +468,7 @@ def test_reading_may_stop_early(upstream: Upstream, open_repository: Open) -> No
     assert checkout.read(checkout.entries[-1]) == b"x" * 1000
 
 
-def test_a_cache_that_cannot_be_made_is_named(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_created_is_named(upstream: Upstream, tmp_path: Path) -> None:
     upstream.commit({"x.yaml": "1"})
     (tmp_path / "file").touch()
     source = Repository(RepositorySettings(url=str(upstream.directory)), tmp_path / "file" / "clone")
@@ -482,7 +476,7 @@ def test_a_cache_that_cannot_be_made_is_named(upstream: Upstream, tmp_path: Path
         source.fetch()
 
 
-def test_each_process_sees_every_move_even_where_another_fetched_it_first(
+def test_each_process_sees_every_change_even_if_another_fetched_it_first(
     upstream: Upstream, open_repository: Open
 ) -> None:
     upstream.commit({"x.yaml": "1"})

@@ -1,7 +1,7 @@
 """Checks manifests on a given Spark, in a separate process, because a process has one Spark session.
 
-Its settings are JSON: the master, its options, and a directory. It prints the result of each task as one line; verdicts
-are written to files. The session's process imports this module, and executors cannot.
+Its arguments are JSON: the master, its options, and a directory. It prints the result of each task as one line, and
+writes verdicts to files. The session's process imports this module, and executors cannot.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def bulk(spark: Any) -> int:
     return sum(len(row.found) for row in rows)
 
 
-def main(told: dict[str, Any]) -> None:
+def main(arguments: dict[str, Any]) -> None:
     """Run one task for each line of standard input."""
-    directory = Path(told["directory"])
+    directory = Path(arguments["directory"])
     settings = SparkSettings(
-        told["master"],
-        Path(told["shared"]) if "shared" in told else None,
-        {name: Credential(value=value) for name, value in told["options"].items()},
+        arguments["master"],
+        Path(arguments["shared"]) if "shared" in arguments else None,
+        {name: Credential(value=value) for name, value in arguments["options"].items()},
     )
     sessions = SharedSession(settings, os.environ, directory)
     manifests = planted(directory / "manifests")

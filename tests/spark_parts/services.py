@@ -24,7 +24,8 @@ from gitops_connect.sandbox.java import find_java
 
 _DIES_WITH_ITS_PARENT = 1
 """PR_SET_PDEATHSIG."""
-_PATIENCE = 100.0
+_READY_TIMEOUT = 100.0
+"""Seconds until a service is ready."""
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NEEDED = ("numpy", "numpy.libs", "pandas", "pyarrow", "zstandard", "dateutil", "pytz", "six.py", "tzdata")
 """Names in site-packages: what executors need according to docs/reference/spark.md, and its dependencies."""
@@ -63,7 +64,7 @@ class Service:
 
     def wait(self) -> None:
         """Wait until it is ready."""
-        assert self._up.wait(_PATIENCE), f"not up: {self.log}"
+        assert self._up.wait(_READY_TIMEOUT), f"not up: {self.log}"
         assert self.process is not None
         assert self.process.poll() is None, self.log
 

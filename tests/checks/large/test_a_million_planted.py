@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from large_engine import on_spark, said_by_large
 from manifests import UNREAD
-from planted import Planted, held_to_plants, told_in
+from planted import Planted, held_to_plants, violations_in
 from planted_connectors import FAMILIES
 from planted_lines import REPEATS, UNKEPT_LINES, Plan
 from planting import make
@@ -48,6 +48,6 @@ def test_a_thousand_faults_in_a_million_lines(spark: Any, tmp_path: Path) -> Non
     verdicts = on_spark(spark, manifests, violations=tmp_path)
     for planted, verdict in zip(several, verdicts, strict=True):
         held_to_plants(planted, said_by_large(verdict))
-    found = Counter(one[:4] for one in told_in(tmp_path).elements())
+    found = Counter(one[:4] for one in violations_in(tmp_path).elements())
     expected = sum((one.all_named() for one in several), Counter())
     assert ([*(found - expected)], [*(expected - found)]) == ([], []), "invented, and missed"

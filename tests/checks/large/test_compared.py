@@ -39,7 +39,7 @@ def test_odd_offsets_are_compared(tmp_path: Path) -> None:
     assert not verdict.counts
 
 
-def test_each_difference_is_told(tmp_path: Path) -> None:
+def test_each_difference_is_reported(tmp_path: Path) -> None:
     current = [ODD[0], *(mirrored(n, 10) for n in range(100))]
     sent = [
         ODD[1],

@@ -37,11 +37,11 @@ class Program:
 
     def __init__(self, master: str, options: Mapping[str, str], directory: Path, **more: str) -> None:
         directory.mkdir(parents=True)
-        told = {"master": master, "options": dict(options), "directory": str(directory), **more}
+        arguments = {"master": master, "options": dict(options), "directory": str(directory), **more}
         self._errors = (directory / "errors").open("w+")
         self.directory = directory
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, json.dumps(told)],
+            [sys.executable, "-c", PROGRAM, json.dumps(arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -125,7 +125,7 @@ def on_this_machine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any
     return on_spark(spark, planted(tmp_path_factory.mktemp("local") / "manifests"))
 
 
-def test_the_python_of_the_executors_has_what_they_need_and_not_us(python: Path, tmp_path: Path) -> None:
+def test_the_python_of_the_executors_has_its_dependencies_but_not_gitops_connect(python: Path, tmp_path: Path) -> None:
     def said(code: str) -> str:
         return subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False).stderr
 
@@ -134,7 +134,7 @@ def test_the_python_of_the_executors_has_what_they_need_and_not_us(python: Path,
         assert f"No module named '{name}'" in said(f"import {name}")
 
 
-def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_it_is_back(
+def test_verdicts_are_the_same_before_and_after_an_outage_that_is_named(
     place: Place, on_this_machine: Any, tmp_path: Path
 ) -> None:
     with program(place.master, place.options, tmp_path / "p", shared=str(tmp_path)) as asked:
@@ -158,7 +158,7 @@ def test_the_same_verdicts_and_a_named_error_when_it_is_lost_and_the_same_when_i
 
 
 @pytest.mark.thorough
-def test_a_directory_that_is_another_one_there_and_a_package_that_is_not_there(tmp_path: Path, python: Path) -> None:
+def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path: Path, python: Path) -> None:
     lacking = executors_python(tmp_path / "python", without="zstandard")
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
         with program(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared") as asked:
@@ -193,7 +193,9 @@ def test_a_directory_that_is_another_one_there_and_a_package_that_is_not_there(t
         pytest.param(None, "they have no program /nowhere/python to run as their Python; ", marks=pytest.mark.thorough),
     ],
 )
-def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | None, says: str, tmp_path: Path) -> None:
+def test_an_unsuitable_python_of_the_executors_is_a_permanent_error(
+    more: dict[str, str] | None, says: str, tmp_path: Path
+) -> None:
     python = "/nowhere/python" if more is None else str(executors_python(tmp_path / "python", **more))
     with program("local[1]", {"spark.pyspark.python": python}, tmp_path / "p") as asked:
         said = asked.ask("where from")
@@ -201,7 +203,7 @@ def test_another_python_is_nothing_that_waiting_mends(more: dict[str, str] | Non
     assert said.startswith(start + says), said
 
 
-def test_options_are_given_to_spark_and_are_in_no_command_line(tmp_path: Path) -> None:
+def test_options_are_passed_to_spark_but_not_on_its_command_line(tmp_path: Path) -> None:
     options = {"spark.hadoop.fs.s3a.secret.key": "hu sh=:\\ #é", "spark.driver.memory": "777m"}
     with program("local[1]", options, tmp_path / "p") as asked:
         assert asked.ask("option spark.hadoop.fs.s3a.secret.key") == options["spark.hadoop.fs.s3a.secret.key"]
@@ -210,7 +212,7 @@ def test_options_are_given_to_spark_and_are_in_no_command_line(tmp_path: Path) -
     assert not [part for part in command if "hu" in part and "sh" in part and "#" in part]
 
 
-def test_a_java_that_does_not_start_is_told_with_its_words(tmp_path: Path) -> None:
+def test_the_error_of_a_java_that_does_not_start_quotes_its_output(tmp_path: Path) -> None:
     with program("local[1]", {"spark.driver.memory": "much"}, tmp_path / "p") as asked:
         said = asked.ask("where from")
     assert said.startswith("SparkFailed: Spark could not be started (local[1]): its Java process has ended: "), said
@@ -225,7 +227,7 @@ start_session(SparkSettings(sys.argv[1]), os.environ, lambda _: None, None)
 """
 
 
-def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_path: Path) -> None:
+def test_missing_packages_of_spark_connect_are_named(tmp_path: Path) -> None:
     client = tmp_path / "client.py"
     client.write_text(CLIENT)
     (tmp_path / "grpc.py").write_text("raise ModuleNotFoundError(\"No module named 'grpc'\", name='grpc')")
@@ -241,7 +243,7 @@ def test_a_client_of_connect_without_its_packages_is_told_which_to_install(tmp_p
     assert "secret" not in said
 
 
-def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
+def test_a_missing_java_is_a_permanent_error(tmp_path: Path) -> None:
     with pytest.raises(SparkUnusable, match=r"Spark could not be started \(local\[1\]\): Java 17 or newer is required"):
         start_session(SparkSettings("local[1]"), {"JAVA_HOME": str(tmp_path)}, lambda _: None, None)
 
@@ -253,7 +255,7 @@ def test_no_java_is_nothing_that_waiting_mends(tmp_path: Path) -> None:
         pytest.param("python", "its process has ended (-9)", marks=pytest.mark.thorough),
     ],
 )
-def test_a_process_that_is_killed_is_named_and_another_one_started(
+def test_a_killed_process_is_named_and_another_one_started(
     name: str, says: str, on_this_machine: Any, tmp_path: Path
 ) -> None:
     with program("local[2]", {}, tmp_path / "p") as asked:
@@ -270,22 +272,22 @@ JAVA = """#!/bin/sh
 case "$*" in
 *-version*) echo 'openjdk version "{version}"' >&2;;
 *launcher.Main*) exec "{java}" "$@";;
-*) echo "$*" > "{told}"; echo "java.lang.Error: no" >&2; exit 1;;
+*) echo "$*" > "{arguments}"; echo "java.lang.Error: no" >&2; exit 1;;
 esac
 """
 
 
 @pytest.mark.parametrize(("version", "is_archiving"), [("17.0.1", False), ("19", True), ("25.0.1", True)])
-def test_java_19_or_newer_is_told_to_archive_its_classes(version: str, is_archiving: bool, tmp_path: Path) -> None:
-    java, told = tmp_path / "java" / "bin" / "java", tmp_path / "told"
+def test_java_19_or_newer_archives_its_classes(version: str, is_archiving: bool, tmp_path: Path) -> None:
+    java, arguments = tmp_path / "java" / "bin" / "java", tmp_path / "arguments"
     java.parent.mkdir(parents=True)
-    java.write_text(JAVA.format(version=version, java=find_java(os.environ).path.resolve(), told=told))
+    java.write_text(JAVA.format(version=version, java=find_java(os.environ).path.resolve(), arguments=arguments))
     java.chmod(0o755)
     environment = {**os.environ, "JAVA_HOME": str(tmp_path / "java")}
     reason = r"Spark could not be started \(local\[1\]\): its Java process has ended: java.lang.Error: no"
     with pytest.raises(SparkFailed, match=reason):
         start_session(SparkSettings("local[1]"), environment, lambda _: None, tmp_path / "a cache")
-    options = told.read_text()
+    options = arguments.read_text()
     assert ("-XX:+AutoCreateSharedArchive" in options) is is_archiving
     assert (f"-XX:SharedArchiveFile={tmp_path}/a cache/spark-" in options) is is_archiving
 

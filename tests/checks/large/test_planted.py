@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_engine import in_process, said_by_large
 from manifests import UNREAD
-from planted import NOT_PLANTED, Planted, held_to_plants, place, told_in
+from planted import NOT_PLANTED, Planted, held_to_plants, place, violations_in
 from planted_connectors import FAMILIES
 from planted_families import ODD_LINES
 from planted_lines import REPEATS, UNKEPT_LINES, Plan, is_fine
@@ -67,12 +67,15 @@ def checked(*several: Planted, split_size: int = SPLIT_SIZE) -> None:
     with TemporaryDirectory() as directory:
         filed = [one.filed(Path(directory) / str(number)) for number, one in enumerate(several)]
         both(several, in_process(filed, split_size=split_size, violations=Path(directory)))
-        told = told_in(Path(directory))
-    found, expected = Counter(one[:4] for one in told.elements()), sum((one.all_named() for one in several), Counter())
+        violations = violations_in(Path(directory))
+    found, expected = (
+        Counter(one[:4] for one in violations.elements()),
+        sum((one.all_named() for one in several), Counter()),
+    )
     assert not [*(found - expected), *(expected - found)]
     said = {(*place(one), one.summary) for planted in several for one in planted.by_small().diagnostics}
     if all(planted.unreadable <= SHOWN for planted in several):
-        assert not [one for one in said if one not in told and not OF_THE_REST.fullmatch(one[-1])]
+        assert not [one for one in said if one not in violations and not OF_THE_REST.fullmatch(one[-1])]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -95,7 +98,7 @@ def test_each_plant_alone(name: str, kind: OperationKind, current: float | None)
     [[*zip(LIVE, NAMES, strict=True)], pytest.param([*product(LIVE, NAMES)], marks=_THOROUGH)],
     ids=["some", "all"],
 )
-def test_what_is_no_error_changes_what_it_says(name: str, kind: OperationKind, of: list[Any]) -> None:
+def test_plants_without_errors_change_the_reported_moves(name: str, kind: OperationKind, of: list[Any]) -> None:
     """Plants that are no errors change the moves of offsets and their distances."""
     family = FAMILIES[name]
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
@@ -134,11 +137,11 @@ def manifests(draw: Any) -> Planted:
 
 @settings(max_examples=max(40, settings().max_examples // 2))
 @given(st.lists(manifests(), min_size=1, max_size=4), st.sampled_from([SPLIT_SIZE, 300, 1]))
-def test_whatever_was_planted_is_found(several: list[Planted], split_size: int) -> None:
+def test_all_planted_faults_are_found(several: list[Planted], split_size: int) -> None:
     checked(*several, split_size=split_size)
 
 
-def test_of_many_offenders_the_first_are_named() -> None:
+def test_the_first_of_many_violations_are_named() -> None:
     """The first violations across all files are named, because the places of all violations are known."""
     family = FAMILIES["mirror"]
     names = ["offset.offset negative", "partition.cluster elsewhere", "entry: list", "duplicate", "note", "no offset"]
@@ -156,6 +159,6 @@ def test_every_rule_is_planted() -> None:
     assert not said & NOT_PLANTED.keys()
 
 
-def test_every_family_that_is_known_is_planted() -> None:
+def test_every_known_family_is_planted() -> None:
     shapes = [shape_of(family.config) for family in FAMILIES.values() if family.config is not None]
     assert {shape.name for shape in (*KNOWN_SHAPES.values(), SINK)} <= {shape.name for shape in shapes if shape}

@@ -38,7 +38,7 @@ SPLIT_SIZE = 300
 
 
 def _refuse(text: str) -> LinesRead:
-    raise AssertionError(f"looked at one by one: {text[:200]}")
+    raise AssertionError(f"checked individually: {text[:200]}")
 
 
 HURRIED = ManifestReader(_refuse, line_reader.refuse, line_reader.unpack)
@@ -52,7 +52,7 @@ def _lines(name: str) -> Iterable[dict[str, Any]]:
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
 @pytest.mark.parametrize("current", [None, 0, 2, 1], ids=["not known", "nothing", "half", "all"])
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
-def test_no_line_is_looked_at_alone(
+def test_no_line_is_checked_individually(
     name: str, acknowledged: Any, current: int | None, kind: OperationKind, tmp_path: Path
 ) -> None:
     config, make, rule = MADE[name]
@@ -68,10 +68,12 @@ def test_no_line_is_looked_at_alone(
     assert list(found.diagnostics) == list(expected.diagnostics)
     assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
     assert (found.moves, found.distances) == (expected.moves, expected.distances)
-    told = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist() if expected.counts else []
-    assert [row["rule"] for row in told] == [rule] * expected.counts.get(rule, 0)
+    violations = (
+        parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist() if expected.counts else []
+    )
+    assert [row["rule"] for row in violations] == [rule] * expected.counts.get(rule, 0)
     if name not in ONE_PARTITION and current == 2:
-        assert expected.counts[rule] == MANY // 2, "what stands may be set again"
+        assert expected.counts[rule] == MANY // 2, "current offsets may be set again"
 
 
 OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
@@ -89,7 +91,7 @@ OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
 @pytest.mark.parametrize("current", [None, "others", "half", "all"])
 @pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
-def test_lines_with_words_of_their_own(
+def test_lines_with_individual_values(
     name: str, current: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
 ) -> None:
     """These lines are counted on the fast path; those that are named get messages with their own values."""
@@ -117,14 +119,14 @@ def test_lines_with_words_of_their_own(
     directories = job_directories(None, tmp_path / "offenders")
     job = replace(prepare([manifest], READER, 3, SPLIT_SIZE), directories=directories)
     carry_out([manifest], job, InProcess())
-    told = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist()
-    assert len(told) == sum(expected.counts.values())
+    violations = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist()
+    assert len(violations) == sum(expected.counts.values())
     assert {
         (one.rule, one.location.line, one.summary) for one in expected.diagnostics if " more of " not in one.summary
-    } <= {(row["rule"], row["line"], row["message"]) for row in told}
+    } <= {(row["rule"], row["line"], row["message"]) for row in violations}
 
 
-def test_repeats_and_nulls_among_them_are_told_as_ever(tmp_path: Path) -> None:
+def test_repeats_and_nulls_among_them_are_reported_as_usual(tmp_path: Path) -> None:
     several = [*_lines("alias")]
     nulls = [{**one, "offset": None} for one in several[:9]]
     case = Case(jsonl([*several[9:], *nulls, several[20], mirrored(3)]), MIRROR, offsets(*several[:3]))

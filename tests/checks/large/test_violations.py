@@ -39,7 +39,7 @@ SPOILED = {
 }
 
 
-def told(directory: Path) -> list[Any]:
+def violation_rows(directory: Path) -> list[Any]:
     assert [path.name for path in directory.iterdir()] == ["violations.parquet"], "nothing else is left"
     return [tuple(row.values()) for row in pq.read_table(directory / "violations.parquet").to_pylist()]
 
@@ -57,7 +57,7 @@ def named(verdict: LargeVerdict) -> list[Any]:
     st.sampled_from([1, 200, 10**6]),
     st.booleans(),
 )
-def test_it_has_what_the_verdicts_name(chosen: Any, split_size: int, is_known: bool) -> None:
+def test_the_file_contains_the_violations_of_the_verdicts(chosen: Any, split_size: int, is_known: bool) -> None:
     cases = []
     for number, rules in enumerate(chosen):
         lines = [jsonl([mirrored(n)]) if rule is None else SPOILED[rule](n) for n, rule in enumerate([None, *rules])]
@@ -67,7 +67,7 @@ def test_it_has_what_the_verdicts_name(chosen: Any, split_size: int, is_known: b
         directory = Path(name)
         manifests = [filed(case, directory / str(number)) for number, case in enumerate(cases)]
         verdicts = in_process(manifests, split_size=split_size, violations=directory / "offenders")
-        found = told(directory / "offenders")
+        found = violation_rows(directory / "offenders")
         assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
 
 
@@ -82,34 +82,34 @@ def planted(count: int, faults: int) -> tuple[Case, Counter[tuple[str, int]]]:
     return Case(b"".join(lines), MIRROR, current), expected
 
 
-def test_all_that_was_planted_is_told(tmp_path: Path) -> None:
+def test_all_planted_faults_are_reported(tmp_path: Path) -> None:
     case, expected = planted(3000, 2000)
     in_process([filed(case, tmp_path / "m")], split_size=9000, violations=tmp_path / "offenders")
-    assert Counter((row[0], row[3]) for row in told(tmp_path / "offenders")) == expected
+    assert Counter((row[0], row[3]) for row in violation_rows(tmp_path / "offenders")) == expected
 
 
-def test_all_that_was_planted_is_told_on_spark(spark: Any, tmp_path: Path) -> None:
+def test_all_planted_faults_are_reported_on_spark(spark: Any, tmp_path: Path) -> None:
     case, expected = planted(200_000, 50_000)
     (verdict,) = on_spark(spark, [filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
-    found = told(tmp_path / "offenders")
+    found = violation_rows(tmp_path / "offenders")
     assert Counter((row[0], row[3]) for row in found) == expected
     assert {row for row in named(verdict) if "more of this rule" not in row[5]} <= set(found)
 
 
-def test_of_a_mixed_class_each_entry_that_needs_its_own_look_is_told(tmp_path: Path) -> None:
+def test_each_entry_of_a_mixed_class_that_is_checked_individually_is_reported(tmp_path: Path) -> None:
     current = offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": "x"}))
     case = Case(jsonl(entry({"shard": n % 3}, {"seq": True}) for n in range(3)), OTHER, current)
     (verdict,) = in_process([filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
     assert verdict.errors
-    assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
+    assert sorted(violation_rows(tmp_path / "offenders")) == sorted(named(verdict))
 
 
-def test_of_what_cannot_be_read_only_that_is_told(tmp_path: Path) -> None:
+def test_of_an_unreadable_manifest_only_that_error_is_reported(tmp_path: Path) -> None:
     whole = Case(jsonl([mirrored(1, -1), mirrored(1, 2)]), MIRROR, name="m.jsonl.gz").stored
     broken = filed(Case(whole[:-4], MIRROR, name="m.jsonl.gz", packed=True), tmp_path / "broken")
     empty = filed(Case(b"", MIRROR, name="empty.jsonl"), tmp_path / "empty")
     verdicts = in_process([broken, empty], violations=tmp_path / "offenders")
-    rows = told(tmp_path / "offenders")
+    rows = violation_rows(tmp_path / "offenders")
     assert sorted(rows) == sorted(row for verdict in verdicts for row in named(verdict))
     assert [row[0] for row in rows] == ["manifest/compression", "manifest/empty"]
 
@@ -119,17 +119,17 @@ def test_repeats_across_files_name_the_first_file(tmp_path: Path) -> None:
     second = filed(Case(jsonl([mirrored(3), mirrored(1), mirrored(2, 9)]), MIRROR, name="b.jsonl"), tmp_path / "b")
     both = LargeManifest(Location("all"), (*manifest.files, *second.files), manifest.context, manifest.kind)
     (verdict,) = in_process([both], violations=tmp_path / "offenders")
-    rows = sorted(told(tmp_path / "offenders"), key=lambda row: row[3])
+    rows = sorted(violation_rows(tmp_path / "offenders"), key=lambda row: row[3])
     assert rows == named(verdict)
     assert [row[5].split(" have ")[0] for row in rows] == ["lines 1 of a.jsonl and 2", "lines 2 of a.jsonl and 3"]
 
 
-def test_where_nothing_is_wrong_there_is_a_file_without_rows(tmp_path: Path) -> None:
+def test_without_violations_the_file_has_no_rows(tmp_path: Path) -> None:
     in_process([filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "m")], violations=tmp_path / "offenders")
-    assert told(tmp_path / "offenders") == []
+    assert violation_rows(tmp_path / "offenders") == []
 
 
-def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None:
+def test_lines_of_a_rewritten_file_are_reported_as_in_the_original(tmp_path: Path) -> None:
     """The verdict and the file have the lines and columns of the original file, also of text that is no entry.
 
     In YAML, the verdict points at the entry, as the file does. In JSON, the verdict points at the field.
@@ -158,7 +158,7 @@ def test_lines_of_a_rewritten_file_are_told_as_they_were(tmp_path: Path) -> None
             ("negative", 500_000, 70_000),
         ]
         assert "lines 10 and 13" in next(one.summary for one in verdict.diagnostics if "duplicate" in one.rule)
-        assert sorted(told(tmp_path / "offenders")) == sorted(named(verdict))
+        assert sorted(violation_rows(tmp_path / "offenders")) == sorted(named(verdict))
         assert (verdict.errors, verdict.counts["manifest/syntax"]) == (5, 1)
     (in_json,) = in_process([rewritten("m.json")])
     at_field = jsonl(values[:1]).index(b'"offset":-1')
@@ -176,4 +176,4 @@ def test_many_faults_of_a_rewritten_file_are_counted(tmp_path: Path) -> None:
     assert verdict.counts == {"manifest/syntax": 50}
     assert len(verdict.diagnostics) == SHOWN + 1
     assert "30 more of this rule, 50 in total" in {one.summary for one in verdict.diagnostics}
-    assert len(told(tmp_path / "offenders")) == 50
+    assert len(violation_rows(tmp_path / "offenders")) == 50
