@@ -53,7 +53,7 @@ def _started(pid: int) -> float:
 
 
 def is_running(process: ProcessId) -> bool:
-    """Whether exactly that process runs. A zombie does not run."""
+    """Whether exactly that process runs. A zombie does not run, unless it has threads left, which hold its ports."""
     return _find(process) is not None
 
 
@@ -62,7 +62,7 @@ def _find(process: ProcessId) -> psutil.Process | None:
         found = psutil.Process(process.pid)
         if abs(found.create_time() - process.started) > _SAME_START:
             return None
-        if found.status() != psutil.STATUS_ZOMBIE:
+        if found.status() != psutil.STATUS_ZOMBIE or found.num_threads() > 1:
             return found
         _reap(process.pid)
     except psutil.NoSuchProcess:

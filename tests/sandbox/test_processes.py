@@ -13,6 +13,13 @@ from gitops_connect.sandbox.processes import ProcessId
 SLEEPS = "import time; print('ready', flush=True); time.sleep(600)"
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEPS
 
+HALF_DEAD = f"""
+import ctypes, threading
+threading.Thread(target=lambda: exec({SLEEPS!r})).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+"""Its first thread has ended, so it is a zombie; another thread lives on, as while the kernel ends a killed Java."""
+
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., ProcessId]]:
@@ -48,6 +55,16 @@ def test_a_pid_that_was_given_to_another_is_never_touched(start: Callable[..., P
     processes.end([stranger], grace=1)
     processes.kill(stranger)
     assert processes.is_running(process)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another system has no such zombies")
+def test_a_zombie_with_a_thread_left_still_runs(start: Callable[..., ProcessId]) -> None:
+    """It still listens on its ports. A killed broker was started on another port once, because of that."""
+    process = start(HALF_DEAD)
+    until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+    assert processes.is_running(process)
+    processes.kill(process)
+    assert not processes.is_running(process)
 
 
 @pytest.mark.slow
