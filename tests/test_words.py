@@ -134,7 +134,8 @@ def test_the_messages_are_in_plain_words() -> None:
 
 def test_docstrings_and_comments_are_in_plain_words() -> None:
     modules = [*MODULES, *(file for directory in CODE for file in (ROOT / directory).rglob("*.py") if file != HERE)]
-    assert problems((module, text) for module in modules for text in [*docstrings(module), *comments(module)]) == []
+    suspects = [module for module in modules if banned(module.read_text())]  # to find the comments of all takes 3 s
+    assert problems((module, text) for module in suspects for text in [*docstrings(module), *comments(module)]) == []
 
 
 def test_the_schemas_are_described_in_plain_words() -> None:
