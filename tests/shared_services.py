@@ -13,13 +13,16 @@ SANDBOX = (
     "tests/cli/test_offsets.py::test_get_and_undo_use_exactly_the_offsets_that_connect_stores",
     "tests/cli/test_sandbox_records.py",
     "tests/daemon/test_processes.py::test_the_steps_of_a_killed_process_are_finished_on_a_real_worker",
+)
+"""Prefixes of the ids of other tests with the fixture `sandbox`. A test that is missing starts one more sandbox."""
+SECOND_SANDBOX = (
     "tests/death/test_killed_on_kafka.py",
     "tests/death/test_worker_killed.py",
     "tests/kip875/",
     "tests/live/",
     "tests/test_a_starting_worker.py",
 )
-"""Prefixes of the ids of the other tests with the fixture `sandbox`. A test that is missing starts a second sandbox."""
+"""The rest of them: in one process, the tests with a sandbox would take as long as all others in three processes."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
     for name in ("a_million_planted", "file_copy", "masters", "on_spark", "patch", "violations", "worker_daemon")
@@ -27,6 +30,7 @@ SPARK = tuple(
 """Files with the fixture `spark`."""
 LONG = (
     "sandbox",
+    "second sandbox",
     "tests/guides/test_how_to_guides.py",
     "spark",
     "tests/sandbox/test_cluster.py",
@@ -41,6 +45,8 @@ def scope(test: str) -> str:
     """The scope of the test with this id: tests of one service, or of one file, must share a process."""
     if REAL.search(test) or test.startswith(SANDBOX):
         return "sandbox"
+    if test.startswith(SECOND_SANDBOX):
+        return "second sandbox"
     return "spark" if test.startswith(SPARK) else test.partition("::")[0]
 
 
