@@ -108,6 +108,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Propo
         declared.revision,
         resolved.desired,
         observed,
+        runtime.clock.now(),
         runtime.policy(cluster),
         ownership,
         invalid=resolved.unresolved,

@@ -136,6 +136,7 @@ def situation(
             tuple(sorted(more.pop("changes", ()), key=lambda one: one.name)),
         ),
         ObservedState(CLUSTER, parse_version(version), {one.name: one for one in observed}, unknown),
+        more.pop("now", NOW),
         policy or Policy(),
         {ConnectorName(name): Ownership(CLUSTER, ConnectorName(name), Origin.CREATED, REVISION, NOW) for name in owned},
         key=KEY,

@@ -208,7 +208,7 @@ class TestOperations:
             [wanted("orders")],
             [as_observed(wanted("orders"))],
             changes=[change("c", "orders")],
-            offsets=OffsetSituation(NOW, current={ORDERS: current_offsets(a=1)}, is_new=True),
+            offsets=OffsetSituation(current={ORDERS: current_offsets(a=1)}, is_new=True),
         )
         seen_at_the_attempt: list[dict[str, str]] = []
         ledger.on_mark = lambda: seen_at_the_attempt.append(self.known(ledger))
@@ -225,7 +225,7 @@ class TestOperations:
         about = situation(
             [wanted("orders")],
             [as_observed(wanted("orders"))],
-            offsets=OffsetSituation(NOW, {seed.name: seed}),
+            offsets=OffsetSituation({seed.name: seed}),
         )
         carry_out(ledger, about)
         assert self.known(ledger) == {}
@@ -234,7 +234,7 @@ class TestOperations:
         seed = record(change(seed_name(ORDERS), "orders", "seed"), "applied")
         ledger.operations.mark(CLUSTER, seed)
         gone = replace(wanted("orders", "absent"), on_delete=OnDelete.RESET)
-        about = situation([gone], [seen("orders")], offsets=OffsetSituation(NOW, {seed.name: seed}))
+        about = situation([gone], [seen("orders")], offsets=OffsetSituation({seed.name: seed}))
         ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
         clear = plan(replace(about, ownership=ledger.ownership(CLUSTER))).steps[1].operation
         assert clear is not None
@@ -248,7 +248,7 @@ class TestOperations:
         ledger.operations.begin(CLUSTER, clear, current_offsets(a=1), NOW)
         unfinished = {clear.name: Unfinished(clear, current_offsets(a=1))}
         records = ledger.operations.records(CLUSTER)
-        carry_out(ledger, situation([], [], offsets=OffsetSituation(NOW, records, unfinished)))
+        carry_out(ledger, situation([], [], offsets=OffsetSituation(records, unfinished)))
         assert self.known(ledger) == {clear.name: "released"}
 
     def test_the_handling_of_offsets_at_deletion_is_recorded_with_the_connector(self, ledger: WatchedLedger) -> None:

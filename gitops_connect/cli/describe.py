@@ -126,6 +126,7 @@ def _situation(
         Revision(""),
         resolved.desired,
         state,
+        runtime.clock.now(),
         ownership=ownership,
         quoted={**passwords.known, **own},
         undescribed=passwords.undescribed - own.keys(),

@@ -51,7 +51,7 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
         for name, record in records.items()
         if record.state is OperationState.OPEN
     }
-    offsets = OffsetSituation(runtime.clock.now(), records, unfinished, is_new=is_new)
+    offsets = OffsetSituation(records, unfinished, is_new=is_new)
     situation = replace(situation, offsets=offsets)
     operations, now = list(due(situation)), runtime.clock.monotonic()
     verdicts = ((one, runtime.verdicts.get(_cache_key(situation, one), now)) for one in operations)

@@ -177,10 +177,8 @@ def _settled(record: OperationRecord, *, same: bool) -> Assessment:
 def _failed(situation: Situation, record: OperationRecord) -> Assessment | None:
     if record.final:
         return Assessment(OperationStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed")
-    if situation.offsets.now is None:
-        return None
     again = record.since + min(FIRST_BACK_OFF * 2 ** min(record.failures - 1, 16), LONGEST_BACK_OFF)
-    if situation.offsets.now >= again:
+    if situation.now >= again:
         return None
     times = "once" if record.failures == 1 else f"{record.failures} times"
     return Assessment(

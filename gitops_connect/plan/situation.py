@@ -59,7 +59,6 @@ class OffsetSituation:
     have been applied.
     """
 
-    now: datetime | None = None
     records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)
     unfinished: Mapping[OperationName, Unfinished] = field(default_factory=dict)
     manifests: Mapping[OperationName, OffsetPatch | None] = field(default_factory=dict)
@@ -74,7 +73,7 @@ class OffsetSituation:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is desired, observed, managed and allowed.
+    """What is desired, observed, managed and allowed, at the time `now`.
 
     `invalid` are connectors whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that
     Connect validated, the config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
@@ -87,6 +86,7 @@ class Situation:
     revision: Revision
     desired: DesiredState
     observed: ObservedState
+    now: datetime
     policy: Policy = field(default_factory=Policy)
     ownership: Mapping[ConnectorName, Ownership] = field(default_factory=dict)
     invalid: frozenset[ConnectorName] = frozenset()

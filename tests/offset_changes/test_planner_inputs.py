@@ -79,7 +79,7 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
     """A plan with that verdict in the cache."""
     desired = declared.states[LOCAL]
     observed = observe(runtime.clients[LOCAL], ["a"])  # type: ignore[list-item]
-    situation = Situation(declared.revision, desired, observed)
+    situation = Situation(declared.revision, desired, observed, runtime.clock.now())
     runtime.verdicts.keep(_cache_key(situation, desired.operations[0]), verdict, cluster.clock.monotonic())
     return propose(runtime, declared, LOCAL).plan
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, current_offsets, full, record, seen, situation, wanted
+from situations import change, current_offsets, full, record, seen, situation, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction
@@ -33,7 +33,7 @@ def planned(
     connector: DesiredConnector = more.pop("connector", wanted("a", state, config=config))
     shapes = {} if (shape := shape_of(connector.config)) is None else {connector.name: shape}
     manifests = {} if declared is None else {one.name: declared for one in changes}
-    about = OffsetSituation(NOW, more.pop("records", {}), manifests=manifests, current={"a": current}, shapes=shapes)  # type: ignore[dict-item]
+    about = OffsetSituation(more.pop("records", {}), manifests=manifests, current={"a": current}, shapes=shapes)  # type: ignore[dict-item]
     observed = seen("a", there, config=more.pop("observed", config))
     return plan(situation([connector], [observed], owned=["a"], changes=changes, offsets=about, **more))
 
@@ -83,7 +83,6 @@ def test_a_connector_that_gets_a_new_config_gets_the_offsets_too() -> None:
 def test_a_change_without_effect_is_applied_together_with_others_that_have_one() -> None:
     first, second = change("1", "a"), change("2", "a")
     about = OffsetSituation(
-        NOW,
         manifests={first.name: AB, second.name: current_offsets(a=30)},
         current={"a": AB},  # type: ignore[dict-item]
         shapes={"a": shape_of(full({}))},  # type: ignore[dict-item]
@@ -130,7 +129,6 @@ def test_a_seed_whose_connector_was_created_and_stopped_is_recorded() -> None:
     connector = replace(wanted("a", "stopped"), initial_offsets=seed)
     intended = {seed.name: record(seed, "intended")}
     about = OffsetSituation(
-        NOW,
         intended,
         manifests={seed.name: AB},
         current={"a": AB},  # type: ignore[dict-item]
@@ -151,7 +149,7 @@ def test_a_large_change_without_effect_is_recognized_by_its_counts(counts: dict[
             [seen("a")],
             owned=["a"],
             changes=[one],
-            offsets=OffsetSituation(NOW, large={one.name: verdict}),
+            offsets=OffsetSituation(large={one.name: verdict}),
         )
     )
     assert len(made.steps) == steps

@@ -29,7 +29,7 @@ def offsets(
     **more: Any,
 ) -> OffsetSituation:
     known = {one.name: one for one in records}
-    return OffsetSituation(NOW, known, manifests=declared, current=current, shapes={"a": shape_of(full({}))}, **more)
+    return OffsetSituation(known, manifests=declared, current=current, shapes={"a": shape_of(full({}))}, **more)
 
 
 def of_server(lsn: int) -> Offsets:
@@ -268,7 +268,7 @@ class TestOnce:
         one, edited = change("c", "a"), change("c", "a", digest="d2")
         failed = record(one, "failed", failures=9, final=True, message="not supported")
         about = offsets({"a": A20}, {"c": A30}, failed)
-        assert planned(wanted("a"), one, about=replace(about, now=NOW + timedelta(days=9))).is_empty
+        assert planned(wanted("a"), one, about=about, now=NOW + timedelta(days=9)).is_empty
         assert not planned(wanted("a"), edited, about=about).is_empty
 
     def test_manifests_with_errors_are_not_applied(self) -> None:

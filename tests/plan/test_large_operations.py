@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, current_offsets, full, record, seen, situation, skipping, wanted
+from situations import change, current_offsets, full, record, seen, situation, skipping, wanted
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
@@ -31,7 +31,7 @@ def verdict(errors: int = 0, **counts: int) -> LargeVerdict:
 
 def about(*records: OperationRecord, **more: Any) -> OffsetSituation:
     known = {one.name: one for one in records}
-    return OffsetSituation(NOW, known, shapes={ConnectorName("a"): shape_of(full({}))}, **more)  # type: ignore[dict-item]
+    return OffsetSituation(known, shapes={ConnectorName("a"): shape_of(full({}))}, **more)  # type: ignore[dict-item]
 
 
 def planned(*changes: DesiredOperation, offsets: OffsetSituation, there: str | None = "RUNNING", **more: Any) -> Plan:

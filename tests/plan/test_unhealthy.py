@@ -52,7 +52,7 @@ class TestSecretsInTraces:
         owned = Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW, applied={"pin": "digest"})  # type: ignore[dict-item]
         observed = seen("orders", config={"pin": "hunter1"}, tasks=["Boom: hunter1"])
         given = situation([], [observed])
-        given = type(given)(given.revision, given.desired, given.observed, given.policy, {ORDERS: owned})
+        given = type(given)(given.revision, given.desired, given.observed, NOW, given.policy, {ORDERS: owned})
         (one,) = plan(given).unhealthy
         assert one.problems == ("task 0 is FAILED: Boom: ***",)
 

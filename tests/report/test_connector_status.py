@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, current_offsets, record, seen, situation, wanted
+from situations import change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -90,7 +90,6 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     lost, lost_here = change("l", "nobody"), change("t", "theirs")
     names = ("due", "held", "done")
     offsets = OffsetSituation(
-        now=NOW,
         records={done.name: record(done, "applied")},
         manifests={due.name: current_offsets(a=1), held.name: current_offsets(a=1)},
         current={ConnectorName("due"): {}, ConnectorName("held"): current_offsets(a=9)},

@@ -118,7 +118,6 @@ def everything() -> Situation:
     )
     strange = {partition_text({"filename": f"/{CONTROL}"}): offset_text({"position": 1})}
     offsets = OffsetSituation(
-        now=NOW,
         records=applied,
         unfinished={withdrawn.name: Unfinished(withdrawn, current_offsets(a=1))},
         manifests={
@@ -197,7 +196,7 @@ def test_only_what_waits_is_no_match() -> None:
 
 def test_what_was_applied_is_no_change() -> None:
     one = change("a", "orders")
-    offsets = OffsetSituation(now=NOW, records={one.name: record(one, "applied")})
+    offsets = OffsetSituation(records={one.name: record(one, "applied")})
     given = situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets)
     text = TextReport(coloured=False).plans([plan(given)])
     assert "\n\n  1 offset change was applied before; `gitops-connect ledger show` lists it\n" in text
@@ -211,7 +210,7 @@ def test_what_was_applied_is_no_change() -> None:
 def test_a_suspended_connector_has_no_changes_to_apply() -> None:
     one = change("a", "orders", acknowledge=["rewind"])
     current = {ConnectorName("orders"): current_offsets(a=9)}
-    offsets = OffsetSituation(now=NOW, manifests={one.name: current_offsets(a=1)}, current=current)
+    offsets = OffsetSituation(manifests={one.name: current_offsets(a=1)}, current=current)
     given = situation(
         [wanted("orders", suspend=True)], [seen("orders")], owned=["orders"], changes=[one], offsets=offsets
     )

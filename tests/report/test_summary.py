@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import NOW, change, current_offsets, seen, situation, wanted
+from situations import change, current_offsets, seen, situation, wanted
 
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName
@@ -30,7 +30,7 @@ def last_line(made: Plan, errors: int = 0) -> str:
 def rewound(**more: Any) -> Plan:
     """A plan with one change that rewinds, which its document does not acknowledge."""
     one = change("back", "orders", **more)
-    about = OffsetSituation(now=NOW, manifests={one.name: current_offsets(a=1)}, current={ORDERS: current_offsets(a=9)})
+    about = OffsetSituation(manifests={one.name: current_offsets(a=1)}, current={ORDERS: current_offsets(a=9)})
     return plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[one], offsets=about))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from situations import NOW, seen, situation, wanted
+from situations import seen, situation, wanted
 
 from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.model.large_manifests import SavedOffsets
@@ -20,7 +20,7 @@ MANY = SavedOffsets("live.jsonl", 1_000_000, 89_000_000, Digest("s"))
 
 
 def about(copies: int, heap: int, kind: ConnectorType = ConnectorType.SOURCE) -> Situation:
-    offsets = OffsetSituation(NOW, large_current={NAME: MANY}, copies={NAME: copies})
+    offsets = OffsetSituation(large_current={NAME: MANY}, copies={NAME: copies})
     observed = replace(seen("a", "STOPPED"), type=kind)
     return situation([wanted("a")], [observed], offsets=offsets, policy=Policy(worker_heap=heap))
 
