@@ -160,6 +160,15 @@ class ConnectClient:
         """`PUT /connectors/X/resume`. Raises NotFound. A FAILED connector stays FAILED."""
         self._write("PUT", _path(name, "/resume"))
 
+    def restart(self, name: ConnectorName, *, include_tasks: bool, only_failed: bool) -> None:
+        """`POST /connectors/X/restart` with the parameters of KIP-745 (3.0 and later). Raises NotFound."""
+        query = f"?includeTasks={str(include_tasks).lower()}&onlyFailed={str(only_failed).lower()}"
+        self._write("POST", _path(name, f"/restart{query}"))
+
+    def restart_part(self, name: ConnectorName, task: int | None) -> None:
+        """`POST /connectors/X/tasks/N/restart`, or `POST /connectors/X/restart` for the connector. Raises NotFound."""
+        self._write("POST", _path(name, "/restart" if task is None else f"/tasks/{task}/restart"))
+
     def offsets(self, name: ConnectorName) -> Offsets:
         """`GET /connectors/X/offsets` (3.5 and later): the current offsets, in any connector state. Raises NotFound."""
         return self._read(wire.parse_offsets, Request("GET", _path(name, "/offsets")))

@@ -58,12 +58,15 @@ _BODY_REFUSED = (
     "Failed to find any class that implements",
     "BadRequestException",
 )
+_NOT_STARTED = ("Failed to start connector", "Failed to start task")
+"""The answer to a restart of a single part that fails again at once (`DistributedHerder.restartConnector`)."""
 _CERTAIN: tuple[tuple[tuple[str, ...], type[GitopsConnectError], int, bool], ...] = (
     (_REBALANCE, RebalanceInProgress, PATIENT, False),
     (_BODY_REFUSED, Rejected, ONCE, False),
+    (_NOT_STARTED, Rejected, ONCE, False),
     (_BEFORE_ITS_EFFECT, ConnectUnavailable, FEW, True),
 )
-"""Words in a 409 or 5xx that certainly mean that nothing was done: error, tries, and whether to change the worker."""
+"""Words in a 409 or 5xx that certainly mean that nothing changed: error, tries, and whether to change the worker."""
 
 _TIMED_OUT = (
     "Request timed out",

@@ -65,6 +65,7 @@ def of_connect(status: int, message: str | None) -> str:
         (500, "Worker is shutting down", ConnectUnavailable, FEW),
         (503, "This worker is still starting up and has not been able to read a session key", ConnectUnavailable, FEW),
         (500, 'Unrecognized field "initial_state" (class org.apache…)', Rejected, ONCE),
+        (500, "Failed to start connector: orders", Rejected, ONCE),
         (500, "Cannot deserialize value of type `java.lang.String` from Object value", Rejected, ONCE),
         (400, "Connector configuration is invalid and contains the following 1 error(s):", Rejected, ONCE),
         (400, "Invalid value Request timed out for configuration x: a rebalance is expected", Rejected, ONCE),

@@ -113,6 +113,46 @@ class Cluster:
         connector.target = target
         self._schedule(connector, lambda: self._move(connector))
 
+    def parts(self, name: str, *, tasks: bool, only_failed: bool) -> list[int | None]:
+        """The numbers of the tasks, and None for the connector itself."""
+        reported = self.connectors[name].reported if name in self.connectors else None
+        if reported is None:
+            raise Refused(404, f"Unknown connector: {name}")
+        states: list[tuple[int | None, str]] = [(None, reported.state)]
+        states += [(number, state) for number, (state, _) in enumerate(reported.tasks) if tasks]
+        return [part for part, state in states if state == "FAILED" or not only_failed]
+
+    def restart(self, name: str, parts: list[int | None]) -> dict[str, Any]:
+        """Restart these parts; the answer shows them as RESTARTING."""
+        connector = self.connectors.get(name)
+        if connector is None or connector.reported is None:
+            raise Refused(404, f"Unknown connector: {name}")
+        reported = connector.reported
+        for part in parts:
+            if part is None:
+                reported.state, reported.trace = "RESTARTING", ""
+            else:
+                reported.tasks[part] = ("RESTARTING", "")
+        answer = self._status(connector)
+        self._schedule(connector, lambda: self._restarted(connector, parts))
+        return answer
+
+    def restart_connector(self, name: str) -> None:
+        """Restart the connector without its tasks. The answer waits for the start."""
+        self.restart(name, [None])
+        if self.connectors[name].failure or _fault(self.connectors[name].config):
+            raise Refused(500, f"Failed to start connector: {name}")
+
+    def _restarted(self, connector: Connector, parts: list[int | None]) -> None:
+        if None in parts:
+            self._start(connector)
+        elif connector.reported is not None:
+            started = _tasks(connector.config)
+            for part in parts:
+                if part is not None:
+                    connector.reported.tasks[part] = started[part]
+            connector.reported.looks = 0
+
     def delete(self, name: str) -> None:
         if self.connectors.pop(name, None) is None:
             raise Refused(404, f"Connector {name} not found")
@@ -211,10 +251,14 @@ class Cluster:
         connector = self.connectors.get(name)
         if connector is None or connector.reported is None:
             raise Refused(404, f"No status found for connector {name}")
+        return self._status(connector)
+
+    def _status(self, connector: Connector) -> dict[str, Any]:
         reported = connector.reported
+        assert reported is not None
         tasks = [{"id": number, **self._entry(*task)} for number, task in enumerate(reported.tasks)]
         entry = self._entry(reported.state, reported.trace)
-        return {"name": name, "connector": entry, "tasks": tasks, "type": _type(connector.config)}
+        return {"name": connector.name, "connector": entry, "tasks": tasks, "type": _type(connector.config)}
 
     def _entry(self, state: str, trace: str) -> dict[str, Any]:
         entry = {"state": state, "worker_id": WORKER}

@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from threading import Event, Thread
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote
@@ -129,14 +130,16 @@ class StandIn:
                 return Reply(200, self.cluster.status(name))
             case _, ["connectors", *_]:
                 self.cluster.await_herder()
-        return self._of_herder(call, segments)
+        return self._of_herder(call, segments, query)
 
-    def _of_herder(self, call: Call, segments: list[str]) -> Reply:
+    def _of_herder(self, call: Call, segments: list[str], query: dict[str, list[str]]) -> Reply:
         match call.method, [unquote(segment) for segment in segments]:
             case "POST", ["connectors"]:
                 return self._create(call.body)
             case _, ["connectors", name, "offsets"] if self.cluster.since >= (3, 5):
                 return Reply(200, self._offsets(call, name))
+            case "POST", ["connectors", name, *task, "restart"]:
+                return self._restart(name, task, query)
             case _, ["connectors", name, *endpoint]:
                 return self._connector(call, name, "/".join(endpoint))
             case _, ["connector-plugins", *endpoint]:
@@ -172,6 +175,17 @@ class StandIn:
                 return Reply(204)
             case _:
                 raise Refused(404, "HTTP 404 Not Found")
+
+    def _restart(self, name: str, task: list[str], query: dict[str, list[str]]) -> Reply:
+        """KIP-745. An older worker ignores the parameters, and restarts the connector without its tasks."""
+        if task:
+            self.cluster.restart(name, [int(task[-1])])
+            return Reply(204)
+        if self.cluster.since < (3, 0) or "true" not in chain(*query.values()):
+            self.cluster.restart_connector(name)
+            return Reply(204)
+        with_tasks, failed = (query.get(name) == ["true"] for name in ("includeTasks", "onlyFailed"))
+        return Reply(202, self.cluster.restart(name, self.cluster.parts(name, tasks=with_tasks, only_failed=failed)))
 
     def _offsets(self, call: Call, name: str) -> dict[str, Any]:
         match call.method:
