@@ -74,6 +74,7 @@ class ReconcileOptions:
     `approve` gets the plan before the first step, and raises to reject it. `listen` gets the outcome of each step.
     Once `interrupted` is set, the steps in progress are finished and no other step is started. `follow` gets the
     progress of a step that sends many offsets. `stopped` contains the connectors that are stopped and not yet resumed.
+    `restarts_failed`: connectors that have failed are restarted when that is due.
     """
 
     approve: Callable[[Plan], None]
@@ -81,6 +82,7 @@ class ReconcileOptions:
     interrupted: Event
     follow: Callable[[SendingProgress], None]
     stopped: StoppedConnectors
+    restarts_failed: bool = False
 
 
 def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Caches) -> Declared:
@@ -95,7 +97,7 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Ca
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 
-def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Proposal:
+def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, restarts_failed: bool = False) -> Proposal:
     """Read one cluster and make a plan. Nothing is changed."""
     client = runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
@@ -109,13 +111,15 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName) -> Propo
         resolved.desired,
         observed,
         runtime.clock.now(),
-        runtime.policy(cluster),
+        runtime.policy(cluster, restarts_failed=restarts_failed),
         ownership,
         invalid=resolved.unresolved,
         quoted=passwords.known,
         undescribed=passwords.undescribed,
         secrets=resolved.values,
         key=runtime.ledger.key,
+        restarts=runtime.ledger.restarts(cluster),
+        restart_requests=runtime.ledger.restart_requests(cluster),
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
@@ -149,7 +153,7 @@ def reconcile(
     """
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock) as lease:
-        proposal = propose(runtime, declared, cluster)
+        proposal = propose(runtime, declared, cluster, restarts_failed=options.restarts_failed)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)
         operations = runtime.ledger.operations.under(lease)

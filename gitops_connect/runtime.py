@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gitops_connect.checks.large.verdict_cache import VerdictCache
@@ -72,8 +72,8 @@ class Runtime:
         """The settings of one cluster."""
         return self.settings.clusters[name]
 
-    def policy(self, name: ClusterName) -> Policy:
-        """What the administrator allows on the cluster."""
+    def policy(self, name: ClusterName, *, restarts_failed: bool = False) -> Policy:
+        """What the administrator allows on the cluster. `restarts_failed`: a plan may restart failed connectors."""
         cluster = self.cluster(name)
         return Policy(
             cluster.mode is ClusterMode.ENFORCE,
@@ -82,6 +82,9 @@ class Runtime:
             cluster.max_deletions,
             cluster.max_skip.limits,
             cluster.worker_heap,
+            cluster.auto_restart,
+            cluster.concurrent_restarts if restarts_failed else 0,
+            timedelta(seconds=cluster.stable_after),
         )
 
     def close(self) -> None:

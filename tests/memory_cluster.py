@@ -129,6 +129,20 @@ class MemoryCluster:
     def resume(self, name: ConnectorName) -> None:
         self._request("resume", name, lambda: self.present[name].state is FAILED or self._become(name, RUNNING))
 
+    def restart(self, name: ConnectorName, *, include_tasks: bool, only_failed: bool) -> None:
+        """Start it again; its parts fail again as `task_fails_after` and the config say."""
+
+        def effect() -> None:
+            before = self.present[name]
+            if not only_failed or before.state is FAILED or any(task.state is FAILED for task in before.tasks):
+                self._later(lambda: self._put(_started(connector(name, RUNNING, before.config))))
+
+        self._request("restart", name, effect)
+
+    def restart_part(self, name: ConnectorName, task: int | None) -> None:
+        """One request of several: in `calls` with the number of the task."""
+        self._request(f"restart {task}", name, lambda: self._become(name, RUNNING))
+
     def offsets(self, name: ConnectorName) -> Offsets:
         """A read, which is not in `calls`; `on_call` and `faults` know it as `offsets`."""
         self.on_call("offsets", name)

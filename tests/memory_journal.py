@@ -17,7 +17,7 @@ from gitops_connect.apply.executor import ExecuteOptions
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
-from gitops_connect.model.names import OperationName
+from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.plans import Plan
@@ -65,6 +65,7 @@ class MemoryJournal:
         self.before: dict[OperationName, Offsets] = {}
         self.settled: dict[OperationName, tuple[Offsets, str]] = {}
         self.failed: dict[OperationName, tuple[str, bool]] = {}
+        self.restarts: list[ConnectorName] = []
         self.noted: dict[OperationName, str] = {}
         self.calls: list[tuple[str, OperationName]] = []
         self.faults: dict[str, deque[Exception]] = defaultdict(deque)
@@ -93,6 +94,11 @@ class MemoryJournal:
     def note(self, operation: Operation, message: str) -> None:
         self._record_call("note", operation)
         self.noted[operation.name] = message
+
+    def count_restart(self, connector: ConnectorName) -> None:
+        if self.faults["count"]:
+            raise self.faults["count"].popleft()
+        self.restarts.append(connector)
 
     def review(self, operation: Operation, current: Offsets) -> Review:
         if operation.name in self.unfinished:

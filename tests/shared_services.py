@@ -13,6 +13,7 @@ SANDBOX = (
     "tests/cli/test_offsets.py::test_get_and_undo_use_exactly_the_offsets_that_connect_stores",
     "tests/cli/test_sandbox_records.py",
     "tests/daemon/test_processes.py::test_the_steps_of_a_killed_process_are_finished_on_a_real_worker",
+    "tests/daemon/test_restarts.py::test_a_sink_whose_cause_was_fixed_works_again",
 )
 """Prefixes of the ids of other tests with the fixture `sandbox`. A test that is missing starts one more sandbox."""
 SECOND_SANDBOX = (

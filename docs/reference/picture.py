@@ -120,11 +120,11 @@ def _situation() -> Situation:
         REVISION,
         desired,
         ObservedState(CLUSTER, ConnectVersion(4, 3, 1), {one.name: one for one in observed}),
+        NOW,
         Policy(prune=True),
         {one.name: Ownership(CLUSTER, one.name, Origin.CREATED, REVISION, NOW) for one in observed},
         key=bytes(16),
         offsets=OffsetSituation(
-            now=NOW,
             manifests={change.name: declared},
             current={change.connector: current},
             shapes={one.name: shape for one in desired.connectors if (shape := shape_of(one.config)) is not None},

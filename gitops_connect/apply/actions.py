@@ -11,9 +11,11 @@ from gitops_connect.apply.offset_change import change_offsets, leftovers
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.restarts import Restart
 
 
 def _sized(operation: Operation, context: StepContext) -> Operation:
@@ -35,7 +37,10 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
         operation = _sized(step.operation, context)
         change = change_large_offsets if operation.is_large else change_offsets
         return change(operation, context)
-    _send(step, context.cluster)
+    if step.restart is not None:
+        _restart(step.connector, step.restart, context)
+    else:
+        _send(step, context.cluster)
     return ""
 
 
@@ -55,6 +60,21 @@ def _record(operation: Operation, context: StepContext) -> StepResult:
     return StepResult(Result.APPLIED)
 
 
+def _restart(connector: ConnectorName, restart: Restart, context: StepContext) -> None:
+    """An automatic restart is counted before it is sent: a killed process cannot restart a connector without end."""
+    if restart.request is None:
+        context.journal.count_restart(connector)
+    send_restart(connector, restart, context.cluster)
+
+
+def send_restart(connector: ConnectorName, restart: Restart, cluster: Cluster) -> None:
+    """Send the one request of a restart, or the request for each of its parts. Raises what `Cluster` raises."""
+    if not restart.parts:
+        cluster.restart(connector, include_tasks=restart.include_tasks, only_failed=restart.only_failed)
+    for part in restart.parts:
+        cluster.restart_part(connector, part)
+
+
 def _send(step: Step, cluster: Cluster) -> None:
     match step.action:
         case Action.CONFIGURE:
@@ -67,7 +87,7 @@ def _send(step: Step, cluster: Cluster) -> None:
             cluster.resume(step.connector)
         case Action.DELETE:
             cluster.delete(step.connector)
-        case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD:
+        case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD | Action.RESTART:
             raise AssertionError(f"{step.action.value} is not a single request")
         case _:
             assert_never(step.action)

@@ -49,6 +49,12 @@ class Cluster(Protocol):
     def resume(self, name: ConnectorName) -> None:
         """Request that the connector runs."""
 
+    def restart(self, name: ConnectorName, *, include_tasks: bool, only_failed: bool) -> None:
+        """Request that the connector starts again, with its tasks or without, or only what has failed (Kafka 3.0)."""
+
+    def restart_part(self, name: ConnectorName, task: int | None) -> None:
+        """Request that one task, or the connector without its tasks (None), starts again."""
+
     def offsets(self, name: ConnectorName) -> Offsets:
         """The connector's current offsets. Raises NotFound."""
 

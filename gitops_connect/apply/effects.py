@@ -11,7 +11,7 @@ from enum import Enum
 from typing import assert_never
 
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import summary
+from gitops_connect.model.health import failures, summary
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask
@@ -60,7 +60,7 @@ def wanted(step: Step) -> str:
             words = _STOPPED
         case Action.PAUSE:
             words = _PAUSED
-        case Action.RESUME:
+        case Action.RESUME | Action.RESTART:
             words = _RUNNING
         case Action.DELETE:
             words = "no connector with this name"
@@ -82,8 +82,9 @@ def check_effect(step: Step, seen: ObservedConnector | None, *, doubtful: bool =
     match step.action:
         case Action.CREATE:
             verdict = differs(step, seen, doubtful=False) or _check_initial(step.initial_state, seen)
-        case Action.CONFIGURE:
-            verdict = differs(step, seen, doubtful=doubtful) or _check_restart(seen)
+        case Action.CONFIGURE | Action.RESTART:
+            other = differs(step, seen, doubtful=doubtful) or check_restarted(step, seen, doubtful=doubtful)
+            verdict = other or _check_restart(seen)
         case Action.STOP:
             verdict = _check_stopped(seen)
         case Action.PAUSE:
@@ -132,6 +133,26 @@ def _check_running(seen: ObservedConnector) -> EffectCheck:
     if seen.state is WorkerState.FAILED:
         return EffectCheck(Progress.FAILED, _failure(seen))
     return _reached(seen, is_so=seen.state is WorkerState.RUNNING)
+
+
+def check_restarted(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
+    """The verdict on a restart if the states show it: None if no part is FAILED, or for another action.
+
+    A FAILED that lasts is a new failure: Connect reports each part as RESTARTING before it restarts the part
+    (`AbstractHerder.buildRestartPlan`, `Worker`). The restart itself took effect, so this is a warning. If the answer
+    is unknown, the states may be those before the restart.
+    """
+    if step.restart is None:
+        return None
+    failed = failures(seen)
+    if doubtful and (failed or step.restart.request is not None):
+        return EffectCheck(Progress.PENDING, f"{describe(seen)}, which may be the state before the restart")
+    if not failed:
+        return None
+    first, *more = failed
+    others = f" (and {len(more)} more parts)" if more else ""
+    words = f"{first.part} is FAILED again: {first.reason}{others}"
+    return EffectCheck(Progress.DONE, words, STALE_SECONDS, took_effect=True, warning=words)
 
 
 def _reached(seen: ObservedConnector, *, is_so: bool) -> EffectCheck:

@@ -1,9 +1,10 @@
-"""What applying records in the ledger so that an offset change takes effect once: records before it and after it."""
+"""What applying records in the ledger so that an offset change takes effect once, and that restarts end."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation
 
@@ -34,3 +35,6 @@ class Journal(Protocol):
 
     def note(self, operation: Operation, message: str) -> None:
         """Record that the operation was begun and that its outcome is unknown."""
+
+    def count_restart(self, connector: ConnectorName) -> None:
+        """Record that the connector is about to be restarted automatically; once, if the request is sent again."""

@@ -17,6 +17,7 @@ from gitops_connect.apply.effects import (
     EffectCheck,
     Progress,
     check_effect,
+    check_restarted,
     describe,
     differs,
 )
@@ -30,6 +31,7 @@ FailedParts = Mapping[FailedPart, str]
 TASKS_SECONDS = 3.0
 """A connector is RUNNING before it has tasks: they come with the rebalance that follows (DistributedHerder)."""
 _SENDS_CONFIG = (Action.CREATE, Action.CONFIGURE)
+_RESTARTS = (Action.CONFIGURE, Action.RESTART)
 _NOT_RUN = (WorkerState.STOPPED, WorkerState.PAUSED)
 
 
@@ -59,7 +61,7 @@ def leaves_running(step: Step) -> bool:
     match step.action:
         case Action.CREATE:
             return step.initial_state in (None, TargetState.RUNNING)
-        case Action.CONFIGURE | Action.RESUME:
+        case Action.CONFIGURE | Action.RESUME | Action.RESTART:
             return True
         case Action.STOP | Action.PAUSE | Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:
             return False
@@ -82,6 +84,8 @@ def check_working(
     is_config = step.action is Action.CONFIGURE
     if step.action in _SENDS_CONFIG and (other := differs(step, seen, doubtful=doubtful and is_config)):
         return other
+    if restarted := check_restarted(step, seen, doubtful=doubtful):
+        return restarted
     failed = failed_parts(seen)
     if new_failures := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
         # Before the restart that a new config causes, the old task may have failed by itself.
@@ -108,7 +112,7 @@ def _check_running(step: Step, seen: ObservedConnector, watched: Watched) -> Eff
         lasting = max(watched.min_running, TASKS_SECONDS)
     else:
         warning = ""
-        lasting = max(watched.min_running, RESTART_SECONDS if step.action is Action.CONFIGURE else 0.0)
+        lasting = max(watched.min_running, RESTART_SECONDS if step.action in _RESTARTS else 0.0)
     return EffectCheck(Progress.DONE, describe(seen), lasting, took_effect=True, warning=warning)
 
 

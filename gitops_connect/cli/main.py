@@ -22,6 +22,7 @@ from gitops_connect.cli import (
     ledger,
     offsets,
     plan,
+    restart,
     run,
     sandbox,
     status,
@@ -48,6 +49,7 @@ app.command()(run.run)
 app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")
+app.add_typer(restart.app, name="restart")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(offsets.app, name="offsets")
 app.command()(doctor.doctor)

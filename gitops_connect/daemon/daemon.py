@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from queue import SimpleQueue
 
@@ -30,6 +30,7 @@ from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
+from gitops_connect.plan.restarts import until_next_restart
 from gitops_connect.reconcile import Declared, ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Source
@@ -55,6 +56,7 @@ class ClusterProgress:
     diagnostics: events.NewItems = field(default_factory=events.NewItems)
     notes: events.NewItems = field(default_factory=events.NewItems)
     unhealthy: frozenset[ConnectorName] = frozenset()
+    given_up: events.NewItems = field(default_factory=events.NewItems)
 
 
 class _Over(Enum):
@@ -145,7 +147,7 @@ class Daemon:
         """Run a job after `wait` seconds, unless `run` has begun to end. A job that calls it holds `_scheduling`."""
         if self._interrupted.is_set():
             return
-        when = self._runtime.clock.now() + timedelta(seconds=wait)
+        when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
         self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
 
     def _counted(self, work: Callable[[], None]) -> None:
@@ -179,7 +181,7 @@ class Daemon:
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _wake(self, *, first: bool) -> None:
-        now = DateTrigger(self._runtime.clock.now(), UTC)
+        now = DateTrigger(datetime.now(UTC), UTC)
         for cluster in self._progress:
             if first:
                 self._schedule(_job(cluster), self._turn_of(cluster), 0)
@@ -228,6 +230,7 @@ class Daemon:
         error = ended if isinstance(ended, Exception) else None
         wait = self._poll_schedule.after(error, progress.failures) if failed else self._poll_schedule.usual()
         if isinstance(ended, ReconciliationOutcome):
+            wait = min(wait, until_next_restart(ended.plan, self._runtime.clock.now()))
             _log_outcome(ended, progress, declared)
             if ended.steps or is_new or not went_well(progress.ended) or now - progress.logged_at >= HEARTBEAT:
                 progress.logged_at = now
@@ -251,7 +254,7 @@ class Daemon:
             events.sending(cluster, declared.revision, sending)
 
         try:
-            options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped)
+            options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped, restarts_failed=True)
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
@@ -274,6 +277,9 @@ def _log_outcome(outcome: ReconciliationOutcome, progress: ClusterProgress, decl
     for connector, message in progress.notes.of(events.notes(outcome.plan)):
         events.noted(outcome.cluster, connector, message)
     progress.unhealthy = events.health_seen(outcome.plan, progress.unhealthy)
+    given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
+    for name in progress.given_up.of(given_up):
+        events.given_up(outcome.cluster, given_up[name])
 
 
 def _tell_of_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:

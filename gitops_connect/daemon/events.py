@@ -123,6 +123,18 @@ def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
     )
 
 
+def given_up(cluster: ClusterName, one: UnhealthyConnector) -> None:
+    """A connector is FAILED after its last automatic restart, and is not restarted again."""
+    _say(
+        logging.ERROR,
+        "connector_given_up",
+        cluster=cluster,
+        connector=one.name,
+        message=problem_words(one),
+        hint=remedy(one.name),
+    )
+
+
 def recovered(cluster: ClusterName, connector: ConnectorName) -> None:
     """The end of `connector_unhealthy`: the connector works again."""
     _say(logging.INFO, "connector_recovered", cluster=cluster, connector=connector)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from gitops_connect.model.desired import (
 )
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.restarts import AutoRestart, RestartKind, RestartRequest
 
 NAME = "name"
 CLASS = "connector.class"
@@ -75,8 +76,29 @@ class ConnectorFields:
             allow_unknown_keys=tuple(self.annotations.get(ALLOW_UNKNOWN_KEYS, "").replace(",", " ").split()),
             mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
             suspend=spec.get("suspend", False),
+            auto_restart=_auto_restart(spec.get("autoRestart", {})),
+            restarts=tuple(_restart_requests(spec)),
             on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
         )
+
+
+def _auto_restart(fields: Mapping[str, Any]) -> AutoRestart:
+    default = AutoRestart()
+    return AutoRestart(
+        fields.get("enabled", default.enabled),
+        int(fields.get("maxRestarts", default.max_restarts)),
+        tuple(fields.get("onlyOn", ())),
+        tuple(fields.get("neverOn", ())),
+    )
+
+
+def _restart_requests(spec: Mapping[str, Any]) -> Iterator[RestartRequest]:
+    if (fields := spec.get(RestartKind.CONNECTOR.value)) is not None:
+        include_tasks, only_failed = fields.get("includeTasks", True), fields.get("onlyFailed", False)
+        yield RestartRequest(RestartKind.CONNECTOR, fields["id"], include_tasks, only_failed)
+    if (fields := spec.get(RestartKind.TASKS.value)) is not None:
+        tasks = tuple(sorted({int(task) for task in fields["tasks"]}))
+        yield RestartRequest(RestartKind.TASKS, fields["id"], tasks=tasks)
 
 
 def _config(document: Document) -> dict[str, str]:

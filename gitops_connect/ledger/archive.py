@@ -17,16 +17,17 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary, Table
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger import archived_pieces
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.tables import OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
+from gitops_connect.ledger.tables import OPERATIONS, OWNERSHIP, PIECES, RESTART_REQUESTS, RESTARTS, REVISIONS, UtcTime
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
+from gitops_connect.model.restarts import RestartKind
 
-FORMAT_VERSION = 2
-"""Version 1 had no large operations; it can be read too."""
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, REVISIONS)
+FORMAT_VERSION = 3
+"""Version 1 had no large operations, and version 2 no restarts; both can be read too."""
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, REVISIONS)
 """All tables except the leases, which belong to current processes, and the properties, which each ledger has itself."""
 
 ArchiveRow = Mapping[str, Any]
@@ -51,6 +52,7 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
     OPERATIONS.c.kind: OperationKind,
     OPERATIONS.c.state: OperationState,
     PIECES.c.part: OffsetsPart,
+    RESTART_REQUESTS.c.kind: RestartKind,
     REVISIONS.c.kind: _Mark,
 }
 
@@ -94,12 +96,14 @@ def _read(document: Any) -> Archive:
     names = {"format_version", "key_fingerprint", *(table.name for table in TABLES)}
     if not isinstance(document, dict) or "format_version" not in document:
         raise ValueError("expected an object with a format_version")
-    if document["format_version"] not in (1, FORMAT_VERSION):
+    if document["format_version"] not in (1, 2, FORMAT_VERSION):
         raise ValueError(
             f"it has format_version {document['format_version']!r}, but this gitops-connect reads {FORMAT_VERSION}"
         )
     if document["format_version"] == 1:
         document = _of_version_1(document)
+    if document["format_version"] < FORMAT_VERSION:
+        document = {RESTARTS.name: [], RESTART_REQUESTS.name: [], **document}
     _require_fields("the document", document, names)
     fingerprint = _text("key_fingerprint", document["key_fingerprint"])
     rows = {table.name: _rows(table, document[table.name]) for table in TABLES}

@@ -28,10 +28,20 @@ from sqlalchemy import (
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.tables import LEASES, OPERATIONS, OWNERSHIP, PIECES, REVISIONS, UtcTime
+from gitops_connect.ledger.tables import (
+    LEASES,
+    OPERATIONS,
+    OWNERSHIP,
+    PIECES,
+    RESTART_REQUESTS,
+    RESTARTS,
+    REVISIONS,
+    UtcTime,
+)
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
+from gitops_connect.model.restarts import RestartKind
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 _LONGEST_SHOWN = 60
@@ -42,7 +52,7 @@ Check = Callable[[Any], bool]
 
 def check_rows(connection: Connection, place: str) -> None:
     """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
-    for table in (OWNERSHIP, OPERATIONS, PIECES, REVISIONS, LEASES):
+    for table in (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, REVISIONS, LEASES):
         for found in _damaged(connection, table):
             raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
 
@@ -113,6 +123,7 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "operations.state": _one_of(OperationState),
     "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),
     "operation_pieces.part": _one_of(OffsetsPart),
+    "restart_requests.kind": _one_of(RestartKind),
 }
 _BY_TYPE: Mapping[Any, tuple[str, Check]] = {
     UtcTime: ("a time such as 2026-11-21T10:00:00.000000Z", _is_time),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -16,13 +16,14 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.tables import OWNERSHIP, REVISIONS, upsert
+from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
 LEASE_SECONDS = 180.0
@@ -90,9 +91,40 @@ class Ledger:
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
-        ours = (OWNERSHIP.c.cluster == cluster) & (OWNERSHIP.c.connector == connector)
         with self._database.write() as connection:
-            connection.execute(delete(OWNERSHIP).where(ours))
+            for table in (OWNERSHIP, RESTART_REQUESTS):
+                ours = (table.c.cluster == cluster) & (table.c.connector == connector)
+                connection.execute(delete(table).where(ours))
+
+    def restarts(self, cluster: ClusterName) -> Mapping[ConnectorName, RestartRecord]:
+        """The automatic restarts of connectors that have failed."""
+        query = select(RESTARTS).where(RESTARTS.c.cluster == cluster)
+        with self._database.read() as connection:
+            return {row.connector: RestartRecord(row.number, row.last) for row in connection.execute(query)}
+
+    def record_restart(self, cluster: ClusterName, connector: ConnectorName, record: RestartRecord) -> None:
+        """Record that the connector is about to be restarted; `record` includes that restart."""
+        values = {"number": record.count, "last": record.last}
+        with self._database.write() as connection:
+            upsert(connection, RESTARTS, {"cluster": cluster, "connector": connector}, values)
+
+    def forget_restarts(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
+        """Record that the connectors work again, or no longer exist."""
+        these = (RESTARTS.c.cluster == cluster) & RESTARTS.c.connector.in_(connectors)
+        with self._database.write() as connection:
+            connection.execute(delete(RESTARTS).where(these))
+
+    def restart_requests(self, cluster: ClusterName) -> Mapping[tuple[ConnectorName, RestartKind], str]:
+        """The id of the last requested restart that was carried out."""
+        query = select(RESTART_REQUESTS).where(RESTART_REQUESTS.c.cluster == cluster)
+        with self._database.read() as connection:
+            return {(row.connector, RestartKind(row.kind)): row.id for row in connection.execute(query)}
+
+    def record_restart_request(self, cluster: ClusterName, connector: ConnectorName, request: RestartRequest) -> None:
+        """Record that the requested restart was carried out."""
+        key = {"cluster": cluster, "connector": connector, "kind": request.kind.value}
+        with self._database.write() as connection:
+            upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""

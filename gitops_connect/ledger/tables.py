@@ -127,6 +127,26 @@ REVISIONS = Table(
 )
 """At most two rows per cluster: `kind` is `attempted` or `applied`."""
 
+RESTARTS = Table(
+    "restarts",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("last", UtcTime, nullable=False),
+)
+"""Since version 4. A row for each connector with automatic restarts since it last worked for some time."""
+
+RESTART_REQUESTS = Table(
+    "restart_requests",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("id", String, nullable=False),
+)
+"""Since version 4. `id` is the last id of `spec.restart` or `spec.restartTasks` (`kind`) that was carried out."""
+
 LEASES = Table(
     "leases",
     METADATA,
@@ -165,7 +185,13 @@ def _add_pieces(connection: Connection) -> None:
     PIECES.create(connection)
 
 
-UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces)
+def _add_restarts(connection: Connection) -> None:
+    """Upgrade to version 4."""
+    RESTARTS.create(connection)
+    RESTART_REQUESTS.create(connection)
+
+
+UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts)
 """`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
 
 _VERSION = "schema_version"

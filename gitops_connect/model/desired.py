@@ -12,6 +12,7 @@ from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.restarts import AutoRestart, RestartRequest
 
 
 class TargetState(Enum):
@@ -123,6 +124,8 @@ class DesiredConnector:
     suspend: bool = False
     initial_offsets: DesiredOperation | None = None
     on_delete: OnDelete = OnDelete.KEEP
+    auto_restart: AutoRestart = field(default_factory=AutoRestart)
+    restarts: tuple[RestartRequest, ...] = ()
 
     def locate(self, pointer: Pointer) -> Location:
         """The location of a field of the document."""

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, WorkerState
+from gitops_connect.model.restarts import RestartOutlook
 
 _SHOWN_OF_AN_END = 160
 """Characters that are shown of the beginning and of the end of a long line."""
@@ -35,12 +36,14 @@ class FailedPart:
 class UnhealthyConnector:
     """A connector that does not work: it, or tasks of it, are FAILED; or it is RUNNING and has no tasks.
 
-    `no_tasks` is the likely reason in the second case, and empty in the first.
+    `no_tasks` is the likely reason in the second case, and empty in the first. `restarts` is set for a declared
+    connector that should run.
     """
 
     name: ConnectorName
     failures: tuple[FailedPart, ...] = ()
     no_tasks: str = ""
+    restarts: RestartOutlook | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:

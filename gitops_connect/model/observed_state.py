@@ -74,6 +74,8 @@ class ClusterInfo:
     kafka_cluster_id: str
 
 
+RESTART_FAILED_SINCE = ConnectVersion(3, 0)
+"""POST /connectors/X/restart?includeTasks=true&onlyFailed=true (KIP-745)."""
 STOP_SINCE = ConnectVersion(3, 5)
 """PUT /connectors/X/stop (KIP-875)."""
 OFFSETS_SINCE = ConnectVersion(3, 5)

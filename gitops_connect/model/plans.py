@@ -15,6 +15,7 @@ from gitops_connect.model.masking import MASK, mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.restarts import Restart, RestartRecord
 from gitops_connect.model.worker_heap import HeapEstimate
 
 
@@ -30,6 +31,8 @@ class Action(Enum):
     RECORD = "record"
     """An offset change that would change nothing: the ledger marks it as applied, and the cluster gets no request."""
     RESUME = "resume"
+    RESTART = "restart"
+    """The failed parts of the connector are started again."""
     DELETE = "delete"
 
     @property
@@ -47,6 +50,7 @@ _SYMBOLS = {
     Action.ALTER: "~",
     Action.RECORD: "=",
     Action.RESUME: "^",
+    Action.RESTART: "!",
     Action.DELETE: "-",
 }
 
@@ -98,7 +102,8 @@ class Step:
     `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
     values no message may show. `initial_state` is set if a create requests a state other than running. `operation` is
     set if the step carries out an operation (reset, alter), or if an operation must follow the create: the ledger
-    records it before the connector is created. `offset_effects` are warnings, and not part of the digest.
+    records it before the connector is created. `restart` is set for a restart. `offset_effects` are warnings,
+    and not part of the digest.
     """
 
     connector: ConnectorName
@@ -109,6 +114,7 @@ class Step:
     sensitive: frozenset[str] = frozenset()
     initial_state: TargetState | None = None
     operation: Operation | None = None
+    restart: Restart | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
 
 
@@ -177,7 +183,8 @@ class Plan:
     that were applied before, the last one first; `strays` are those whose connector is not declared. `diagnostics` are
     problems of documents that only the cluster or the ledger reveals. `unhealthy` are the declared or managed
     connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not report.
-    Neither is part of the digest or the fingerprint, and secrets are masked in what is quoted of a trace.
+    `restarts` are the automatic restarts of connectors that have failed, as far as they still count. None of these
+    is part of the digest or the fingerprint, and secrets are masked in what is quoted of a trace.
     """
 
     cluster: ClusterName
@@ -197,6 +204,7 @@ class Plan:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     unhealthy: tuple[UnhealthyConnector, ...] = ()
     unread: tuple[ConnectorName, ...] = ()
+    restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -25,9 +25,12 @@ from gitops_connect.model.operations import (
 )
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
+from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.restarts import RestartRecord
 from gitops_connect.plan.operation_status import is_cleared
 from gitops_connect.plan.ownership_records import remember
+from gitops_connect.plan.restart_requests import seen_before_managed
+from gitops_connect.plan.restarts import uncounted
 from gitops_connect.plan.situation import Situation
 
 
@@ -66,6 +69,11 @@ class LedgerRecords:
     def note(self, operation: Operation, message: str) -> None:
         self._operations.note(self._cluster, operation.name, message)
 
+    def count_restart(self, connector: ConnectorName) -> None:
+        earlier = self._situation.restarts.get(connector)
+        count = 1 if earlier is None else earlier.count + 1
+        self._ledger.record_restart(self._cluster, connector, RestartRecord(count, self._clock.now()))
+
     def before(self) -> None:
         """Record changes without a step: adoptions, documents that match their connector, and deleted connectors."""
         self._record_operations()
@@ -74,6 +82,10 @@ class LedgerRecords:
             self._ledger.record_attempt(self._cluster, self._revision, self._clock.now())
         for name in self._plan.forgotten:
             self._ledger.forget(self._cluster, name)
+        for name, request in seen_before_managed(self._situation):
+            self._ledger.record_restart_request(self._cluster, name, request)
+        if names := tuple(uncounted(self._situation, self._plan)):
+            self._ledger.forget_restarts(self._cluster, names)
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
         untouchable = planned | self._situation.invalid | self._situation.observed.unknown
         there = (self._situation.ownership.keys() | self._plan.adopted) & self._situation.observed.connectors.keys()
@@ -120,6 +132,7 @@ class LedgerRecords:
         if outcome.result is not Result.APPLIED and not outcome.took_effect:
             return
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
+        self._record_restart(outcome.step)
         self._left[name] -= 1
         if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
             self._clearing.add(name)
@@ -136,6 +149,11 @@ class LedgerRecords:
             elif action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
                 self._ledger.record(replace(created, desired=None))
+
+    def _record_restart(self, step: Step) -> None:
+        """Record that a restart which the document requests was carried out."""
+        if step.restart is not None and step.restart.request is not None:
+            self._ledger.record_restart_request(self._cluster, step.connector, step.restart.request)
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended; the revision is applied if no step failed and the plan was complete."""

@@ -16,6 +16,7 @@ from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
 from gitops_connect.plan.ownership_records import drifted
+from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
 
 Steps = tuple[Step, ...]
@@ -59,16 +60,19 @@ def steady(state: WorkerState) -> TargetState | None:
 
 def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
     """Every step that brings this connector in sync with its document, and notes for the reader."""
-    steps, notes = _decide(situation, desired, operations)
+    decided, notes = _decide(situation, desired, operations)
+    steps = (*decided, *requested_restarts(situation, desired, decided))
     notes = (*notes, *operations.notes)
-    held_back = _held_back(situation, desired)
+    held_back = why_shown_only(situation, desired)
     return ConnectorPlan(
         desired.name,
         steps,
-        (*notes, held_back) if steps and held_back else notes,
+        (*notes, f"{held_back}: the steps are shown but not applied") if steps and held_back else notes,
         desired.locate(("metadata", "name")),
         applicable=not held_back,
-        drifted=any(step.operation is None for step in steps) and not operations.steps and drifted(situation, desired),
+        drifted=any(step.operation is None for step in decided)
+        and not operations.steps
+        and drifted(situation, desired),
         out_of_sync=not steps and _is_out_of_sync(desired, situation.observed.connectors.get(desired.name)),
         operations=operations.planned,
     )
@@ -82,13 +86,14 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
     return desired.state is TargetState.ABSENT or is_not_stopped
 
 
-def _held_back(situation: Situation, desired: DesiredConnector) -> str:
+def why_shown_only(situation: Situation, desired: DesiredConnector) -> str:
+    """Why no step of the connector is applied; empty if its steps are applied."""
     if desired.suspend:
-        return "its document suspends it: the steps are shown but not applied"
+        return "its document suspends it"
     if desired.mode is Mode.OBSERVE:
-        return "its document sets mode: observe: the steps are shown but not applied"
+        return "its document sets mode: observe"
     if not situation.policy.enforce:
-        return "the cluster is in mode observe: the steps are shown but not applied"
+        return "the cluster is in mode observe"
     return ""
 
 

@@ -17,9 +17,10 @@ from gitops_connect.plan.deletions import delete, finish_deletion, is_half_delet
 from gitops_connect.plan.guards import refusals
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
+from gitops_connect.plan.restarts import add_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.strays import plan_strays
-from gitops_connect.plan.unhealthy import unhealthy_in_plan
+from gitops_connect.plan.unhealthy import find_unhealthy, unhealthy_in_plan
 
 
 def plan(situation: Situation) -> Plan:
@@ -35,7 +36,8 @@ def plan(situation: Situation) -> Plan:
     pruned, warnings = _prune(situation, done)
     strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *strays.connectors])
-    everything = sorted(planned, key=lambda one: one.name)
+    unhealthy = find_unhealthy(situation)
+    everything = sorted(add_restarts(situation, planned, unhealthy), key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations)
     diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
@@ -58,8 +60,9 @@ def plan(situation: Situation) -> Plan:
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
         strays=strays.planned,
         diagnostics=diagnostics,
-        unhealthy=unhealthy_in_plan(situation, everything),
+        unhealthy=unhealthy_in_plan(situation, everything, unhealthy),
         unread=_unread(situation),
+        restarts=situation.restarts,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.differences import Review
@@ -14,6 +14,7 @@ from gitops_connect.model.observed_state import ObservedState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
+from gitops_connect.model.restarts import RestartKind, RestartRecord
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
@@ -24,7 +25,9 @@ class Policy:
     """What the administrator allows on this cluster. `max_deletions`: a share of the managed connectors, 0 to 1.
 
     `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all, by unit.
-    `worker_heap` is the heap of each worker in bytes; 0: no limit.
+    `worker_heap` is the heap of each worker in bytes; 0: no limit. `auto_restart`: failed connectors may be restarted
+    automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
+    that has worked for `stable_after` since its last restart has recovered.
     """
 
     enforce: bool = True
@@ -33,6 +36,9 @@ class Policy:
     max_deletions: float = 0.3
     max_skip: SkipLimits = field(default_factory=lambda: DEFAULT_SKIP_LIMITS)
     worker_heap: int = 0
+    auto_restart: bool = True
+    concurrent_restarts: int = 0
+    stable_after: timedelta = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,10 @@ class OffsetSituation:
 class Situation:
     """What is desired, observed, managed and allowed, at the time `now`.
 
-    `invalid` are connectors whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that
-    Connect validated, the config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
+    `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
+    requested restarts that were carried out. `invalid` are connectors whose config Connect rejects, or which lack a
+    secret. `passwords` are, for connectors that Connect validated, the config keys of type PASSWORD. `key` is the key
+    of all digests that cover a secret.
 
     The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
     type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
@@ -96,6 +104,8 @@ class Situation:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     key: bytes = field(default=b"", repr=False)
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
+    restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
+    restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.

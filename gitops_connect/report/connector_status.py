@@ -15,7 +15,7 @@ from gitops_connect.model.observed_state import ObservedConnector, ObservedState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
 from gitops_connect.report import offset_lines
-from gitops_connect.report.health_lines import problem_words
+from gitops_connect.report.health_lines import problem_words, restarted_words
 from gitops_connect.report.printable import one_line
 
 
@@ -122,7 +122,11 @@ def connector_statuses(
         subject = _Subject(plan, planned.get(name, ConnectorPlan(name)), desired, wanted, one, is_unread)
         sync, reason = _sync(subject, problems.get(name, ()))
         health = Health.UNKNOWN if is_unread else connector_health(one)
-        failed = problem_words(unhealthy_ones[name]) if name in unhealthy_ones else ""
+        if name in unhealthy_ones:
+            failed = problem_words(unhealthy_ones[name])
+        else:
+            record = plan.restarts.get(name)
+            failed = restarted_words(record.count, record.last) if record is not None else ""
         message = "; ".join(part for part in (failed, reason, *_waiting(subject)) if part)
         state = one.state.value if one else "-"
         statuses.append(ConnectorStatus(plan.cluster, name, sync, health, state, task_count(one), message))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.restarts import RestartOutlook
 from gitops_connect.report.printable import one_line, shortened
 from gitops_connect.report.sentence import Sentence
 
@@ -14,8 +16,26 @@ _REMEDY = "fix the cause, then restart the failed parts: {} (Kafka 3.0 and later
 
 
 def problem_words(one: UnhealthyConnector) -> str:
-    """The problems of the connector, on one line."""
-    return "; ".join(shortened(one_line(problem)) for problem in one.problems)
+    """The problems of the connector and its automatic restarts, on one line."""
+    return "; ".join([*(shortened(one_line(problem)) for problem in one.problems), *_restart_words(one.restarts)])
+
+
+def restarted_words(count: int, last: datetime) -> str:
+    """The automatic restarts of a connector."""
+    times = "once" if count == 1 else f"{count} times"
+    return f"restarted {times}, last at {last:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
+    """Nothing if it was not restarted yet, and nothing prevents a restart."""
+    if outlook is None:
+        return
+    if outlook.last is not None:
+        yield restarted_words(outlook.count, outlook.last)
+    if outlook.why_not:
+        yield f"no automatic restart: {one_line(outlook.why_not)}"
+    elif outlook.last is not None and outlook.next is not None:
+        yield f"next automatic restart ({outlook.count + 1} of {outlook.limit}) at {outlook.next:%H:%M:%S} UTC"
 
 
 def restart_request(connector: str) -> str:
@@ -55,4 +75,19 @@ def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:
         "failures": [{"task": failure.task, "reason": failure.reason} for failure in one.failures],
         "no_tasks": one.no_tasks or None,
         "restart": restart_request(one.name) if one.failures else None,
+        "automatic_restarts": None if one.restarts is None else _outlook_value(one.restarts),
     }
+
+
+def _outlook_value(outlook: RestartOutlook) -> dict[str, Any]:
+    return {
+        "count": outlook.count,
+        "limit": outlook.limit,
+        "last": _time(outlook.last),
+        "next": _time(outlook.next),
+        "why_not": outlook.why_not or None,
+    }
+
+
+def _time(when: datetime | None) -> str | None:
+    return None if when is None else when.isoformat(timespec="seconds")

@@ -12,12 +12,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, assert_never
+from typing import Any
 from urllib.parse import quote
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
+from gitops_connect.model.restarts import Restart
 from gitops_connect.report import words
 from gitops_connect.report.health_lines import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
@@ -106,25 +107,30 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
+_REQUESTS = {
+    Action.CREATE: "POST /connectors",
+    Action.CONFIGURE: "PUT {}/config",
+    Action.STOP: "PUT {}/stop",
+    Action.PAUSE: "PUT {}/pause",
+    Action.RESUME: "PUT {}/resume",
+    Action.ALTER: "PATCH {}/offsets",
+    Action.RESET: "DELETE {}/offsets",
+    Action.DELETE: "DELETE {}",
+    Action.RECORD: None,
+}
+
+
 def endpoint(step: Step) -> str | None:
     """The request that the step sends; None if the step only writes to the ledger."""
     path = f"/connectors/{quote(step.connector, safe='')}"
-    request: str | None
-    match step.action:
-        case Action.CREATE:
-            request = "POST /connectors"
-        case Action.CONFIGURE:
-            request = f"PUT {path}/config"
-        case Action.STOP | Action.PAUSE | Action.RESUME:
-            request = f"PUT {path}/{step.action.value}"
-        case Action.ALTER:
-            request = f"PATCH {path}/offsets"
-        case Action.RESET:
-            request = f"DELETE {path}/offsets"
-        case Action.DELETE:
-            request = f"DELETE {path}"
-        case Action.RECORD:
-            request = None
-        case _:
-            assert_never(step.action)
-    return request
+    if step.restart is not None:
+        return _restart_endpoint(path, step.restart)
+    request = _REQUESTS[step.action]
+    return None if request is None else request.format(path)
+
+
+def _restart_endpoint(path: str, restart: Restart) -> str:
+    parts = ("" if task is None else f"/tasks/{task}" for task in restart.parts)
+    single = ", ".join(f"POST {path}{part}/restart" for part in parts)
+    query = f"includeTasks={str(restart.include_tasks).lower()}&onlyFailed={str(restart.only_failed).lower()}"
+    return single or f"POST {path}/restart?{query}"

@@ -14,6 +14,7 @@ MEANINGS = {
     "#": "stop",
     "|": "pause",
     "^": "resume",
+    "!": "restart",
     "<": "rewind",
     ">": "skip",
     "?": "direction unknown",

@@ -135,6 +135,12 @@ class ClusterSettings:
     min_running: Duration = Duration(5)
     """How long a connector and all its tasks must be RUNNING before the last step of the connector succeeds. With `0`,
     the tasks are not checked."""
+    auto_restart: bool = True
+    """Let `run` restart connectors and tasks that have FAILED, unless `spec.autoRestart` of a document turns it off."""
+    concurrent_restarts: int = 5
+    """How many connectors one reconciliation restarts automatically. Each restart may cause a rebalance."""
+    stable_after: Duration = Duration(600)
+    """How long a connector must work after its last automatic restart until its restarts are no longer counted."""
     worker_heap: Size = Size(2**31)
     """The heap of each worker (`-Xmx`). Offset changes that need more heap are blocked. `0` disables the limit."""
     username: str | None = None

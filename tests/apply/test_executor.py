@@ -23,6 +23,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.observed_state import TaskStatus
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
+from gitops_connect.model.restarts import Restart
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 LOST = OutcomeUnknown("no answer")
@@ -196,10 +197,13 @@ def test_a_create_fails_if_the_connector_exists_by_now(clock: ManualClock) -> No
 def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
     clock: ManualClock, action: Action, happens: bool
 ) -> None:
-    there = {Action.CREATE: [], Action.RESUME: [connector("a", STOPPED)]}.get(action, [connector("a")])
+    failed = replace(connector("a"), tasks=(TaskStatus(0, FAILED, "w", "java.lang.Boom"),))
+    before = {Action.CREATE: [], Action.RESUME: [connector("a", STOPPED)], Action.RESTART: [failed]}
+    there = before.get(action, [connector("a")])
     cluster = MemoryCluster(clock, *there)
     cluster.faults[action.value, "a"].append(Fault(LOST, happens))
-    (outcome,) = run(cluster, step("a", action, {"k": "v"}))
+    restart = Restart() if action is Action.RESTART else None
+    (outcome,) = run(cluster, replace(step("a", action, {"k": "v"}), restart=restart))
     assert outcome.result is APPLIED
     assert len(cluster.calls) == (1 if happens else 2)
 

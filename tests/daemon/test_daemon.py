@@ -18,6 +18,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import Runtime, SystemClock
 
 FOR_EVER = 10**9
+MANUAL = "autoRestart: {enabled: false}"
 
 
 def release(standin: StandIn) -> None:
@@ -181,12 +182,12 @@ def test_reconciliations_without_changes_log_only_a_heartbeat(at: Workplace, sta
 
 @pytest.mark.slow
 def test_a_lasting_problem_is_logged_once(at: Workplace, standin: StandIn) -> None:
-    at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
+    at.commit("orders.yaml", at.source("orders", MANUAL), at.source("broken", "state: runing"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
         standin.cluster.fail(at.name("orders"), "java.lang.Boom: no")
         event = daemon.wait("connector_unhealthy", connector=at.name("orders"))
-        assert event["message"] == "the connector is FAILED: java.lang.Boom: no"
+        assert event["message"].startswith("the connector is FAILED: java.lang.Boom: no;")
         looks = standin.count("GET")
         at.await_that(lambda: standin.count("GET"), lambda count: count > looks + 8)
         assert len(daemon.all("connector_unhealthy")) == 1
@@ -198,12 +199,13 @@ def test_a_lasting_problem_is_logged_once(at: Workplace, standin: StandIn) -> No
 @pytest.mark.slow
 def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, standin: StandIn) -> None:
     name = at.name("orders")
-    at.commit("orders.yaml", at.source("orders"))
+    at.commit("orders.yaml", at.source("orders", MANUAL))
     with InThread(at) as daemon:
         assert daemon.wait("reconciliation_finished", applied=1)["unhealthy"] == 0
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
         event = daemon.wait("connector_unhealthy", connector=name)
-        assert (event["level"], event["message"]) == ("WARNING", "task 0 is FAILED: java.lang.Boom: no")
+        message = "task 0 is FAILED: java.lang.Boom: no; no automatic restart: spec.autoRestart.enabled is false"
+        assert (event["level"], event["message"]) == ("WARNING", message)
         assert f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true" in event["hint"]
         at.commit("more.yaml", at.source("more"))
         assert daemon.wait("reconciliation_finished", count=2)["unhealthy"] == 1

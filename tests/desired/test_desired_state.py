@@ -7,6 +7,7 @@ from document_files import LOCAL, config, connector, declare, declare_one, rules
 from gitops_connect.desired.placement import UNNAMED
 from gitops_connect.model.desired import Mode, SecretReference, SecretSource, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.restarts import AutoRestart, RestartKind, RestartRequest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "repo"
 BACKUP = ClusterName("backup")
@@ -20,6 +21,8 @@ def test_defaults() -> None:
     assert not found.suspend
     assert found.secrets == {}
     assert found.ignore == ()
+    assert found.auto_restart == AutoRestart(enabled=True, max_restarts=6)
+    assert found.restarts == ()
 
 
 def test_every_field() -> None:
@@ -32,6 +35,9 @@ def test_every_field() -> None:
   ignore: ["x.*"]
   mode: observe
   suspend: true
+  autoRestart: {enabled: false, maxRestarts: 3, onlyOn: [Timeout], neverOn: [Authentication]}
+  restart: {id: "1", includeTasks: false, onlyFailed: true}
+  restartTasks: {id: "2", tasks: [3, 0, 3]}
 """
     found = declare_one(connector("orders", spec))
     assert found.name == "orders"
@@ -45,6 +51,11 @@ def test_every_field() -> None:
         Mode.OBSERVE,
         True,
         ("x.*",),
+    )
+    assert found.auto_restart == AutoRestart(False, 3, ("Timeout",), ("Authentication",))
+    assert found.restarts == (
+        RestartRequest(RestartKind.CONNECTOR, "1", include_tasks=False, only_failed=True),
+        RestartRequest(RestartKind.TASKS, "2", tasks=(0, 3)),
     )
     assert str(found.locate_config("p")) == "a.yaml:10:13"
     assert str(found.locate_config("tasks.max")) == "a.yaml:7:3"

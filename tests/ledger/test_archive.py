@@ -28,6 +28,7 @@ from gitops_connect.model.names import ConnectorName, Digest, OperationName, Rev
 from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partition_text
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ORDERS = Ownership(
@@ -79,6 +80,8 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("open")), STOOD, NOON)
     unknown = replace(record_of(SKIP), name=OperationName("unknown"), state=OperationState.UNKNOWN, digest=None)
     ledger.operations.mark(LOCAL, unknown)
+    ledger.record_restart(LOCAL, ORDERS.connector, RestartRecord(2, LATER))
+    ledger.record_restart_request(LOCAL, ORDERS.connector, RestartRequest(RestartKind.CONNECTOR, "INC-1"))
     return ledger
 
 
@@ -138,7 +141,7 @@ def test_it_has_neither_the_key_nor_a_lease(full: Ledger, clock: ManualClock) ->
     with full.lease(LOCAL, clock, 60):
         text = write_archive(full.export())
     assert KEY.hex() not in text
-    tables = {"ownership", "operations", "operation_pieces", "revisions"}
+    tables = {"ownership", "operations", "operation_pieces", "restarts", "restart_requests", "revisions"}
     assert set(json.loads(text)) == {"format_version", "key_fingerprint", *tables}
 
 
@@ -163,7 +166,8 @@ def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledg
     other.operations.begin(LOCAL, replace(SKIP, name=OperationName("mine")), STOOD, NOON)
     before = other.export()
     with pytest.raises(
-        UsageError, match=r"already contains other data \(ownership: 0, operations: 1, revisions: 0\).*--rep"
+        UsageError,
+        match=r"other data \(ownership: 0, operations: 1, restarts: 0, restart_requests: 0, revisions: 0\).*--rep",
     ):
         other.restore(full.export(), NOON)
     assert other.export() == before
@@ -201,7 +205,7 @@ def packed(value: OffsetPatch) -> str:
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no version": (lambda one: one.pop("format_version"), "expected an object with a format_version"),
-    "a newer version": (lambda one: one.update(format_version=3), "has format_version 3, but this .* reads 2"),
+    "a newer version": (lambda one: one.update(format_version=4), "has format_version 4, but this .* reads 3"),
     "no operations": (lambda one: one.pop("operations"), "the document has no operations"),
     "a foreign field": (lambda one: one.update(spec={}), "the document has an unknown field 'spec'"),
     "no list": (lambda one: one.update(revisions={}), "revisions: expected a list"),

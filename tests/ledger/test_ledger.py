@@ -13,6 +13,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
 LOCAL = ClusterName("local")
@@ -112,6 +113,37 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
         RevisionMark(Revision("r2"), later, "1 of 3 steps failed"), RevisionMark(Revision("r1"), NOON, "3 steps")
     )
     assert ledger.revisions(ClusterName("other")) == Revisions()
+
+
+class TestRestarts:
+    A, B = ConnectorName("a"), ConnectorName("b")
+
+    def test_the_last_record_of_each_connector_is_kept(self, ledger: Ledger, tmp_path: Path) -> None:
+        ledger.record_restart(LOCAL, self.A, RestartRecord(1, NOON))
+        ledger.record_restart(LOCAL, self.B, RestartRecord(1, NOON))
+        ledger.record_restart(LOCAL, self.A, RestartRecord(2, NOON + timedelta(minutes=2)))
+        again = Ledger.open("sqlite:///state.db", tmp_path, None)
+        expected = {"a": RestartRecord(2, NOON + timedelta(minutes=2)), "b": RestartRecord(1, NOON)}
+        assert again.restarts(LOCAL) == expected
+        assert again.restarts(ClusterName("other")) == {}
+
+    def test_forgetting_takes_away_those_only(self, ledger: Ledger) -> None:
+        for name in (self.A, self.B):
+            ledger.record_restart(LOCAL, name, RestartRecord(1, NOON))
+        ledger.forget_restarts(LOCAL, [self.A])
+        ledger.forget_restarts(ClusterName("other"), [self.B])
+        assert ledger.restarts(LOCAL).keys() == {"b"}
+
+    def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(self, ledger: Ledger) -> None:
+        whole, tasks = RestartRequest(RestartKind.CONNECTOR, "1"), RestartRequest(RestartKind.TASKS, "1", tasks=(0,))
+        for request in (whole, replace(whole, id="2"), tasks):
+            ledger.record_restart_request(LOCAL, self.A, request)
+        expected = {(self.A, RestartKind.CONNECTOR): "2", (self.A, RestartKind.TASKS): "1"}
+        assert ledger.restart_requests(LOCAL) == expected
+        ledger.forget(LOCAL, self.B)
+        assert ledger.restart_requests(LOCAL) == expected
+        ledger.forget(LOCAL, self.A)
+        assert ledger.restart_requests(LOCAL) == {}
 
 
 def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(ledger: Ledger) -> None:

@@ -1,0 +1,47 @@
+"""Requested restarts and restarts by command, on the stand-in and on a real worker."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.test_health import broken_sink, fail
+from acceptance.workplace import Workplace
+
+REQUESTED = 'restart: {id: "%s", onlyFailed: true}'
+
+
+def task_states(at: Workplace) -> list[str]:
+    return [task["state"] for task in at.rest("GET", f"/connectors/{at.name('sink')}/status")["tasks"]]
+
+
+@pytest.mark.on_kafka
+def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> None:
+    fail(at)
+    sink = broken_sink(at)
+    at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 1}\n"))
+    planned = at.run("plan")
+    assert "! restart" in planned.out
+    assert "spec.restart.id is '1'" in planned.out
+    first = at.run("apply", "--yes")
+    assert (first.code, task_states(at)) == (0, ["FAILED"])
+    assert "task 0 is FAILED again: " in first.out
+    (at.directory / "missing").mkdir()
+    assert "No changes." in at.run("apply", "--yes").out, "this id was carried out"
+    at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 2}\n"))
+    assert at.run("apply", "--yes").code == 0
+    assert task_states(at) == ["RUNNING"]
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.on_kafka
+def test_commands_restart_parts_and_report_what_fails_again(at: Workplace) -> None:
+    name = at.name("sink")
+    fail(at)
+    again = at.run("restart", "connector", name, "--failed")
+    assert again.code == 1
+    assert "task 0 is FAILED again: org.apache.kafka.connect.errors.ConnectException: Couldn't find or" in again.err
+    (at.directory / "missing").mkdir()
+    for options in (["--failed"], ["--task", "0"], []):
+        ran = at.run("restart", "connector", name, *options)
+        assert (ran.code, ran.out) == (0, f"{name} on local was restarted.\n")
+        assert task_states(at) == ["RUNNING"]

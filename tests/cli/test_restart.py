@@ -1,0 +1,96 @@
+"""`gitops-connect restart connector`: what it restarts, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
+
+
+@pytest.fixture
+def running(at: Workplace, standin: StandIn) -> Iterator[str]:
+    """A connector that runs, and no ledger."""
+    name = at.name("orders")
+    at.rest("POST", "/connectors", {"name": name, "config": {"connector.class": "FileStreamSource", "topic": "t"}})
+    yield name
+    assert not (at.directory / "state.db").exists()
+
+
+def restarts(standin: StandIn) -> list[str]:
+    return [
+        call.path.partition("/connectors/")[2].partition("/")[2] for call in standin.calls if "restart" in call.path
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "requests"),
+    [
+        ([], ["restart?includeTasks=true&onlyFailed=false"]),
+        (["--task", "0"], ["tasks/0/restart"]),
+        (["--task", "0", "--task", "0"], ["tasks/0/restart"]),
+    ],
+)
+def test_a_running_connector(
+    at: Workplace, standin: StandIn, running: str, options: list[str], requests: list[str]
+) -> None:
+    ran = at.run("restart", "connector", running, *options)
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        f"{running} on local was restarted.\n",
+        f"Restarting {running} on local.\n",
+    )
+    assert restarts(standin) == requests
+
+
+@pytest.mark.slow
+def test_only_what_has_failed(at: Workplace, standin: StandIn, running: str) -> None:
+    ran = at.run("restart", "connector", running, "--failed")
+    assert (ran.code, ran.out) == (0, f"No part of {running} on local is FAILED: nothing is restarted.\n")
+    standin.cluster.fail_task(running, 0)
+    assert at.run("restart", "connector", running, "--failed").code == 0
+    assert restarts(standin) == ["restart?includeTasks=true&onlyFailed=true"]
+    assert at.rest("GET", f"/connectors/{running}/status")["tasks"][0]["state"] == "RUNNING"
+
+
+@pytest.mark.slow
+def test_a_failure_after_the_restart_is_an_error(at: Workplace, standin: StandIn, running: str) -> None:
+    standin.cluster.fail(running, "java.lang.Boom: no")
+    ran = at.run("restart", "connector", running)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"error: {running} on local: the connector is FAILED again: java.lang.Boom: no" in ran.err
+
+
+@pytest.mark.slow
+def test_a_rebalance_is_waited_for(at: Workplace, standin: StandIn, running: str) -> None:
+    standin.refuse("POST", ".*/restart.*", 409, "Cannot complete request because of a conflicting operation")
+    assert at.run("restart", "connector", running).code == 0
+    assert len(restarts(standin)) == 2
+
+
+class TestMistakes:
+    def test_an_unknown_connector(self, at: Workplace, running: str) -> None:
+        ran = at.run("restart", "connector", running.upper())
+        assert ran.code == 1
+        assert f"there is no connector '{running.upper()}' on local; did you mean '{running}'?" in ran.err
+
+    def test_an_unknown_task(self, at: Workplace, running: str) -> None:
+        ran = at.run("restart", "connector", running, "--task", "7")
+        assert (ran.code, ran.out) == (1, "")
+        assert f"{running} has no task 7; its tasks are 0" in ran.err
+
+    def test_task_and_failed(self, at: Workplace, standin: StandIn, running: str) -> None:
+        ran = at.run("restart", "connector", running, "--task", "0", "--failed")
+        assert ran.code == 64
+        assert "--task and --failed exclude each other" in ran.err
+        assert restarts(standin) == []
+
+    @pytest.mark.parametrize("action", ["stop", "pause"])
+    def test_a_connector_that_does_not_run(self, at: Workplace, standin: StandIn, running: str, action: str) -> None:
+        at.by_hand(action, "orders")
+        ran = at.run("restart", "connector", running)
+        assert ran.code == 1
+        assert "a restart would not start it; declare it with `state: running`, or resume it" in ran.err
+        assert restarts(standin) == []

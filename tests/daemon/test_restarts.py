@@ -1,0 +1,154 @@
+"""The daemon restarts failed connectors: at the times of the schedule, across its own restarts, until it gives up."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from acceptance.test_health import broken_sink
+from acceptance.workplace import Workplace
+from daemon_log import InThread
+from standin.connect import StandIn
+
+from gitops_connect.model.names import ClusterName
+from gitops_connect.runtime import Runtime
+
+LOCAL = ClusterName("local")
+
+
+class FastClock:
+    """A clock on which a minute takes half a second. It starts now, or `ahead` of now."""
+
+    SPEED = 120
+
+    def __init__(self, ahead: timedelta = timedelta()) -> None:
+        self._begun = time.monotonic()
+        self._start = datetime.now(UTC) + ahead
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        return (time.monotonic() - self._begun) * self.SPEED
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds / self.SPEED)
+
+
+@dataclass
+class Recording:
+    """A client that records when it restarts a connector."""
+
+    client: Any
+    clock: FastClock
+    times: list[datetime] = field(default_factory=list)
+
+    def restart(self, name: str, **options: bool) -> None:
+        self.times.append(self.clock.now())
+        self.client.restart(name, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+
+@pytest.mark.slow
+def test_half_an_hour_of_continued_failure(at: Workplace, standin: StandIn) -> None:
+    """It is restarted six times, never earlier than due, and then given up."""
+    clock, clients = FastClock(), []
+
+    def record(runtime: Runtime) -> Runtime:
+        clients.append(Recording(runtime.clients[LOCAL], clock))
+        return replace(runtime, clock=clock, clients={LOCAL: clients[0]})
+
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at, record) as daemon:
+        daemon.wait("reconciliation_finished", applied=1)
+        standin.cluster.fail(name, "java.lang.Boom: no")
+        given_up = daemon.wait("connector_given_up", connector=name)
+        restarts = [line for line in daemon.steps() if line["action"] == "restart"]
+        polls = standin.count("GET")
+        at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
+        assert len(daemon.all("connector_given_up")) == 1
+    (client,) = clients
+    pauses = [later - earlier for earlier, later in pairwise(client.times)]
+    assert len(client.times) == 6
+    for pause, minutes in zip(pauses, (2, 4, 6, 8, 10), strict=True):
+        assert pause >= timedelta(minutes=minutes)
+    assert [(one["event"], one["level"]) for one in restarts] == [("step_applied", "WARNING")] * 6
+    assert restarts[1]["reason"] == "automatic restart 2 of 6; the connector is FAILED: java.lang.Boom: no"
+    assert restarts[1]["message"] == "the connector is FAILED again: java.lang.Boom: no"
+    assert given_up["level"] == "ERROR"
+    assert given_up["message"].endswith("no automatic restart: gave up after 6 automatic restarts")
+
+
+@pytest.mark.slow
+def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_for_some_time(
+    at: Workplace, standin: StandIn
+) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
+    with InThread(at) as daemon:
+        daemon.wait("step_applied", action="restart", connector=name)
+        assert daemon.runtime.ledger.restarts(LOCAL)[name].count == 1
+    standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
+    with InThread(at) as daemon:
+        daemon.wait("connector_unhealthy", connector=name)
+        polls = standin.count("GET")
+        at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
+        assert daemon.steps() == [], "the next one is not due before 2 minutes"
+    message = json.loads(at.run("status", "-o", "json").out)[0]["message"]
+    assert "restarted once, last at" in message
+    assert "next automatic restart (2 of 6) at" in message
+    later = FastClock(ahead=timedelta(minutes=3))
+    with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
+        daemon.wait("step_applied", action="restart", connector=name)
+        at.await_that(lambda: daemon.runtime.ledger.restarts(LOCAL), lambda restarts: not restarts)
+    assert "restarted" not in at.run("status").out
+
+
+@pytest.mark.slow
+def test_a_document_turns_them_off(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders", "autoRestart: {enabled: false}"))
+    at.apply()
+    standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
+    with InThread(at) as daemon:
+        message = daemon.wait("connector_unhealthy", connector=name)["message"]
+        assert message.endswith("no automatic restart: spec.autoRestart.enabled is false")
+        polls = standin.count("GET")
+        at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
+        assert standin.count("POST", ".*/restart.*") == 0
+
+
+def test_other_commands_do_not_restart(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    standin.cluster.fail_task(at.name("orders"), 0, "java.lang.Boom: no")
+    assert "No changes." in at.run("plan").out
+    assert "No changes." in at.apply().out
+    assert standin.count("POST", ".*/restart.*") == 0
+
+
+@pytest.mark.e2e
+def test_a_sink_whose_cause_was_fixed_works_again(really: Workplace) -> None:
+    at, name = really, really.name("sink")
+    at.commit("sink.yaml", broken_sink(at))
+    at.run("apply", "--yes")
+    path = f"/connectors/{name}/status"
+    at.await_that(lambda: at.rest("GET", path)["tasks"], lambda tasks: [one["state"] for one in tasks] == ["FAILED"])
+    (at.directory / "missing").mkdir()
+    with InThread(at) as daemon:
+        restarted = daemon.wait("step_applied", action="restart", connector=name)
+        assert restarted.get("message", "") == ""
+        assert restarted["reason"].startswith("automatic restart 1 of 6; task 0 is FAILED: ")
+        daemon.wait("connector_recovered", connector=name)
+    assert [task["state"] for task in at.rest("GET", path)["tasks"]] == ["RUNNING"]
+    assert "restarted once" in at.run("status").out
