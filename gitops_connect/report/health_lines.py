@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,7 @@ from gitops_connect.model.restarts import RestartOutlook
 from gitops_connect.report.printable import one_line, shortened
 from gitops_connect.report.sentence import Sentence
 
-_REMEDY = "fix the cause, then restart the failed parts: {} (Kafka 3.0 and later)"
+_REMEDY = "fix the cause, then run: {}"
 
 
 def problem_words(one: UnhealthyConnector) -> str:
@@ -45,7 +46,11 @@ def restart_request(connector: str) -> str:
 
 def remedy(connector: str) -> str:
     """How to fix failed parts."""
-    return _REMEDY.format(restart_request(connector))
+    return _REMEDY.format(_restart_command(connector))
+
+
+def _restart_command(connector: str) -> str:
+    return f"gitops-connect restart connector {shlex.quote(connector)} --failed"
 
 
 def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
@@ -59,7 +64,7 @@ def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
     """How to fix everything that has FAILED, on one line; nothing if no part has FAILED."""
     failed = [one.name for one in unhealthy if one.failures]
     if failed:
-        yield Sentence.of(f"hint: {_REMEDY}", restart_request(failed[0] if len(failed) == 1 else "NAME"))
+        yield Sentence.of(f"hint: {_REMEDY}", _restart_command(failed[0] if len(failed) == 1 else "NAME"))
 
 
 def unhealthy_sentence(count: int) -> Iterator[str]:

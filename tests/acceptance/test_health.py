@@ -42,34 +42,34 @@ def test_a_failed_task_is_shown_by_every_command(at: Workplace) -> None:
     problem = (
         f"{name}: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectException: Couldn't find or create file"
     )
-    request = f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true"
+    command = f"gitops-connect restart connector {name} --failed"
     planned = at.run("plan", "--detailed-exitcode")
     assert planned.code == 0, "a failed task is nothing that a plan could change"
     assert problem in planned.out
-    assert request in planned.out
+    assert command in planned.out
     assert planned.out.endswith(f"{GOOD} 1 connector is unhealthy.\n")
     applied = at.run("apply", "--yes")
     assert problem in applied.out
     assert applied.out.endswith(f"{GOOD} 1 connector is unhealthy.\n")
     in_markdown = at.run("plan", "-o", "markdown").out
     assert f"- unhealthy: `{name}`: `{problem.removeprefix(f'{name}: ')}" in in_markdown
-    assert f"`{request}`" in in_markdown
+    assert f"`{command}`" in in_markdown
 
     (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
     (unhealthy,) = [one for one in cluster["unhealthy"] if one["connector"] == name]
     assert [failure["task"] for failure in unhealthy["failures"]] == [0]
-    assert unhealthy["restart"] == request
+    assert unhealthy["restart"] == f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true"
 
     line = assess(at, "sink")
     assert (line["sync"], line["health"], line["state"], line["tasks"]) == ("Synced", "Degraded", "RUNNING", "0/1")
     assert line["message"].startswith("task 0 is FAILED: ")
     status = at.run("status", "--exit-code")
     assert status.code == 1
-    assert request in status.err
+    assert command in status.err
     assert at.run("status").code == 0
     described = at.run("describe", "connector", name).out
     assert "task 0 is FAILED: " in described
-    assert request in described
+    assert command in described
 
 
 def test_failed_tasks_and_blocked_changes_are_both_shown(at: Workplace) -> None:
@@ -83,14 +83,13 @@ def test_failed_tasks_and_blocked_changes_are_both_shown(at: Workplace) -> None:
     assert "topic.password: the settings do not allow the environment variable NOT_ALLOWED" in line["message"]
 
 
-@pytest.mark.e2e
-def test_the_suggested_request_restarts_the_failed_task(real: Workplace) -> None:
-    at = real
+@pytest.mark.on_kafka
+def test_the_suggested_command_restarts_the_failed_task(at: Workplace) -> None:
     fail(at)
     (at.directory / "missing").mkdir()
-    found = re.search(r"POST (/connectors/\S+)", at.run("plan").out)
+    found = re.search(r"then run: gitops-connect (.+)", at.run("plan").out)
     assert found is not None
-    at.rest("POST", found[1])
+    assert at.run(*found[1].split()).code == 0
     at.await_that(lambda: assess(at, "sink")["tasks"], lambda tasks: tasks == "1/1")
     planned = at.run("plan")
     assert planned.out.endswith(f"{GOOD}\n")
@@ -106,7 +105,7 @@ def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sa
     problem = f"{at.name('mirror')}: it is RUNNING and has no tasks: no topic of the source cluster matches `topics`"
     planned = at.run("plan")
     assert problem in planned.out
-    assert "/restart" not in planned.out, "which would change nothing"
+    assert "hint" not in planned.out, "which would change nothing"
     line = assess(at, "mirror")
     assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Degraded", "0/0")
     assert at.run("status", "--exit-code").code == 1

@@ -115,7 +115,7 @@ def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -
     out = at.run("describe", "connector", at.name("orders")).out
     assert "java.lang.Boom: no" in out
     assert "task 0 is FAILED" in out
-    assert f"POST /connectors/{at.name('orders')}/restart?includeTasks=true&onlyFailed=true" in out
+    assert f"gitops-connect restart connector {at.name('orders')} --failed" in out
     assert "Degraded" in out
 
 
@@ -248,7 +248,7 @@ def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, stan
     standin.cluster.fail_task("theirs", 0, "java.lang.Boom: no\n\tat a.B")
     ran = at.run("status", "--exit-code")
     assert "task 0 is FAILED: java.lang.Boom: no" in ran.out
-    assert "POST /connectors/theirs/restart?includeTasks=true&onlyFailed=true" in ran.err
+    assert "gitops-connect restart connector theirs --failed" in ran.err
     assert ran.code == 0, "it is not judged"
     assert at.run("plan").out.endswith("No changes. Your connectors match the configuration.\n")
 

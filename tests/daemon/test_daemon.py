@@ -206,7 +206,7 @@ def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, stan
         event = daemon.wait("connector_unhealthy", connector=name)
         message = "task 0 is FAILED: java.lang.Boom: no; no automatic restart: spec.autoRestart.enabled is false"
         assert (event["level"], event["message"]) == ("WARNING", message)
-        assert f"POST /connectors/{name}/restart?includeTasks=true&onlyFailed=true" in event["hint"]
+        assert event["hint"] == f"fix the cause, then run: gitops-connect restart connector {name} --failed"
         at.commit("more.yaml", at.source("more"))
         assert daemon.wait("reconciliation_finished", count=2)["unhealthy"] == 1
         with standin.cluster.lock:
