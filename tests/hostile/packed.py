@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import cache
 
 ZSTD_BLOCK = 128 * 1024
 DEFLATE_BLOCK = 64 * 1024 * 1024
 
 
+@cache
 def gzip_of_zeros(size: int) -> bytes:
     """One gzip member without its end; the compressed form of each block is the same."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)

@@ -41,8 +41,9 @@ class Row:
 
 def bomb(status: int) -> Iterator[bytes]:
     """8 GiB of zeros in 8 MiB."""
+    zeros = gzip_of_zeros(8 * 1024**3)
     yield head(status, "Content-Encoding: gzip")
-    yield gzip_of_zeros(8 * 1024**3)
+    yield zeros
 
 
 def gigabyte() -> Iterator[bytes]:
@@ -88,7 +89,7 @@ ANSWERS = [
     Row("endless offsets", OFFSETS, endless, TOO_LARGE, ("offsets", "get", "orders", "--cluster", "hostile")),
     Row("gzip bomb", LIST, partial(bomb, 200), TOO_LARGE),
     Row("gzip bomb as an error", LIST, partial(bomb, 500), NO_JSON),
-    Row("endless headers", "/", endless_chunk_headers, "closed the connection"),
+    Row("endless headers", "/", endless_chunk_headers, "sent an answer that is not valid HTTP"),
     Row("a byte a second in the body", LIST, partial(drops, head(200, "Content-Length: 100000")), TOO_SLOW, pause=1),
     Row("a byte a second without a length", LIST, partial(drops, head(200)), TOO_SLOW, pause=1),
     Row("a byte a second in the headers", "/", partial(drops, b"HTTP/1.1 200 OK\r\n", b"X: "), TOO_SLOW, pause=1),
@@ -125,6 +126,7 @@ def place_of(directory: Path, hostile: StandIn, fine: StandIn) -> Place:
 def test_an_answer(row: Row, tmp_path: Path) -> None:
     with StandIn() as hostile, StandIn() as fine:
         place = place_of(tmp_path, hostile, fine)
+        next(row.parts())  # the first bomb takes a second to make, and the client waits for two
         hostile.stream(row.method, row.path, row.parts, times=ALWAYS, pause=row.pause)
         ran = place.run(*row.command, bounds=row.bounds)
     assert row.says in ran.err
