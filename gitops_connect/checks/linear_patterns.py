@@ -28,6 +28,8 @@ def check_pattern(pattern: str) -> None:
     """Raise NotLinear, with RE2's message, if RE2 does not accept the pattern."""
     try:
         _compiled(pattern)
+    except UnicodeEncodeError as error:
+        raise NotLinear("it contains half of a surrogate pair") from error
     except re2.error as error:
         words = error.args[0]
         raise NotLinear(words.decode(errors="replace") if isinstance(words, bytes) else str(words)) from error

@@ -158,6 +158,7 @@ def doubling(levels: int) -> dict[str, Any]:
         ({"required": [[], {}] * 20_000}, "a list of 40,000 items"),
         ({"properties": {"a": {"pattern": "(?=a)b"}}}, "the pattern '(?=a)b' cannot be used"),
         ({"patternProperties": {"(a)\\1": True}}, "cannot be used"),
+        (b'{"pattern": "\\ud800"}', "cannot be used: it contains half of a surrogate pair"),
         (
             {"patternProperties": {"a": True}, "unevaluatedProperties": False},
             "both patternProperties and unevaluatedProperties",
