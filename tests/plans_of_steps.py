@@ -8,6 +8,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
+from gitops_connect.model.restarts import Restart
 
 OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET, Action.RECORD))
 """The actions that need no operation."""
@@ -28,6 +29,7 @@ def step(
         changes=changes,
         config=config or {},
         initial_state=initial,
+        restart=Restart() if action is Action.RESTART else None,
     )
 
 

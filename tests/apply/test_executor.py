@@ -23,7 +23,6 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.observed_state import TaskStatus
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
-from gitops_connect.model.restarts import Restart
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 LOST = OutcomeUnknown("no answer")
@@ -202,8 +201,7 @@ def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
     there = before.get(action, [connector("a")])
     cluster = MemoryCluster(clock, *there)
     cluster.faults[action.value, "a"].append(Fault(LOST, happens))
-    restart = Restart() if action is Action.RESTART else None
-    (outcome,) = run(cluster, replace(step("a", action, {"k": "v"}), restart=restart))
+    (outcome,) = run(cluster, step("a", action, {"k": "v"}))
     assert outcome.result is APPLIED
     assert len(cluster.calls) == (1 if happens else 2)
 

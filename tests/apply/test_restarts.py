@@ -17,7 +17,7 @@ from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
 
-RESTART = replace(step("a", Action.RESTART), restart=Restart())
+RESTART = step("a", Action.RESTART)
 
 
 def failed_task() -> ObservedConnector:
