@@ -1,4 +1,4 @@
-"""Requested restarts and restarts by command, on the stand-in and on a real worker."""
+"""A document or a command restarts a connector and its tasks."""
 
 from __future__ import annotations
 

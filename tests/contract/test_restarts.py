@@ -1,4 +1,4 @@
-"""Restarts of failed connectors and tasks (KIP-745), tested on the stand-in and on a real Connect."""
+"""The restart endpoints (KIP-745): what they restart, and how they answer."""
 
 from __future__ import annotations
 
