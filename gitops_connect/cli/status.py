@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.health import UnhealthyConnector
     from gitops_connect.model.names import ConnectorName
+    from gitops_connect.model.status import ConnectorStatus
     from gitops_connect.reconcile import Proposal
-    from gitops_connect.report.connector_status import ConnectorStatus
     from gitops_connect.runtime import Runtime
 
 

@@ -29,30 +29,49 @@ from sqlalchemy import (
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.ledger.tables import (
+    CONDITIONS,
     LEASES,
+    OFFSET_POSITIONS,
     OPERATIONS,
     OWNERSHIP,
     PIECES,
     RESTART_REQUESTS,
     RESTARTS,
     REVISIONS,
+    STEPS,
     UtcTime,
 )
+from gitops_connect.model.conditions import ConditionStatus, ConditionType
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
+from gitops_connect.model.outcomes import Result
 from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Action
 from gitops_connect.model.restarts import RestartKind
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 _LONGEST_SHOWN = 60
 _ACKNOWLEDGEMENTS = [one.value for one in Acknowledgement]
 
+_TABLES = (
+    OWNERSHIP,
+    OPERATIONS,
+    PIECES,
+    RESTARTS,
+    RESTART_REQUESTS,
+    REVISIONS,
+    CONDITIONS,
+    OFFSET_POSITIONS,
+    STEPS,
+    LEASES,
+)
+
 Check = Callable[[Any], bool]
 
 
 def check_rows(connection: Connection, place: str) -> None:
     """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
-    for table in (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, REVISIONS, LEASES):
+    for table in _TABLES:
         for found in _damaged(connection, table):
             raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
 
@@ -124,6 +143,10 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),
     "operation_pieces.part": _one_of(OffsetsPart),
     "restart_requests.kind": _one_of(RestartKind),
+    "conditions.type": _one_of(ConditionType),
+    "conditions.status": _one_of(ConditionStatus),
+    "steps.action": _one_of(Action),
+    "steps.result": _one_of(Result),
 }
 _BY_TYPE: Mapping[Any, tuple[str, Check]] = {
     UtcTime: ("a time such as 2026-11-21T10:00:00.000000Z", _is_time),

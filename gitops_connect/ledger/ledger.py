@@ -16,6 +16,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
@@ -44,6 +45,7 @@ class Ledger:
         self._database = database
         self.key = key
         self.operations = Operations(database)
+        self.status = StatusStore(database)
 
     @property
     def place(self) -> str:

@@ -147,6 +147,48 @@ RESTART_REQUESTS = Table(
 )
 """Since version 4. `id` is the last id of `spec.restart` or `spec.restartTasks` (`kind`) that was carried out."""
 
+CONDITIONS = Table(
+    "conditions",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("type", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("revision", String, nullable=False),
+)
+"""Since version 5. `connector` is empty for a condition of the cluster itself."""
+
+OFFSET_POSITIONS = Table(
+    "offset_positions",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("since", UtcTime, nullable=False),
+)
+"""Since version 5. The digest of a connector's current offsets, and when they were first seen."""
+
+STEPS = Table(
+    "steps",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("cluster", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("revision", String, nullable=False),
+    Column("author", String, nullable=False),
+    Column("connector", String, nullable=False),
+    Column("action", String, nullable=False),
+    Column("operation", String, nullable=False),
+    Column("result", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("seconds", Double, nullable=False),
+)
+"""Since version 5. The last steps of each cluster; `operation` is empty for a step without an offset change."""
+
 LEASES = Table(
     "leases",
     METADATA,
@@ -191,7 +233,13 @@ def _add_restarts(connection: Connection) -> None:
     RESTART_REQUESTS.create(connection)
 
 
-UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts)
+def _add_status(connection: Connection) -> None:
+    """Upgrade to version 5."""
+    for table in (CONDITIONS, OFFSET_POSITIONS, STEPS):
+        table.create(connection)
+
+
+UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts, _add_status)
 """`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
 
 _VERSION = "schema_version"

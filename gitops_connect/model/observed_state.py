@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest
 
 
 class WorkerState(Enum):
@@ -97,3 +98,11 @@ class ObservedState:
     version: ConnectVersion
     connectors: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
     unknown: frozenset[ConnectorName] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPosition:
+    """The current offsets of a connector as a digest, and when exactly these offsets were first seen."""
+
+    digest: Digest
+    since: datetime

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any
 
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
@@ -14,70 +12,14 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
+from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.report import offset_lines
 from gitops_connect.report.health_lines import problem_words, restarted_words
 from gitops_connect.report.printable import one_line
 
-
-class Sync(Enum):
-    """Whether everything that Git declares about a connector is applied: its document, and its offset changes."""
-
-    SYNCED = "Synced"
-    OUT_OF_SYNC = "OutOfSync"
-    UNKNOWN = "Unknown"
-    UNMANAGED = "Unmanaged"
-
-
-class Health(Enum):
-    """Whether the connector does what it is declared to do."""
-
-    HEALTHY = "Healthy"
-    PROGRESSING = "Progressing"
-    DEGRADED = "Degraded"
-    SUSPENDED = "Suspended"
-    MISSING = "Missing"
-    UNKNOWN = "Unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorStatus:
-    """One line of `status`."""
-
-    cluster: ClusterName
-    name: ConnectorName
-    sync: Sync
-    health: Health
-    state: str
-    tasks: str
-    message: str = ""
-
-    @property
-    def is_fine(self) -> bool:
-        """True if it is unmanaged, or in sync and works, or in sync and was paused or stopped as declared."""
-        if self.sync is Sync.UNMANAGED:
-            return True
-        return self.sync is Sync.SYNCED and self.health in (Health.HEALTHY, Health.SUSPENDED)
-
-    def value(self) -> dict[str, Any]:
-        """The status as a value for JSON and YAML."""
-        return {
-            "cluster": self.cluster,
-            "name": self.name,
-            "sync": self.sync.value,
-            "health": self.health.value,
-            "state": self.state,
-            "tasks": self.tasks,
-            "message": self.message,
-        }
-
-    def row(self) -> tuple[str, ...]:
-        """The status as a row of a table."""
-        return tuple(str(value) or "-" for value in self.value().values())
-
-
 _NOT_VALIDATED = "connect/not-validated"
 _UNRESOLVED = "secret/missing"
-HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "MESSAGE")
+HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "SINCE", "MESSAGE")
 
 
 Problems = Mapping[ConnectorName, Sequence[Diagnostic]]

@@ -10,13 +10,11 @@ from situations import change, current_offsets, record, seen, situation, wanted
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Situation
 from gitops_connect.plan.unhealthy import find_unhealthy
 from gitops_connect.report.connector_status import (
-    ConnectorStatus,
-    Health,
-    Sync,
     connector_health,
     connector_statuses,
     problems_by_connector,

@@ -1,0 +1,107 @@
+"""What the daemon knows, as immutable values for the status page, the API and metrics.
+
+The daemon's threads replace these values; readers take a snapshot, and can wait for the next one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from gitops_connect.model.conditions import Conditions
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.outcomes import StepOutcome
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.status import ConnectorStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryView:
+    """The repository at the last poll.
+
+    `revision` is the commit in effect, with its author and the first line of its message; None if the repository was
+    never read. `error` is the reason why the last poll failed, `polled` when it ended.
+    """
+
+    revision: Revision | None = None
+    author: str = ""
+    subject: str = ""
+    documents: int = 0
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    error: str = ""
+    polled: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """One cluster as of its last reconciliation.
+
+    `plan`, `connectors` and `diagnostics` are from the last reconciliation that could read the cluster, at `observed`;
+    None and empty before the first one. `steps` are the results so far of the reconciliation in progress, or else of
+    the last one. `error` is the reason why the last reconciliation failed as a whole. `next` is when the next one is
+    due; None while one is in progress.
+    """
+
+    cluster: ClusterName
+    plan: Plan | None = None
+    connectors: tuple[ConnectorStatus, ...] = ()
+    conditions: Conditions = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    steps: tuple[StepOutcome, ...] = ()
+    observed: datetime | None = None
+    applied: Revision | None = None
+    error: str = ""
+    next: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything at one moment. `number` rises with each change. `is_leader`: this process makes the changes."""
+
+    number: int
+    repository: RepositoryView
+    clusters: Mapping[ClusterName, ClusterView]
+    is_leader: bool = True
+
+
+class DaemonState:
+    """The latest snapshot. Safe for several threads."""
+
+    def __init__(self, clusters: Mapping[ClusterName, ClusterView]) -> None:
+        self._changed = threading.Condition()
+        self._snapshot = Snapshot(0, RepositoryView(), clusters)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The latest snapshot."""
+        return self._snapshot
+
+    def wait(self, number: int, timeout: float) -> Snapshot:
+        """The first snapshot with a higher number, or the present one after `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._snapshot.number > number, timeout)
+            return self._snapshot
+
+    def set_repository(self, view: RepositoryView) -> None:
+        """Replace the view of the repository."""
+        with self._changed:
+            self._publish(replace(self._snapshot, repository=view))
+
+    def update_cluster(self, cluster: ClusterName, **changes: object) -> None:
+        """Replace fields of the view of one cluster, by their names."""
+        with self._changed:
+            view = replace(self._snapshot.clusters[cluster], **changes)  # type: ignore[arg-type]
+            self._publish(replace(self._snapshot, clusters={**self._snapshot.clusters, cluster: view}))
+
+    def set_leader(self, *, is_leader: bool) -> None:
+        """Record whether this process makes the changes."""
+        with self._changed:
+            self._publish(replace(self._snapshot, is_leader=is_leader))
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        if snapshot != self._snapshot:
+            self._snapshot = replace(snapshot, number=self._snapshot.number + 1)
+            self._changed.notify_all()

@@ -1,0 +1,65 @@
+"""Conditions, as Flux and Kubernetes have them: what is true of a cluster or a connector, why, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+
+
+class ConditionType(Enum):
+    """What a condition is about.
+
+    A connector has `Ready`, `Synced` and `Healthy`, and `RestartsGivenUp` while its automatic restarts have ended. A
+    cluster has `Ready`, and `Stalled` while a retry cannot help.
+    """
+
+    READY = "Ready"
+    SYNCED = "Synced"
+    HEALTHY = "Healthy"
+    RESTARTS_GIVEN_UP = "RestartsGivenUp"
+    STALLED = "Stalled"
+
+
+class ConditionStatus(Enum):
+    """Whether a condition is true."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition. `reason` is one CamelCase word for programs, `message` a text for people, without secrets.
+
+    `since` is when `status` last changed (Kubernetes' lastTransitionTime); `revision` is the commit at which it was
+    last evaluated with a different result (observedCommit).
+    """
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str
+    since: datetime
+    revision: Revision
+
+    def follows(self, before: Condition | None) -> Condition:
+        """This condition as the successor of an earlier one of its type.
+
+        `since` is kept while the status is the same; the whole condition is kept if nothing else differs either.
+        """
+        if before is None or before.status is not self.status:
+            return self
+        same = replace(self, since=before.since)
+        return before if replace(same, revision=before.revision) == before else same
+
+
+ConditionKey = tuple[ConnectorName, ConditionType]
+"""The connector (empty: the cluster itself), and the type."""
+Conditions = Mapping[ConditionKey, Condition]
+"""All conditions of one cluster."""
+ConditionsByCluster = Mapping[ClusterName, Conditions]

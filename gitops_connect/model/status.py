@@ -1,0 +1,74 @@
+"""The state of each connector on two axes, as in Argo CD: sync (is Git applied?) and health (does it work?)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+
+class Sync(Enum):
+    """Whether everything that Git declares about a connector is applied: its document, and its offset changes."""
+
+    SYNCED = "Synced"
+    OUT_OF_SYNC = "OutOfSync"
+    UNKNOWN = "Unknown"
+    UNMANAGED = "Unmanaged"
+
+
+class Health(Enum):
+    """Whether the connector does what it is declared to do."""
+
+    HEALTHY = "Healthy"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+    SUSPENDED = "Suspended"
+    MISSING = "Missing"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """One line of `status`.
+
+    `reason` is one CamelCase word for the health. `since` is when the daemon first observed this health; None if no
+    daemon has observed it. `state` is the connector's state as Connect reports it, `tasks` the number of RUNNING tasks
+    and of all tasks.
+    """
+
+    cluster: ClusterName
+    name: ConnectorName
+    sync: Sync
+    health: Health
+    state: str
+    tasks: str
+    message: str = ""
+    reason: str = ""
+    since: datetime | None = None
+
+    @property
+    def is_fine(self) -> bool:
+        """True if it is unmanaged, or in sync and works, or in sync and was paused or stopped as declared."""
+        if self.sync is Sync.UNMANAGED:
+            return True
+        return self.sync is Sync.SYNCED and self.health in (Health.HEALTHY, Health.SUSPENDED)
+
+    def value(self) -> dict[str, Any]:
+        """The status as a value for JSON and YAML."""
+        return {
+            "cluster": self.cluster,
+            "name": self.name,
+            "sync": self.sync.value,
+            "health": self.health.value,
+            "state": self.state,
+            "tasks": self.tasks,
+            "since": None if self.since is None else self.since.isoformat(timespec="seconds"),
+            "message": self.message,
+        }
+
+    def row(self) -> tuple[str, ...]:
+        """The status as a row of a table."""
+        return tuple(str(value or "-") for value in self.value().values())
