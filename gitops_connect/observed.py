@@ -7,8 +7,10 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError, NotFound, Rejected
@@ -17,8 +19,8 @@ from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.health import unhealthy
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
-from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.observed_state import ObservedConnector, ObservedState, OffsetPosition, WorkerState
+from gitops_connect.model.offsets import Offsets, offsets_digest
 
 MAX_HELD = 16 * 1024 * 1024
 """Bytes of an answer with offsets. As Python values they take about six times as much."""
@@ -37,7 +39,18 @@ def observe_at_rest(client: ConnectClient, expected: Collection[ConnectorName], 
     while _in_transit(observed, expected) and clock.monotonic() < until:
         clock.sleep(_PAUSE)
         observed = observe(client, expected)
-    return observed
+    return replace(observed, gone=client.gone(_workers(observed)))
+
+
+def _workers(observed: ObservedState) -> frozenset[str]:
+    """The workers on which a connector or a task is RUNNING."""
+    everything = observed.connectors.values()
+    tasks = (task for one in everything for task in one.tasks)
+    running = WorkerState.RUNNING
+    return frozenset(
+        [one.worker for one in everything if one.state is running]
+        + [task.worker for task in tasks if task.state is running]
+    )
 
 
 def _in_transit(observed: ObservedState, expected: Collection[ConnectorName]) -> bool:
@@ -107,6 +120,33 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], dir
         else:
             current[name] = found
     return ObservedOffsets(current, large, unread)
+
+
+def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
+    """Whether the connector is RUNNING, and its document limits how long its offsets may be the same."""
+    return desired.offsets_move_within is not None and observed is not None and observed.state is WorkerState.RUNNING
+
+
+def observe_positions(
+    client: ConnectClient, names: Iterable[ConnectorName], before: Mapping[ConnectorName, OffsetPosition], now: datetime
+) -> Mapping[ConnectorName, OffsetPosition]:
+    """The current offsets of these connectors as digests, and since when they are the same.
+
+    One request for each. If the offsets of a connector cannot be read, its position remains as it was.
+    """
+    positions = {}
+    with TemporaryDirectory(prefix="gitops-connect-") as directory:
+        for name in names:
+            known = before.get(name)
+            try:
+                found = client.save_offsets(name, Path(directory, "current.jsonl"), MAX_HELD)
+            except GitopsConnectError:
+                if known is not None:
+                    positions[name] = known
+                continue
+            current = found.digest if isinstance(found, SavedOffsets) else offsets_digest(found)
+            positions[name] = known if known and known.digest == current else OffsetPosition(current, now)
+    return positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.observed import observe_at_rest, password_keys
+from gitops_connect.observed import must_move, observe_at_rest, observe_positions, password_keys
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.offset_changes.planned_changes import PlannedChanges
@@ -71,12 +71,14 @@ class Proposal:
 class ReconcileOptions:
     """The callbacks of a reconciliation.
 
-    `approve` gets the plan before the first step, and raises to reject it. `listen` gets the outcome of each step.
-    Once `interrupted` is set, the steps in progress are finished and no other step is started. `follow` gets the
-    progress of a step that sends many offsets. `stopped` contains the connectors that are stopped and not yet resumed.
-    `restarts_failed`: connectors that have failed are restarted when that is due.
+    `proposed` gets the state of the cluster and the plan, also a plan that the guards block. `approve` gets the plan
+    before the first step, and raises to reject it. `listen` gets the outcome of each step. Once `interrupted` is set,
+    the steps in progress are finished and no other step is started. `follow` gets the progress of a step that sends
+    many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `restarts_failed`: connectors
+    that have failed are restarted when that is due.
     """
 
+    proposed: Callable[[Proposal], None]
     approve: Callable[[Plan], None]
     listen: Callable[[StepOutcome], None]
     interrupted: Event
@@ -106,6 +108,8 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, resta
     client.conceal(resolved.values)
     observed = observe_at_rest(client, expected, runtime.clock)
     passwords = password_keys(client, observed.connectors.values())
+    positions = runtime.ledger.status.offset_positions(cluster)
+    moving = [one.name for one in resolved.desired.connectors if must_move(one, observed.connectors.get(one.name))]
     situation = Situation(
         declared.revision,
         resolved.desired,
@@ -120,6 +124,9 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, resta
         key=runtime.ledger.key,
         restarts=runtime.ledger.restarts(cluster),
         restart_requests=runtime.ledger.restart_requests(cluster),
+        conditions=runtime.ledger.status.conditions(cluster),
+        positions=observe_positions(client, moving, positions, runtime.clock.now()),
+        author=declared.checkout.author,
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
@@ -154,6 +161,7 @@ def reconcile(
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock) as lease:
         proposal = propose(runtime, declared, cluster, restarts_failed=options.restarts_failed)
+        options.proposed(proposal)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)
         operations = runtime.ledger.operations.under(lease)

@@ -85,6 +85,7 @@ class Runtime:
             cluster.auto_restart,
             cluster.concurrent_restarts if restarts_failed else 0,
             timedelta(seconds=cluster.stable_after),
+            timedelta(seconds=cluster.degraded_after),
         )
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Self
 from acceptance.workplace import Workplace
 
 from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.daemon.state import Snapshot
 from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
 
@@ -77,6 +78,14 @@ class InThread(Log, logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.add({"event": record.getMessage(), "level": record.levelname, **record.fields, "error": record.exc_info})
+
+    def await_state(self, is_reached: Callable[[Snapshot], bool]) -> Snapshot:
+        """Wait for a state of the daemon, and return it."""
+        until, now = time.monotonic() + DEADLINE, self.daemon.state.snapshot
+        while not is_reached(now):
+            assert time.monotonic() < until, f"never reached; the last state is {now}"
+            now = self.daemon.state.wait(now.number, 1)
+        return now
 
     def stop(self) -> None:
         """Stop the daemon, and wait until it has ended."""

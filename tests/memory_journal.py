@@ -217,4 +217,5 @@ def reconcile_options(
     approve: Callable[[Plan], None] = lambda _: None, interrupted: Event | None = None
 ) -> ReconcileOptions:
     """Options that accept the plan and ignore all events."""
-    return ReconcileOptions(approve, lambda _: None, interrupted or Event(), lambda _: None, StoppedConnectors())
+    options = (lambda _: None, approve, lambda _: None, interrupted or Event(), lambda _: None)
+    return ReconcileOptions(*options, StoppedConnectors())

@@ -159,7 +159,7 @@ def _carry_out(
             if not sys.stderr.isatty():
                 echo(sending_words(sending))
 
-        options = ReconcileOptions(approve, listen, interrupted, follow, stopped)
+        options = ReconcileOptions(lambda _proposal: None, approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)
         return cluster_commands.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
 

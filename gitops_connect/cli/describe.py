@@ -85,6 +85,7 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
     from gitops_connect.model.names import ConnectorName
     from gitops_connect.observed import observe
     from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
+    from gitops_connect.plan.unhealthy import find_unhealthy
     from gitops_connect.report.connector_view import describe_connector
 
     client = runtime.clients[cluster]
@@ -96,7 +97,8 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
     declared = next((one for one in situation.desired.connectors if one.name == observed.name), None)
     secret = sensitive_keys(situation, observed.name, declared, frozenset(observed.config))
     safe = known_secrets(situation).mask_traces(observed)
-    return describe_connector(cluster, safe, situation.ownership.get(observed.name), secret)
+    problem = find_unhealthy(situation).get(observed.name)
+    return describe_connector(cluster, safe, problem, situation.ownership.get(observed.name), secret)
 
 
 def _situation(
@@ -131,6 +133,7 @@ def _situation(
         quoted={**passwords.known, **own},
         undescribed=passwords.undescribed - own.keys(),
         secrets=resolved.values,
+        conditions=runtime.ledger.status.conditions(state.cluster),
     )
 
 

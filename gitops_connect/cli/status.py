@@ -72,11 +72,12 @@ def _statuses(
     documents: Diagnostics,
     directory: str,
 ) -> list[ConnectorStatus]:
-    from gitops_connect.report.connector_status import connector_statuses, problems_by_connector
+    from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
 
     desired, observed = proposal.situation.desired, proposal.situation.observed
     problems = problems_by_connector(desired, documents, proposal.diagnostics.under(directory))
-    return connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
+    found = connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
+    return with_since(found, proposal.situation.conditions)
 
 
 def _revisions(runtime: Runtime, proposal: Proposal, path: Path | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -15,6 +15,7 @@ from gitops_connect.connect import wire
 from gitops_connect.connect.responses import Request
 from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
+from gitops_connect.connect.worker_probe import WorkerProbe
 from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
@@ -44,6 +45,7 @@ class ConnectClient:
         self.parallelism: int = max(1, settings.parallelism)
         self._clock = clock
         self._transport = Transport(settings, clock)
+        self._probe = WorkerProbe(settings.url)
 
     def __enter__(self) -> Self:
         return self
@@ -68,6 +70,10 @@ class ConnectClient:
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
         return self._read(wire.parse_info, Request("GET", "/"))
+
+    def gone(self, workers: Collection[str]) -> frozenset[str]:
+        """Those of the workers (`host:port`) that do not answer any more; see `worker_probe`."""
+        return self._probe.gone(workers)
 
     def names(self) -> frozenset[ConnectorName]:
         """`GET /connectors`: every connector that the worker has found in the config topic so far; compare `absent`."""

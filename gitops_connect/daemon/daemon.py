@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from queue import SimpleQueue
@@ -24,39 +23,22 @@ from apscheduler.triggers.date import DateTrigger
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
+from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
-from gitops_connect.errors import GitopsConnectError, LedgerBusy
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
+from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.outcomes import SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.plan.restarts import until_next_restart
-from gitops_connect.reconcile import Declared, ReconcileOptions, reconcile
+from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Source
 
-HEARTBEAT = 3600.0
-"""Seconds. If nothing happens on a cluster, its reconciliations are logged so often."""
 GRACE = 1.0
 """Seconds that a poll in progress has at the end. A poll that takes longer is abandoned: it has no effect to lose."""
 _POLL = "poll the repository"
 _GIVE_BACK = "end an idle Spark session"
 _GIVE_BACK_EVERY = 30.0
-
-
-@dataclass(slots=True)
-class ClusterProgress:
-    """The state of one cluster's job between reconciliations: the time to wait, and what was already logged."""
-
-    ended: ReconciliationOutcome | Exception | None = None
-    """The result of its last reconciliation."""
-    revision: Revision | None = None
-    failures: int = 0
-    logged_at: float = float("-inf")
-    diagnostics: events.NewItems = field(default_factory=events.NewItems)
-    notes: events.NewItems = field(default_factory=events.NewItems)
-    unhealthy: frozenset[ConnectorName] = frozenset()
-    given_up: events.NewItems = field(default_factory=events.NewItems)
 
 
 class _Over(Enum):
@@ -66,10 +48,6 @@ class _Over(Enum):
     DONE = "nothing left to do"
 
 
-class _Stopped(Exception):
-    """A reconciliation has reached its first effect after the daemon was requested to stop."""
-
-
 class Daemon:
     """Reconciles until it is requested to stop, or with `once` one time for each cluster."""
 
@@ -77,9 +55,11 @@ class Daemon:
         """Raises UsageError if an interval in the settings is 0."""
         self._runtime = runtime
         self._poll_schedule = PollSchedule.of(runtime.settings)
+        self.state = DaemonState({cluster: ClusterView(cluster) for cluster in runtime.settings.clusters})
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
-        self._progress = {cluster: ClusterProgress() for cluster in runtime.settings.clusters}
+        parts = DaemonParts(runtime, self.state, self._poll_schedule, once)
+        self._progress = {cluster: ClusterProgress(cluster, parts) for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
         self._work = threading.Condition()  # for `_acting` and `_running`, and setting `_interrupted`
@@ -97,9 +77,9 @@ class Daemon:
         self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
 
     @property
-    def ended(self) -> list[ReconciliationOutcome | Exception | None]:
+    def ended(self) -> list[Ended | None]:
         """The result of the last reconciliation of each cluster; None if there was none."""
-        return [progress.ended for progress in self._progress.values()]
+        return [progress.last for progress in self._progress.values()]
 
     @property
     def repository_error(self) -> Exception | None:
@@ -166,6 +146,7 @@ class Daemon:
     def _poll(self) -> None:
         """Poll the repository; a new revision ends the wait of every cluster."""
         declared = self._repository.poll(self._declared)
+        self.state.set_repository(self._repository_view(declared))
         with self._scheduling:
             before, self._declared = self._declared, declared
             if declared and (before is None or before.revision != declared.revision):
@@ -174,6 +155,22 @@ class Daemon:
                 self._schedule(_POLL, self._poll, self._until_next_poll())
             elif declared is None:
                 self._over.put(_Over.DONE)
+
+    def _repository_view(self, declared: Declared | None) -> RepositoryView:
+        now, error = self._runtime.clock.now(), self._repository.error
+        why = "" if error is None else f"{type(error).__name__}: {error}"
+        if declared is None:
+            return RepositoryView(error=why, polled=now)
+        checkout = declared.checkout
+        return RepositoryView(
+            declared.revision,
+            checkout.author,
+            checkout.subject,
+            declared.documents,
+            declared.diagnostics,
+            why,
+            now,
+        )
 
     def _until_next_poll(self) -> float:
         """Seconds until the next poll. After a failure it is earlier than usual, and never later."""
@@ -213,82 +210,46 @@ class Daemon:
                 self._work.notify_all()
         with self._scheduling:
             if self._once:
-                if all(progress.ended for progress in self._progress.values()):
+                if all(progress.last for progress in self._progress.values()):
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
                 self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
-        """Reconcile one cluster. Errors are logged and lengthen the wait, and never end the daemon. Returns seconds."""
+        """Reconcile one cluster. Returns the seconds until its next reconciliation."""
         progress, began = self._progress[cluster], self._runtime.clock.monotonic()
-        is_new, progress.revision = progress.revision != declared.revision, declared.revision
+        progress.begin()
         ended = self._attempt(cluster, declared)
-        now = self._runtime.clock.monotonic()
-        failed = not isinstance(ended, LedgerBusy | _Stopped) and not went_well(ended)
-        progress.failures = (1 if is_new else progress.failures + 1) if failed else 0
-        error = ended if isinstance(ended, Exception) else None
-        wait = self._poll_schedule.after(error, progress.failures) if failed else self._poll_schedule.usual()
-        if isinstance(ended, ReconciliationOutcome):
-            wait = min(wait, until_next_restart(ended.plan, self._runtime.clock.now()))
-            _log_outcome(ended, progress, declared)
-            if ended.steps or is_new or not went_well(progress.ended) or now - progress.logged_at >= HEARTBEAT:
-                progress.logged_at = now
-                events.cycle_ended(ended, now - began)
-        else:
-            _tell_of_error(cluster, declared.revision, ended, None if self._once else wait)
-        progress.ended = ended
-        return wait
+        return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
 
-    def _attempt(self, cluster: ClusterName, declared: Declared) -> ReconciliationOutcome | Exception:
+    def _attempt(self, cluster: ClusterName, declared: Declared) -> Ended:
+        progress = self._progress[cluster]
+
         def begin(_plan: Plan) -> None:
             with self._work:
                 if self._interrupted.is_set():
-                    raise _Stopped
+                    raise Interrupted
                 self._acting.add(cluster)
 
+        def propose(proposal: Proposal) -> None:
+            progress.proposed(declared, proposal)
+
         def listen(outcome: StepOutcome) -> None:
-            events.step_ended(cluster, declared.revision, outcome)
+            progress.step_ended(declared.revision, outcome)
 
         def follow(sending: SendingProgress) -> None:
             events.sending(cluster, declared.revision, sending)
 
         try:
-            options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped, restarts_failed=True)
+            options = ReconcileOptions(
+                propose, begin, listen, self._interrupted, follow, self.stopped, restarts_failed=True
+            )
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
-            return _Stopped() if was_left_behind else error
+            return Interrupted() if was_left_behind else error
 
 
 def _job(cluster: ClusterName) -> str:
     return f"reconcile {cluster}"
-
-
-def went_well(ended: ReconciliationOutcome | Exception | None) -> bool:
-    """Whether every step took effect; an interruption is no failure."""
-    return isinstance(ended, ReconciliationOutcome) and (ended.succeeded or ended.interrupted)
-
-
-def _log_outcome(outcome: ReconciliationOutcome, progress: ClusterProgress, declared: Declared) -> None:
-    known = set(declared.diagnostics)
-    for diagnostic in progress.diagnostics.of(one for one in outcome.diagnostics if one not in known):
-        events.diagnosed(diagnostic, outcome.cluster)
-    for connector, message in progress.notes.of(events.notes(outcome.plan)):
-        events.noted(outcome.cluster, connector, message)
-    progress.unhealthy = events.health_seen(outcome.plan, progress.unhealthy)
-    given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
-    for name in progress.given_up.of(given_up):
-        events.given_up(outcome.cluster, given_up[name])
-
-
-def _tell_of_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
-    match error:
-        case _Stopped():
-            return
-        case LedgerBusy():
-            events.cycle_put_off(cluster, error)
-        case GitopsConnectError():
-            events.cycle_failed(cluster, revision, error, retry_in)
-        case _:
-            events.bug(error, cluster=cluster, revision=revision, retry_in=retry_in)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from gitops_connect.model.desired import (
@@ -16,6 +17,7 @@ from gitops_connect.model.desired import (
     TargetState,
 )
 from gitops_connect.model.documents import Document
+from gitops_connect.model.durations import parse_duration
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.restarts import AutoRestart, RestartKind, RestartRequest
 
@@ -78,6 +80,7 @@ class ConnectorFields:
             suspend=spec.get("suspend", False),
             auto_restart=_auto_restart(spec.get("autoRestart", {})),
             restarts=tuple(_restart_requests(spec)),
+            offsets_move_within=_duration(spec.get("health", {}).get("offsetsMoveWithin")),
             on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
         )
 
@@ -90,6 +93,10 @@ def _auto_restart(fields: Mapping[str, Any]) -> AutoRestart:
         tuple(fields.get("onlyOn", ())),
         tuple(fields.get("neverOn", ())),
     )
+
+
+def _duration(value: str | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=parse_duration(value))
 
 
 def _restart_requests(spec: Mapping[str, Any]) -> Iterator[RestartRequest]:

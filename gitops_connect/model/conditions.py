@@ -36,8 +36,8 @@ class ConditionStatus(Enum):
 class Condition:
     """One condition. `reason` is one CamelCase word for programs, `message` a text for people, without secrets.
 
-    `since` is when `status` last changed (Kubernetes' lastTransitionTime); `revision` is the commit at which it was
-    last evaluated with a different result (observedCommit).
+    `since` is when `status` or `reason` last changed (Kubernetes' lastTransitionTime). `revision` is the commit of the
+    reconciliation in which the condition last changed.
     """
 
     type: ConditionType
@@ -50,12 +50,11 @@ class Condition:
     def follows(self, before: Condition | None) -> Condition:
         """This condition as the successor of an earlier one of its type.
 
-        `since` is kept while the status is the same; the whole condition is kept if nothing else differs either.
+        `since` is kept while status and reason are the same. If the message is the same too, nothing has changed.
         """
-        if before is None or before.status is not self.status:
+        if before is None or (before.status, before.reason) != (self.status, self.reason):
             return self
-        same = replace(self, since=before.since)
-        return before if replace(same, revision=before.revision) == before else same
+        return before if before.message == self.message else replace(self, since=before.since)
 
 
 ConditionKey = tuple[ConnectorName, ConditionType]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Location
@@ -126,6 +127,8 @@ class DesiredConnector:
     on_delete: OnDelete = OnDelete.KEEP
     auto_restart: AutoRestart = field(default_factory=AutoRestart)
     restarts: tuple[RestartRequest, ...] = ()
+    offsets_move_within: timedelta | None = None
+    """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
 
     def locate(self, pointer: Pointer) -> Location:
         """The location of a field of the document."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
 from itertools import groupby
 
 from gitops_connect.model.names import ConnectorName
@@ -14,6 +16,22 @@ _SHOWN_OF_AN_END = 160
 """Characters that are shown of the beginning and of the end of a long line."""
 _CAUSED_BY = "Caused by: "
 _READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries again"
+
+
+class HealthReason(Enum):
+    """Why a connector has its health: the `reason` of its condition `Healthy`."""
+
+    RUNNING = "Running"
+    FAILED = "Failed"
+    NO_TASKS = "NoTasks"
+    NOT_RUNNING = "NotRunning"
+    """A part was UNASSIGNED, or on a worker that does not answer, for too long."""
+    OFFSETS_NOT_MOVING = "OffsetsNotMoving"
+    PROGRESSING = "Progressing"
+    PAUSED = "Paused"
+    STOPPED = "Stopped"
+    MISSING = "Missing"
+    NOT_READ = "NotRead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +52,37 @@ class FailedPart:
 
 @dataclass(frozen=True, slots=True)
 class UnhealthyConnector:
-    """A connector that does not work: it, or tasks of it, are FAILED; or it is RUNNING and has no tasks.
+    """A connector that does not work: at least one of the problems below.
 
-    `no_tasks` is the likely reason in the second case, and empty in the first. `restarts` is set for a declared
-    connector that should run.
+    `failures` are its FAILED parts. `no_tasks` is the likely reason if it is RUNNING without tasks. `not_running` are
+    the `idle_parts`, if they have lasted for too long. `not_moving` says for how long its offsets have not moved, if
+    its document limits that. `since` is when the last two began. `restarts` is set for a declared connector that should
+    run.
     """
 
     name: ConnectorName
     failures: tuple[FailedPart, ...] = ()
     no_tasks: str = ""
     restarts: RestartOutlook | None = None
+    not_running: tuple[str, ...] = ()
+    not_moving: str = ""
+    since: datetime | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
         """One line for each reason, with all the tasks that failed for it, as in `tasks 0-7 are FAILED: …`."""
+        no_tasks = (f"it is RUNNING and has no tasks: {self.no_tasks}",) if self.no_tasks else ()
+        still = (self.not_moving,) if self.not_moving else ()
+        return (*_fold(self.failures), *no_tasks, *self.not_running, *still)
+
+    @property
+    def reason(self) -> HealthReason:
+        """The most important of the problems."""
+        if self.failures:
+            return HealthReason.FAILED
         if self.no_tasks:
-            return (f"it is RUNNING and has no tasks: {self.no_tasks}",)
-        return tuple(_fold(self.failures))
+            return HealthReason.NO_TASKS
+        return HealthReason.NOT_RUNNING if self.not_running else HealthReason.OFFSETS_NOT_MOVING
 
 
 def unhealthy(connector: ObservedConnector) -> UnhealthyConnector | None:
@@ -71,6 +103,30 @@ def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
     if connector.state is WorkerState.FAILED:
         return (FailedPart(None, summary(connector.trace)), *tasks)
     return tuple(tasks)
+
+
+def idle_parts(connector: ObservedConnector, gone: Collection[str] = ()) -> tuple[str, ...]:
+    """The parts of a connector that should run and run nowhere, as in `tasks 0-3 are UNASSIGNED`.
+
+    `gone` are the workers that do not answer. Connect reports what ran on such a worker as RUNNING until it is assigned
+    to another worker, by default for 5 minutes (`scheduled.rebalance.max.delay.ms`, KIP-415).
+    """
+    if connector.state in (WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED):
+        return ()
+    found = [] if (why := _why_idle(connector.state, connector.worker, gone)) is None else [f"the connector is {why}"]
+    tasks: dict[str, list[int]] = {}
+    for task in connector.tasks:
+        if (why := _why_idle(task.state, task.worker, gone)) is not None:
+            tasks.setdefault(why, []).append(task.id)
+    return (*found, *(f"{_numbered(numbers)} {why}" for why, numbers in tasks.items()))
+
+
+def _why_idle(state: WorkerState, worker: str, gone: Collection[str]) -> str | None:
+    if state in (WorkerState.UNASSIGNED, WorkerState.RESTARTING):
+        return str(state.value)
+    if state is WorkerState.RUNNING and worker in gone:
+        return f"on worker {worker}, which does not answer"
+    return None
 
 
 def first_line(trace: str) -> str:
@@ -152,8 +208,12 @@ def _fold(found: tuple[FailedPart, ...]) -> Iterator[str]:
         else:
             by_reason.setdefault(failure.reason, []).append(failure.task)
     for reason, tasks in by_reason.items():
-        noun, verb = ("task", "is") if len(tasks) == 1 else ("tasks", "are")
-        yield f"{noun} {_ranges(tasks)} {verb} FAILED: {reason}"
+        yield f"{_numbered(tasks)} FAILED: {reason}"
+
+
+def _numbered(tasks: list[int]) -> str:
+    """`task 3 is`, or `tasks 0-3 are`."""
+    return f"task {tasks[0]} is" if len(tasks) == 1 else f"tasks {_ranges(tasks)} are"
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -91,13 +91,15 @@ INITIAL_STATE_SINCE = ConnectVersion(3, 7)
 class ObservedState:
     """Every connector of a cluster, by name.
 
-    `unknown` are connectors that exist but could not be read: nothing is planned for them.
+    `unknown` are connectors that exist but could not be read: nothing is planned for them. `gone` are workers
+    (`host:port`) that do not answer although Connect reports connectors or tasks on them.
     """
 
     cluster: ClusterName
     version: ConnectVersion
     connectors: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
     unknown: frozenset[ConnectorName] = frozenset()
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

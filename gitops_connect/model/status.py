@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ClusterName, ConnectorName
 
 
@@ -34,9 +35,10 @@ class Health(Enum):
 class ConnectorStatus:
     """One line of `status`.
 
-    `reason` is one CamelCase word for the health. `since` is when the daemon first observed this health; None if no
-    daemon has observed it. `state` is the connector's state as Connect reports it, `tasks` the number of RUNNING tasks
-    and of all tasks.
+    `reason` is the reason for the health, and `problem` says it in words. `difference` says why the connector is not
+    in sync, and which offset changes are blocked. `since` is when a reconciliation first observed the health with this
+    reason; None if none has. `state` is the connector's state as Connect reports it, `tasks` the number of RUNNING
+    tasks and of all tasks.
     """
 
     cluster: ClusterName
@@ -45,9 +47,15 @@ class ConnectorStatus:
     health: Health
     state: str
     tasks: str
-    message: str = ""
-    reason: str = ""
+    reason: HealthReason
+    problem: str = ""
+    difference: str = ""
     since: datetime | None = None
+
+    @property
+    def message(self) -> str:
+        """The problem and the difference on one line."""
+        return "; ".join(part for part in (self.problem, self.difference) if part)
 
     @property
     def is_fine(self) -> bool:

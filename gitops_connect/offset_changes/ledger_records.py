@@ -13,6 +13,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.journal import JournalEntry
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import (
@@ -86,11 +87,17 @@ class LedgerRecords:
             self._ledger.record_restart_request(self._cluster, name, request)
         if names := tuple(uncounted(self._situation, self._plan)):
             self._ledger.forget_restarts(self._cluster, names)
+        self._record_positions()
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
         untouchable = planned | self._situation.invalid | self._situation.observed.unknown
         there = (self._situation.ownership.keys() | self._plan.adopted) & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
+
+    def _record_positions(self) -> None:
+        before, now = self._ledger.status.offset_positions(self._cluster), self._situation.positions
+        changed = {name: one for name, one in now.items() if before.get(name) != one}
+        self._ledger.status.record_offset_positions(self._cluster, changed, before.keys() - now.keys())
 
     def _record_operations(self) -> None:
         """Record operations without a step, before the revision: a ledger with a revision is no longer new."""
@@ -125,10 +132,11 @@ class LedgerRecords:
         self._operations.release(self._cluster, clear_name(connector))
 
     def after(self, outcome: StepOutcome) -> None:
-        """Record a connector when its last step took effect, whether or not the connector works with it.
+        """Record the step, and its connector when its last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         """
+        self._record_step(outcome)
         if outcome.result is not Result.APPLIED and not outcome.took_effect:
             return
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
@@ -149,6 +157,23 @@ class LedgerRecords:
             elif action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
                 self._ledger.record(replace(created, desired=None))
+
+    def _record_step(self, outcome: StepOutcome) -> None:
+        step = outcome.step
+        entry = JournalEntry(
+            cluster=self._cluster,
+            at=self._clock.now(),
+            revision=self._revision,
+            author=self._situation.author,
+            connector=step.connector,
+            action=step.action,
+            operation=step.operation.name if step.operation is not None else "",
+            result=outcome.result,
+            reason=step.reason,
+            message=outcome.message,
+            seconds=outcome.seconds,
+        )
+        self._ledger.status.record_step(entry)
 
     def _record_restart(self, step: Step) -> None:
         """Record that a restart which the document requests was carried out."""

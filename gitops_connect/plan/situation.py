@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from gitops_connect.model.conditions import Conditions
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
-from gitops_connect.model.observed_state import ObservedState
+from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
@@ -27,7 +28,8 @@ class Policy:
     `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all, by unit.
     `worker_heap` is the heap of each worker in bytes; 0: no limit. `auto_restart`: failed connectors may be restarted
     automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
-    that has worked for `stable_after` since its last restart has recovered.
+    that has worked for `stable_after` since its last restart has recovered. A connector is degraded if a part of it is
+    UNASSIGNED, or on a worker that does not answer, for `degraded_after`.
     """
 
     enforce: bool = True
@@ -39,6 +41,7 @@ class Policy:
     auto_restart: bool = True
     concurrent_restarts: int = 0
     stable_after: timedelta = timedelta(minutes=10)
+    degraded_after: timedelta = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,13 @@ class OffsetSituation:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is desired, observed, managed and allowed, at the time `now`.
+    """What is desired, observed, managed and allowed, at the time `now`. `author` is the author of the revision.
 
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
-    requested restarts that were carried out. `invalid` are connectors whose config Connect rejects, or which lack a
-    secret. `passwords` are, for connectors that Connect validated, the config keys of type PASSWORD. `key` is the key
-    of all digests that cover a secret.
+    requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
+    current offsets of connectors that must move within a time. `invalid` are connectors whose config Connect rejects,
+    or which lack a secret. `passwords` are, for connectors that Connect validated, the config keys of type PASSWORD.
+    `key` is the key of all digests that cover a secret.
 
     The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
     type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
@@ -106,6 +110,9 @@ class Situation:
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)
+    conditions: Conditions = field(default_factory=dict)
+    positions: Mapping[ConnectorName, OffsetPosition] = field(default_factory=dict)
+    author: str = ""
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.

@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 
+from gitops_connect.model.conditions import ConditionType
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import UnhealthyConnector, unhealthy
+from gitops_connect.model.health import HealthReason, UnhealthyConnector, failures, idle_parts, unhealthy
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, ConnectorPlan
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.restarts import with_outlook
 from gitops_connect.plan.situation import Situation
 
+_NOT_RUNNING = (HealthReason.PROGRESSING.value, HealthReason.NOT_RUNNING.value)
+
 
 def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConnector]:
     """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order.
 
-    Each has the outlook on its automatic restarts. No reason contains a known secret of any connector of the cluster
+    A part that does not run, and offsets that do not move, are a problem only once that has lasted for too long. Each
+    has the outlook on its automatic restarts. No reason contains a known secret of any connector of the cluster
     (`known_secrets`).
     """
-    ill = [one for _, one in sorted(situation.observed.connectors.items()) if unhealthy(one) is not None]
-    if not ill:
-        return {}
-    known = known_secrets(situation)
-    masked = (unhealthy(known.mask_traces(one)) for one in ill)
-    return with_outlook(situation, {one.name: one for one in masked if one is not None})
+    limits = {one.name: one.offsets_move_within for one in situation.desired.connectors if one.offsets_move_within}
+    found = {
+        name: one
+        for name, connector in sorted(situation.observed.connectors.items())
+        if (one := unhealthy(connector) or _not_running(situation, connector) or _not_moving(situation, name, limits))
+    }
+    if any(one.failures for one in found.values()):
+        known = known_secrets(situation)
+        failed = [situation.observed.connectors[name] for name, one in found.items() if one.failures]
+        found |= {one.name: replace(found[one.name], failures=failures(known.mask_traces(one))) for one in failed}
+    return with_outlook(situation, found)
+
+
+def _not_running(situation: Situation, connector: ObservedConnector) -> UnhealthyConnector | None:
+    parts = idle_parts(connector, situation.observed.gone)
+    if not parts:
+        return None
+    before = situation.conditions.get((connector.name, ConditionType.HEALTHY))
+    since = before.since if before is not None and before.reason in _NOT_RUNNING else situation.now
+    if situation.now - since < situation.policy.degraded_after:
+        return None
+    lasting = tuple(f"{part} since {_time(since)}" for part in parts)
+    return UnhealthyConnector(connector.name, not_running=lasting, since=since)
+
+
+def _not_moving(
+    situation: Situation, name: ConnectorName, limits: Mapping[ConnectorName, timedelta]
+) -> UnhealthyConnector | None:
+    position = situation.positions.get(name)
+    if name not in limits or position is None or situation.now - position.since < limits[name]:
+        return None
+    message = f"its offsets have not moved since {_time(position.since)}"
+    return UnhealthyConnector(name, not_moving=message, since=position.since)
+
+
+def _time(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def unhealthy_in_plan(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from gitops_connect.model.conditions import Conditions, ConditionType
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.model.health import UnhealthyConnector, unhealthy
+from gitops_connect.model.health import HealthReason, UnhealthyConnector, idle_parts
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
@@ -63,16 +64,40 @@ def connector_statuses(
             continue
         subject = _Subject(plan, planned.get(name, ConnectorPlan(name)), desired, wanted, one, is_unread)
         sync, reason = _sync(subject, problems.get(name, ()))
-        health = Health.UNKNOWN if is_unread else connector_health(one)
-        if name in unhealthy_ones:
-            failed = problem_words(unhealthy_ones[name])
+        if is_unread:
+            health, why = Health.UNKNOWN, HealthReason.NOT_READ
         else:
-            record = plan.restarts.get(name)
-            failed = restarted_words(record.count, record.last) if record is not None else ""
-        message = "; ".join(part for part in (failed, reason, *_waiting(subject)) if part)
-        state = one.state.value if one else "-"
-        statuses.append(ConnectorStatus(plan.cluster, name, sync, health, state, task_count(one), message))
+            health, why = connector_health(one, unhealthy_ones.get(name), observed.gone)
+        status = ConnectorStatus(
+            plan.cluster,
+            name,
+            sync,
+            health,
+            one.state.value if one else "-",
+            task_count(one),
+            why,
+            _problem(plan, name, unhealthy_ones.get(name)),
+            "; ".join(part for part in (reason, *_waiting(subject)) if part),
+        )
+        statuses.append(status)
     return statuses
+
+
+def with_since(statuses: Iterable[ConnectorStatus], conditions: Conditions) -> list[ConnectorStatus]:
+    """The same with the time since when each connector has its health, as far as the conditions know it."""
+    dated = []
+    for status in statuses:
+        healthy = conditions.get((status.name, ConditionType.HEALTHY))
+        is_same = healthy is not None and healthy.reason == status.reason.value
+        dated.append(replace(status, since=healthy.since) if healthy is not None and is_same else status)
+    return dated
+
+
+def _problem(plan: Plan, name: ConnectorName, unhealthy: UnhealthyConnector | None) -> str:
+    if unhealthy is not None:
+        return problem_words(unhealthy)
+    record = plan.restarts.get(name)
+    return "" if record is None else restarted_words(record.count, record.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +186,24 @@ def _waiting(one: _Subject) -> Iterator[str]:
     return (offset_lines.waits(change) for change in _waiting_changes(one))
 
 
-def connector_health(observed: ObservedConnector | None) -> Health:
-    """The health by the states of the connector and its tasks. RUNNING without tasks is Degraded: it does nothing."""
+def connector_health(
+    observed: ObservedConnector | None, problem: UnhealthyConnector | None, gone: Collection[str] = ()
+) -> tuple[Health, HealthReason]:
+    """The health by the states of the connector and its tasks.
+
+    `problem` is None if the connector works. `gone` are the workers that do not answer.
+    """
     if observed is None:
-        return Health.MISSING
-    if unhealthy(observed) is not None:
-        return Health.DEGRADED
-    states = {observed.state, *(task.state for task in observed.tasks)}
+        return Health.MISSING, HealthReason.MISSING
+    if problem is not None:
+        return Health.DEGRADED, problem.reason
     if observed.state in (WorkerState.PAUSED, WorkerState.STOPPED):
-        return Health.SUSPENDED
-    return Health.HEALTHY if states == {WorkerState.RUNNING} else Health.PROGRESSING
+        is_paused = observed.state is WorkerState.PAUSED
+        return Health.SUSPENDED, HealthReason.PAUSED if is_paused else HealthReason.STOPPED
+    states = {observed.state, *(task.state for task in observed.tasks)}
+    if states == {WorkerState.RUNNING} and not idle_parts(observed, gone):
+        return Health.HEALTHY, HealthReason.RUNNING
+    return Health.PROGRESSING, HealthReason.PROGRESSING
 
 
 def task_count(observed: ObservedConnector | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from gitops_connect.model.health import unhealthy
+from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.masking import masked_value
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Ownership
@@ -29,19 +29,23 @@ def connector_row(cluster: str, observed: ObservedConnector, owned: Ownership | 
 
 
 def describe_connector(
-    cluster: str, observed: ObservedConnector, owned: Ownership | None, passwords: Collection[str]
+    cluster: str,
+    observed: ObservedConnector,
+    problem: UnhealthyConnector | None,
+    owned: Ownership | None,
+    passwords: Collection[str],
 ) -> dict[str, Any]:
     """Everything about one connector. `passwords` are the keys of the plugin's type PASSWORD.
 
-    Stack traces are shown unchanged: the caller must have masked their secrets.
+    Stack traces are shown unchanged: the caller must have masked their secrets, also in `problem`.
     """
     return {
         "Name": observed.name,
         "Cluster": cluster,
         "Type": observed.type.value,
         "State": observed.state.value,
-        "Health": connector_health(observed).value,
-        **_problems(observed),
+        "Health": connector_health(observed, problem)[0].value,
+        **_problems(problem),
         "Worker": observed.worker,
         "Ownership": _ownership(owned),
         "Config": {
@@ -60,12 +64,11 @@ def describe_connector(
     }
 
 
-def _problems(observed: ObservedConnector) -> dict[str, Any]:
-    found = unhealthy(observed)
-    if found is None:
+def _problems(problem: UnhealthyConnector | None) -> dict[str, Any]:
+    if problem is None:
         return {}
-    restart = {"Hint": remedy(observed.name)} if found.failures else {}
-    return {"Problems": list(found.problems), **restart}
+    restart = {"Hint": remedy(problem.name)} if problem.failures else {}
+    return {"Problems": list(problem.problems), **restart}
 
 
 def _ownership(owned: Ownership | None) -> Any:

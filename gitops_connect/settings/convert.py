@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gitops_connect.errors import UsageError
+from gitops_connect.model.durations import Duration, parse_duration
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.durations import Duration, parse_duration
 from gitops_connect.settings.sizes import Size, parse_size
 
 T = TypeVar("T")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sizes import Size
 
 
@@ -141,6 +141,9 @@ class ClusterSettings:
     """How many connectors one reconciliation restarts automatically. Each restart may cause a rebalance."""
     stable_after: Duration = Duration(600)
     """How long a connector must work after its last automatic restart until its restarts are no longer counted."""
+    degraded_after: Duration = Duration(120)
+    """How long a connector or task may be UNASSIGNED, or on a worker that does not answer, until the connector is
+    Degraded. A rolling restart of the workers should take less time for each worker."""
     worker_heap: Size = Size(2**31)
     """The heap of each worker (`-Xmx`). Offset changes that need more heap are blocked. `0` disables the limit."""
     username: str | None = None

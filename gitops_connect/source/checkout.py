@@ -28,7 +28,7 @@ class Checkout:
 
     `diagnostics` name the files that were left out: links out of the directory, names that cannot be shown, submodules.
     `rewritten` is the previous revision, if the new one does not descend from it: the branch was force-pushed, or the
-    tag was moved.
+    tag was moved. `author` and `subject` are of the commit; a directory without Git has none.
     """
 
     revision: Revision
@@ -36,6 +36,8 @@ class Checkout:
     diagnostics: Diagnostics
     reader: ContentReader = field(repr=False, compare=False)
     rewritten: Revision | None = None
+    author: str = ""
+    subject: str = ""
 
     @property
     def complete(self) -> bool:

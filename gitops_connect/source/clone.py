@@ -10,7 +10,7 @@ from pathlib import Path
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
-from gitops_connect.source.directory_listing import Listing, PathKind, arrange
+from gitops_connect.source.directory_listing import Listing, PathKind, arrange, printable
 from gitops_connect.source.environment import local_environment
 from gitops_connect.source.program import GitFailed, Program
 from gitops_connect.source.target import Target
@@ -98,6 +98,13 @@ class Clone:
     def date(self, revision: Revision) -> int:
         """The time of the commit, in seconds since 1970."""
         return int(self.program.run("log", "-1", "--format=%ct", revision))
+
+    def author_and_subject(self, revision: Revision) -> tuple[str, str]:
+        """The name of the commit's author, and the first line of its message, both printable."""
+        author, _, subject = (
+            self.program.run("log", "-1", "--format=%an%x00%s", revision).rstrip(b"\n").partition(b"\0")
+        )
+        return printable(author), printable(subject)
 
     def descends(self, revision: Revision, earlier: Revision) -> bool:
         """Whether `earlier` is in the history of `revision`, as far as the clone has this history."""

@@ -139,7 +139,9 @@ class Repository:
 
     def _checkout(self, clone: Clone, revision: Revision, fetch: Callable[[Sequence[str]], None]) -> Checkout:
         listing, absent = clone.list(self._tree(clone, revision), self._where, fetch)
-        return Checkout(revision, listing.entries, listing.diagnostics, _CloneReader(self, absent))
+        author, subject = clone.author_and_subject(revision)
+        reader = _CloneReader(self, absent)
+        return Checkout(revision, listing.entries, listing.diagnostics, reader, author=author, subject=subject)
 
     def _tree(self, clone: Clone, revision: Revision) -> str:
         if not self._path:

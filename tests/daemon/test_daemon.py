@@ -12,7 +12,7 @@ from daemon_log import InThread
 from standin.connect import StandIn
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.daemon.daemon import HEARTBEAT
+from gitops_connect.daemon.cluster_progress import HEARTBEAT
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import Runtime, SystemClock

@@ -19,6 +19,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.durations import Duration
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
@@ -26,7 +27,6 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import Runtime
-from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession

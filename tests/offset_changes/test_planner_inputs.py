@@ -18,6 +18,7 @@ from gitops_connect.checks.large.verdict_cache import CachedVerdict
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.durations import Duration
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, Digest
 from gitops_connect.model.plans import OperationStatus, Plan
@@ -26,7 +27,6 @@ from gitops_connect.offset_changes.planner_inputs import _cache_key
 from gitops_connect.plan.situation import Situation
 from gitops_connect.reconcile import Caches, Declared, declare, propose
 from gitops_connect.runtime import Runtime
-from gitops_connect.settings.durations import Duration
 from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import SharedSession

@@ -8,6 +8,7 @@ import pytest
 from situations import change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.health import unhealthy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
@@ -58,7 +59,8 @@ def problem(rule: str, connector: str = "orders", severity: Severity = Severity.
     ],
 )
 def test_health(observed: ObservedConnector | None, health: Health) -> None:
-    assert connector_health(observed) is health
+    problem = unhealthy(observed) if observed is not None else None
+    assert connector_health(observed, problem)[0] is health
 
 
 def test_each_connector_has_one_line_whatever_is_known_of_it() -> None:

@@ -52,7 +52,7 @@ def test_neither_end_of_a_password_survives(place: str, middle: str) -> None:
     created = plan(situation([desired]))
     changed = plan(situation([desired], [observed]))
     shown = {**rendered(created), **{f"changed {key}": text for key, text in rendered(changed).items()}}
-    shown["describe"] = json.dumps(describe_connector("local", observed, None, ()))
+    shown["describe"] = json.dumps(describe_connector("local", observed, None, None, ()))
     for where, text in shown.items():
         assert not {"Zq7", "Xk9", "Wv3", "Yj5"} & {text[at : at + 3] for at in range(len(text))}, where
 

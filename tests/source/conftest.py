@@ -8,7 +8,7 @@ from git_parts.http_server import GitServer, serving
 from git_parts.opening import Open
 from git_parts.upstream import Upstream
 
-from gitops_connect.settings.durations import Duration
+from gitops_connect.model.durations import Duration
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.repository import Repository
 

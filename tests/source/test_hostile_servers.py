@@ -10,7 +10,7 @@ import pytest
 from git_web_servers import SMART, endless_references, web_server
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
-from gitops_connect.settings.durations import Duration
+from gitops_connect.model.durations import Duration
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.settings.sizes import Size
 from gitops_connect.source.repository import Repository

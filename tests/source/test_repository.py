@@ -10,7 +10,7 @@ from git_parts.upstream import Content, Link, Path_, Submodule, Upstream, run_gi
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.settings.durations import Duration
+from gitops_connect.model.durations import Duration
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.source.lock import locked

@@ -17,8 +17,8 @@ from git_parts.opening import Open
 from git_parts.upstream import Content, Link, Path_, Upstream
 
 from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
+from gitops_connect.model.durations import Duration
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.durations import Duration
 from gitops_connect.source.checkout import Checkout
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gitops_connect.errors import SparkFailed, UsageError
-from gitops_connect.settings.durations import Duration
+from gitops_connect.model.durations import Duration
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import SharedSession
 

@@ -1,0 +1,193 @@
+"""One cluster from reconciliation to reconciliation: what is logged, what the status shows, and how long to wait.
+
+Conditions are also recorded in the ledger, so that the time since when they are true survives the daemon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from gitops_connect.daemon import events
+from gitops_connect.daemon.poll_schedule import PollSchedule
+from gitops_connect.daemon.state import DaemonState
+from gitops_connect.errors import GitopsConnectError, LedgerBusy, Stalled
+from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
+from gitops_connect.model.status import ConnectorStatus
+from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, cluster_ready, connector_conditions
+from gitops_connect.plan.restarts import until_next_restart
+from gitops_connect.plan.unhealthy import find_unhealthy
+from gitops_connect.reconcile import Declared, Proposal
+from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
+from gitops_connect.runtime import Runtime
+
+HEARTBEAT = 3600.0
+"""Seconds. If nothing happens on a cluster, its reconciliations are logged so often."""
+
+
+class Interrupted(Exception):
+    """A reconciliation has reached its first effect after the daemon was requested to stop."""
+
+
+Ended = ReconciliationOutcome | Exception
+"""How a reconciliation ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonParts:
+    """What the progress of every cluster uses. `once`: there is no next reconciliation."""
+
+    runtime: Runtime
+    state: DaemonState
+    schedule: PollSchedule
+    once: bool
+
+
+class ClusterProgress:
+    """Used by one thread at a time: the job of the cluster."""
+
+    def __init__(self, cluster: ClusterName, parts: DaemonParts) -> None:
+        self._cluster = cluster
+        self._parts = parts
+        self._conditions: Conditions = {}
+        self._statuses: tuple[ConnectorStatus, ...] = ()
+        self._steps: tuple[StepOutcome, ...] = ()
+        self._revision: Revision | None = None
+        self._failures = 0
+        self._logged_at = float("-inf")
+        self._diagnostics = events.NewItems()
+        self._notes = events.NewItems()
+        self._unhealthy: frozenset[ConnectorName] = frozenset()
+        self._given_up = events.NewItems()
+        self.last: Ended | None = None
+        """How the last reconciliation ended; None before the first one."""
+
+    def begin(self) -> None:
+        """A reconciliation begins."""
+        self._steps = ()
+        self._publish(next=None)
+
+    def proposed(self, declared: Declared, proposal: Proposal) -> None:
+        """The cluster was read and a plan was made, under the lease of the cluster."""
+        situation, plan = proposal.situation, proposal.plan
+        problems = problems_by_connector(situation.desired, declared.diagnostics, proposal.diagnostics)
+        unhealthy = find_unhealthy(situation)
+        found = connector_statuses(plan, situation.desired, situation.observed, unhealthy, problems)
+        after = connector_conditions(situation.conditions, found, plan, situation.now)
+        of_cluster = {key: one for key, one in situation.conditions.items() if key[0] == CLUSTER}
+        self._statuses = tuple(with_since(found, after))
+        self._conditions = situation.conditions
+        self._record({**after, **of_cluster})
+        self._publish(
+            plan=plan,
+            connectors=self._statuses,
+            diagnostics=declared.diagnostics + proposal.diagnostics,
+            steps=(),
+            observed=situation.now,
+        )
+
+    def step_ended(self, revision: Revision, outcome: StepOutcome) -> None:
+        """A step has ended; called by the threads of different connectors, one at a time."""
+        events.step_ended(self._cluster, revision, outcome)
+        self._steps = (*self._steps, outcome)
+        self._publish(steps=self._steps)
+
+    def ended(self, declared: Declared, ended: Ended, seconds: float) -> float:
+        """Log and publish how a reconciliation ended. Errors lengthen the wait. Returns the seconds until the next."""
+        is_new, self._revision = self._revision != declared.revision, declared.revision
+        failed = not isinstance(ended, LedgerBusy | Interrupted) and not went_well(ended)
+        self._failures = (1 if is_new else self._failures + 1) if failed else 0
+        error = ended if isinstance(ended, Exception) else None
+        schedule = self._parts.schedule
+        wait = schedule.after(error, self._failures) if failed else schedule.usual()
+        now = self._parts.runtime.clock.now()
+        if isinstance(ended, ReconciliationOutcome):
+            wait = 0.0 if self._should_follow(ended) else min(wait, until_next_restart(ended.plan, now))
+            self._log(ended, declared, seconds, is_new=is_new)
+        else:
+            _log_error(self._cluster, declared.revision, ended, None if self._parts.once else wait)
+        self._record_cluster(ended, declared)
+        self.last = ended
+        self._publish(error=_error_text(ended), next=now + timedelta(seconds=wait))
+        return wait
+
+    def _should_follow(self, outcome: ReconciliationOutcome) -> bool:
+        """Whether to reconcile again at once, so that the status shows the effects of the steps. Only once in a row."""
+        before = self.last.steps if isinstance(self.last, ReconciliationOutcome) else ()
+        return bool(outcome.steps) and outcome.succeeded and not before
+
+    def _log(self, outcome: ReconciliationOutcome, declared: Declared, seconds: float, *, is_new: bool) -> None:
+        known = set(declared.diagnostics)
+        for diagnostic in self._diagnostics.of(one for one in outcome.diagnostics if one not in known):
+            events.diagnosed(diagnostic, outcome.cluster)
+        for connector, message in self._notes.of(events.notes(outcome.plan)):
+            events.noted(outcome.cluster, connector, message)
+        self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
+        given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
+        for name in self._given_up.of(given_up):
+            events.given_up(outcome.cluster, given_up[name])
+        now = self._parts.runtime.clock.monotonic()
+        if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:
+            self._logged_at = now
+            events.cycle_ended(outcome, seconds)
+
+    def _record_cluster(self, ended: Ended, declared: Declared) -> None:
+        """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
+        if isinstance(ended, LedgerBusy | Interrupted):
+            return
+        now = self._parts.runtime.clock.now()
+        found = [self._ready(ended, declared)]
+        if isinstance(ended, Stalled):
+            why = type(ended).__name__
+            found.append(
+                Condition(ConditionType.STALLED, ConditionStatus.TRUE, why, str(ended), now, declared.revision)
+            )
+        of_connectors = {key: one for key, one in self._conditions.items() if key[0] != CLUSTER}
+        keyed: dict[ConditionKey, Condition] = {(CLUSTER, one.type): one for one in found}
+        of_cluster = {key: one.follows(self._conditions.get(key)) for key, one in keyed.items()}
+        try:
+            self._record({**of_connectors, **of_cluster})
+        except GitopsConnectError as error:  # the ledger is the problem, or fails as well
+            events.cycle_failed(self._cluster, declared.revision, error, None)
+
+    def _ready(self, ended: Ended, declared: Declared) -> Condition:
+        now, revision = self._parts.runtime.clock.now(), declared.revision
+        if isinstance(ended, Exception):
+            return cluster_failed(type(ended).__name__, str(ended), now, revision)
+        if ended.failed:
+            first = ended.failed[0]
+            message = f"{len(ended.failed)} of {len(ended.steps)} steps failed; {first.step.connector}: {first.message}"
+            return cluster_failed("StepsFailed", message, now, revision)
+        return cluster_ready(self._statuses, len(ended.diagnostics.errors), now, revision)
+
+    def _record(self, after: Conditions) -> None:
+        changed, gone = changes(self._conditions, after)
+        self._parts.runtime.ledger.status.record_conditions(self._cluster, changed, gone)
+        self._conditions = after
+        self._publish(conditions=after)
+
+    def _publish(self, **changes: object) -> None:
+        self._parts.state.update_cluster(self._cluster, **changes)
+
+
+def went_well(ended: Ended | None) -> bool:
+    """Whether every step took effect; an interruption is no failure."""
+    return isinstance(ended, ReconciliationOutcome) and (ended.succeeded or ended.interrupted)
+
+
+def _error_text(ended: Ended) -> str:
+    return "" if isinstance(ended, ReconciliationOutcome | Interrupted) else f"{type(ended).__name__}: {ended}"
+
+
+def _log_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
+    match error:
+        case Interrupted():
+            return
+        case LedgerBusy():
+            events.cycle_put_off(cluster, error)
+        case GitopsConnectError():
+            events.cycle_failed(cluster, revision, error, retry_in)
+        case _:
+            events.bug(error, cluster=cluster, revision=revision, retry_in=retry_in)

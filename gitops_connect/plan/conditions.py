@@ -1,0 +1,96 @@
+"""The conditions of a cluster and its connectors after a reconciliation, from the conditions before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
+from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.status import ConnectorStatus, Health, Sync
+
+CLUSTER = ConnectorName("")
+"""The key of a condition of the cluster itself."""
+_NAMED = 3
+
+_SYNCED = {
+    Sync.SYNCED: ConditionStatus.TRUE,
+    Sync.OUT_OF_SYNC: ConditionStatus.FALSE,
+    Sync.UNKNOWN: ConditionStatus.UNKNOWN,
+}
+_HEALTHY = {
+    Health.HEALTHY: ConditionStatus.TRUE,
+    Health.SUSPENDED: ConditionStatus.TRUE,
+    Health.PROGRESSING: ConditionStatus.UNKNOWN,
+    Health.UNKNOWN: ConditionStatus.UNKNOWN,
+    Health.DEGRADED: ConditionStatus.FALSE,
+    Health.MISSING: ConditionStatus.FALSE,
+}
+
+
+def connector_conditions(
+    before: Conditions, statuses: Iterable[ConnectorStatus], plan: Plan, now: datetime
+) -> dict[ConditionKey, Condition]:
+    """The conditions of every connector that is declared or managed."""
+    unhealthy = {one.name: one for one in plan.unhealthy}
+    found = {
+        (status.name, condition.type): condition
+        for status in statuses
+        if status.sync is not Sync.UNMANAGED
+        for condition in _of_connector(status, unhealthy.get(status.name), now, plan.revision)
+    }
+    return {key: condition.follows(before.get(key)) for key, condition in found.items()}
+
+
+def _of_connector(
+    status: ConnectorStatus, unhealthy: UnhealthyConnector | None, now: datetime, revision: Revision
+) -> Iterator[Condition]:
+    since = (unhealthy.since if unhealthy is not None else None) or now
+    synced, healthy = _SYNCED[status.sync], _HEALTHY[status.health]
+    yield Condition(ConditionType.SYNCED, synced, status.sync.value, status.difference, now, revision)
+    yield Condition(ConditionType.HEALTHY, healthy, status.reason.value, status.problem, since, revision)
+    if status.is_fine:
+        yield Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", now, revision)
+    else:
+        parts = {synced, healthy}
+        ready = ConditionStatus.FALSE if ConditionStatus.FALSE in parts else ConditionStatus.UNKNOWN
+        reason = status.sync.value if healthy is ConditionStatus.TRUE else status.reason.value
+        yield Condition(ConditionType.READY, ready, reason, status.message, since, revision)
+    if unhealthy is not None and unhealthy.restarts is not None and unhealthy.restarts.gave_up:
+        why = unhealthy.restarts.why_not
+        yield Condition(
+            ConditionType.RESTARTS_GIVEN_UP, ConditionStatus.TRUE, "RestartLimitReached", why, now, revision
+        )
+
+
+def cluster_ready(statuses: Sequence[ConnectorStatus], errors: int, now: datetime, revision: Revision) -> Condition:
+    """Whether every connector of the cluster is in sync and healthy, after a reconciliation without failed steps.
+
+    `errors` is the number of errors in documents.
+    """
+    bad = [one.name for one in statuses if not one.is_fine]
+    if not bad and not errors:
+        return Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", now, revision)
+    parts = []
+    if bad:
+        names = ", ".join(bad[:_NAMED]) + (", …" if len(bad) > _NAMED else "")
+        parts.append(f"{len(bad)} of {len(statuses)} connectors are not ready: {names}")
+    if errors:
+        parts.append(f"{errors} errors in the documents" if errors > 1 else "1 error in the documents")
+    reason = "ConnectorsNotReady" if bad else "DocumentErrors"
+    return Condition(ConditionType.READY, ConditionStatus.FALSE, reason, "; ".join(parts), now, revision)
+
+
+def cluster_failed(reason: str, message: str, now: datetime, revision: Revision) -> Condition:
+    """The condition of a cluster whose reconciliation failed."""
+    return Condition(ConditionType.READY, ConditionStatus.FALSE, reason, message, now, revision)
+
+
+def changes(
+    before: Conditions, after: Mapping[ConditionKey, Condition]
+) -> tuple[dict[ConditionKey, Condition], list[ConditionKey]]:
+    """The conditions to record, and those that have ended."""
+    changed = {key: condition for key, condition in after.items() if before.get(key) != condition}
+    return changed, [key for key in before if key not in after]

@@ -1,0 +1,153 @@
+"""Conditions: what they say, since when, and health problems that begin only after some time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from situations import NOW, REVISION, seen, situation, wanted
+
+from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.health import HealthReason
+from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.observed_state import ObservedConnector, OffsetPosition, TaskStatus, WorkerState
+from gitops_connect.model.restarts import RestartRecord
+from gitops_connect.plan.conditions import changes, cluster_ready, connector_conditions
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.unhealthy import find_unhealthy
+from gitops_connect.report.connector_status import connector_statuses, problems_by_connector
+
+ORDERS = ConnectorName("orders")
+WORKER = "127.0.0.1:8083"
+
+
+def with_task(state: str) -> ObservedConnector:
+    return replace(seen("orders"), tasks=(TaskStatus(0, WorkerState(state), WORKER),))
+
+
+def minutes(number: float) -> datetime:
+    return NOW + timedelta(minutes=number)
+
+
+def conditions(given: Situation) -> dict[ConditionKey, Condition]:
+    made = plan(given)
+    problems = problems_by_connector(given.desired, Diagnostics(), Diagnostics())
+    statuses = connector_statuses(made, given.desired, given.observed, find_unhealthy(given), problems)
+    return connector_conditions(given.conditions, statuses, made, given.now)
+
+
+def over_time(*observed: tuple[float, ObservedConnector], gone: frozenset[str] = frozenset()) -> list[Condition]:
+    """The condition Healthy of each reconciliation: at that minute, with that connector."""
+    before: Conditions = {}
+    healthy = []
+    for minute, connector in observed:
+        given = situation([wanted("orders")], [connector], owned=["orders"], now=minutes(minute), conditions=before)
+        before = conditions(replace(given, observed=replace(given.observed, gone=gone)))
+        healthy.append(before[ORDERS, ConditionType.HEALTHY])
+    return healthy
+
+
+def facts(condition: Condition) -> tuple[str, str, datetime]:
+    return condition.status.value, condition.reason, condition.since
+
+
+def test_a_connector_that_is_in_sync_and_works_is_ready() -> None:
+    found = conditions(situation([wanted("orders")], [seen("orders")], owned=["orders"]))
+    assert {kind: one.status for (_, kind), one in found.items()} == dict.fromkeys(
+        [ConditionType.SYNCED, ConditionType.HEALTHY, ConditionType.READY], ConditionStatus.TRUE
+    )
+    assert {one.revision for one in found.values()} == {REVISION}
+
+
+def test_a_failure_is_dated_by_when_it_was_first_observed() -> None:
+    failed = seen("orders", tasks=["Boom: x"])
+    healthy = over_time((0, seen("orders")), (1, failed), (5, failed), (6, seen("orders")))
+    assert [facts(one) for one in healthy] == [
+        ("True", "Running", minutes(0)),
+        ("False", "Failed", minutes(1)),
+        ("False", "Failed", minutes(1)),
+        ("True", "Running", minutes(6)),
+    ]
+    assert "task 0 is FAILED: Boom: x" in healthy[2].message
+
+
+def test_an_unassigned_task_is_progress_at_first_and_degraded_after_two_minutes() -> None:
+    unassigned = with_task("UNASSIGNED")
+    healthy = over_time((0, unassigned), (1.9, unassigned), (2, unassigned), (9, unassigned), (10, seen("orders")))
+    assert [facts(one) for one in healthy] == [
+        ("Unknown", "Progressing", minutes(0)),
+        ("Unknown", "Progressing", minutes(0)),
+        ("False", "NotRunning", minutes(0)),
+        ("False", "NotRunning", minutes(0)),
+        ("True", "Running", minutes(10)),
+    ]
+    assert healthy[2].message == f"task 0 is UNASSIGNED since {NOW:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def test_the_time_of_a_failure_or_a_pause_does_not_count_as_unassigned() -> None:
+    failed, unassigned = seen("orders", tasks=["Boom: x"]), with_task("UNASSIGNED")
+    assert [one.reason for one in over_time((0, failed), (30, unassigned))] == ["Failed", "Progressing"]
+    assert [one.reason for one in over_time((0, seen("orders", "STOPPED")), (30, unassigned))] == [
+        "Stopped",
+        "Progressing",
+    ]
+
+
+def test_a_task_on_a_worker_that_does_not_answer_is_degraded_although_connect_reports_it_running() -> None:
+    running = with_task("RUNNING")
+    elsewhere = replace(running, worker="127.0.0.1:8084")
+    healthy = over_time((0, elsewhere), (3, elsewhere), gone=frozenset({WORKER}))
+    assert [one.reason for one in healthy] == ["Progressing", "NotRunning"]
+    assert f"task 0 is on worker {WORKER}, which does not answer" in healthy[1].message
+
+
+def test_offsets_that_do_not_move_are_degraded_if_the_document_asks_for_it() -> None:
+    position = {ORDERS: OffsetPosition(Digest("d"), minutes(-61))}
+    asked = wanted("orders", offsets_move_within=timedelta(hours=1))
+    found = conditions(situation([asked], [seen("orders")], owned=["orders"], positions=position))
+    assert found[ORDERS, ConditionType.HEALTHY].reason == HealthReason.OFFSETS_NOT_MOVING.value
+    assert found[ORDERS, ConditionType.HEALTHY].since == minutes(-61)
+    for calm in (wanted("orders"), wanted("orders", offsets_move_within=timedelta(hours=2))):
+        found = conditions(situation([calm], [seen("orders")], owned=["orders"], positions=position))
+        assert found[ORDERS, ConditionType.HEALTHY].status is ConditionStatus.TRUE
+
+
+def test_restarts_that_are_given_up_are_a_condition_of_their_own() -> None:
+    failed = seen("orders", tasks=["Boom: x"])
+    record = {ORDERS: RestartRecord(6, minutes(-1))}
+    found = conditions(situation([wanted("orders")], [failed], owned=["orders"], restarts=record))
+    given_up = found[ORDERS, ConditionType.RESTARTS_GIVEN_UP]
+    assert (given_up.status, given_up.message) == (ConditionStatus.TRUE, "gave up after 6 automatic restarts")
+    assert not [key for key in over_time((0, failed)) if key.type is ConditionType.RESTARTS_GIVEN_UP]
+
+
+def test_unmanaged_connectors_have_no_conditions() -> None:
+    assert conditions(situation([], [seen("orders", "FAILED")])) == {}
+
+
+@pytest.mark.parametrize("change", ["status", "message", "nothing"])
+def test_only_what_differs_is_recorded(change: str) -> None:
+    before = conditions(situation([wanted("orders")], [seen("orders", tasks=["Boom: x"])], owned=["orders"]))
+    observed = {
+        "status": seen("orders"),
+        "message": seen("orders", tasks=["Boom: y"]),
+        "nothing": seen("orders", tasks=["Boom: x"]),
+    }[change]
+    later = situation([wanted("orders")], [observed], owned=["orders"], now=minutes(1), conditions=before)
+    changed, ended = changes(before, conditions(later))
+    expected = set() if change == "nothing" else {ConditionType.HEALTHY, ConditionType.READY}
+    assert {kind for _, kind in changed} == expected
+    assert ended == []
+
+
+def test_a_cluster_is_ready_if_all_its_connectors_are() -> None:
+    given = situation([wanted("a"), wanted("b")], [seen("a"), seen("b", "FAILED")], owned=["a", "b"])
+    problems = problems_by_connector(given.desired, Diagnostics(), Diagnostics())
+    statuses = connector_statuses(plan(given), given.desired, given.observed, find_unhealthy(given), problems)
+    found = cluster_ready(statuses, 2, NOW, REVISION)
+    assert (found.status, found.reason) == (ConditionStatus.FALSE, "ConnectorsNotReady")
+    assert found.message == "1 of 2 connectors are not ready: b; 2 errors in the documents"
+    assert cluster_ready(statuses[:1], 0, NOW, REVISION).status is ConditionStatus.TRUE
