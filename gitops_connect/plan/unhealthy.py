@@ -57,7 +57,7 @@ def _not_moving(
     position = situation.positions.get(name)
     if name not in limits or position is None or situation.now - position.since < limits[name]:
         return None
-    message = f"its offsets have not moved since {_time(position.since)}"
+    message = f"its offsets have been the same since {_time(position.since)}"
     return UnhealthyConnector(name, not_moving=message, since=position.since)
 
 
