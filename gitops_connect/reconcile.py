@@ -29,6 +29,7 @@ from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.plan import guards
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.planner import plan
+from gitops_connect.plan.rollbacks import find_rollbacks, in_effect
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout, Source
@@ -74,8 +75,8 @@ class ReconcileOptions:
     `proposed` gets the state of the cluster and the plan, also a plan that the guards block. `approve` gets the plan
     before the first step, and raises to reject it. `listen` gets the outcome of each step. Once `interrupted` is set,
     the steps in progress are finished and no other step is started. `follow` gets the progress of a step that sends
-    many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `restarts_failed`: connectors
-    that have failed are restarted when that is due.
+    many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `is_daemon`: connectors that
+    have failed are restarted when that is due, and a config with which a connector fails is rolled back.
     """
 
     proposed: Callable[[Proposal], None]
@@ -84,7 +85,7 @@ class ReconcileOptions:
     interrupted: Event
     follow: Callable[[SendingProgress], None]
     stopped: StoppedConnectors
-    restarts_failed: bool = False
+    is_daemon: bool = False
 
 
 def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Caches) -> Declared:
@@ -99,11 +100,13 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Ca
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 
-def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, restarts_failed: bool = False) -> Proposal:
+def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, is_daemon: bool = False) -> Proposal:
     """Read one cluster and make a plan. Nothing is changed."""
     client = runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
-    resolved = secrets.resolve(declared.states[cluster], runtime.settings, runtime.environment)
+    histories = runtime.ledger.configs.histories(cluster)
+    desired = in_effect(declared.states[cluster], histories)
+    resolved = secrets.resolve(desired, runtime.settings, runtime.environment)
     expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
     client.conceal(resolved.values)
     observed = observe_at_rest(client, expected, runtime.clock)
@@ -115,7 +118,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, resta
         resolved.desired,
         observed,
         runtime.clock.now(),
-        runtime.policy(cluster, restarts_failed=restarts_failed),
+        runtime.policy(cluster, is_daemon=is_daemon),
         ownership,
         invalid=resolved.unresolved,
         quoted=passwords.known,
@@ -126,6 +129,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, resta
         restart_requests=runtime.ledger.restart_requests(cluster),
         conditions=runtime.ledger.status.conditions(cluster),
         positions=observe_positions(client, moving, positions, runtime.clock.now()),
+        config_histories=histories,
         author=declared.checkout.author,
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
@@ -160,7 +164,10 @@ def reconcile(
     """
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock) as lease:
-        proposal = propose(runtime, declared, cluster, restarts_failed=options.restarts_failed)
+        proposal = propose(runtime, declared, cluster, is_daemon=options.is_daemon)
+        if options.is_daemon and (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
+            runtime.ledger.configs.record(cluster, rolled_back)
+            proposal = propose(runtime, declared, cluster, is_daemon=True)
         options.proposed(proposal)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)

@@ -18,6 +18,7 @@ from gitops_connect.ledger.operation_history import read_history
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.rollbacks import RollbackOptions
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_directory
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
@@ -72,9 +73,10 @@ class Runtime:
         """The settings of one cluster."""
         return self.settings.clusters[name]
 
-    def policy(self, name: ClusterName, *, restarts_failed: bool = False) -> Policy:
-        """What the administrator allows on the cluster. `restarts_failed`: a plan may restart failed connectors."""
+    def policy(self, name: ClusterName, *, is_daemon: bool = False) -> Policy:
+        """What the administrator allows on the cluster. `is_daemon`: `run` makes the plan."""
         cluster = self.cluster(name)
+        watch = timedelta(seconds=cluster.rollback_watch)
         return Policy(
             cluster.mode is ClusterMode.ENFORCE,
             cluster.prune,
@@ -83,9 +85,12 @@ class Runtime:
             cluster.max_skip.limits,
             cluster.worker_heap,
             cluster.auto_restart,
-            cluster.concurrent_restarts if restarts_failed else 0,
+            cluster.concurrent_restarts if is_daemon else 0,
             timedelta(seconds=cluster.stable_after),
             timedelta(seconds=cluster.degraded_after),
+            RollbackOptions(watch) if watch else None,
+            cluster.rollout_size if is_daemon else 0,
+            cluster.rollout_max_failures if is_daemon else 0,
         )
 
     def close(self) -> None:

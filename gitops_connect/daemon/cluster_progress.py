@@ -61,6 +61,7 @@ class ClusterProgress:
         self._notes = events.NewItems()
         self._unhealthy: frozenset[ConnectorName] = frozenset()
         self._given_up = events.NewItems()
+        self._rolled_back = events.NewItems()
         self.last: Ended | None = None
         """How the last reconciliation ended; None before the first one."""
 
@@ -76,6 +77,8 @@ class ClusterProgress:
         unhealthy = find_unhealthy(situation)
         found = connector_statuses(plan, situation.desired, situation.observed, unhealthy, problems)
         after = connector_conditions(situation.conditions, found, plan, situation.now)
+        for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
+            events.rolled_back(self._cluster, name, rolled_back)
         of_cluster = {key: one for key, one in situation.conditions.items() if key[0] == CLUSTER}
         self._statuses = tuple(with_since(found, after))
         self._conditions = situation.conditions

@@ -242,9 +242,7 @@ class Daemon:
             events.sending(cluster, declared.revision, sending)
 
         try:
-            options = ReconcileOptions(
-                propose, begin, listen, self._interrupted, follow, self.stopped, restarts_failed=True
-            )
+            options = ReconcileOptions(propose, begin, listen, self._interrupted, follow, self.stopped, is_daemon=True)
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting

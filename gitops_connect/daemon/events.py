@@ -14,6 +14,7 @@ from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.reconcile import Declared
 from gitops_connect.report import offset_lines
 from gitops_connect.report.health_lines import problem_words, remedy
@@ -132,6 +133,19 @@ def given_up(cluster: ClusterName, one: UnhealthyConnector) -> None:
         connector=one.name,
         message=problem_words(one),
         hint=remedy(one.name),
+    )
+
+
+def rolled_back(cluster: ClusterName, connector: ConnectorName, found: RolledBack) -> None:
+    """The previous config of a connector is restored, because the connector did not work with the new one."""
+    _say(
+        logging.ERROR,
+        "config_rolled_back",
+        cluster=cluster,
+        connector=connector,
+        revision=found.revision,
+        keys=list(found.keys),
+        message=found.reason,
     )
 
 

@@ -20,6 +20,7 @@ from gitops_connect.model.documents import Document
 from gitops_connect.model.durations import parse_duration
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.restarts import AutoRestart, RestartKind, RestartRequest
+from gitops_connect.model.rollbacks import RollbackOptions, RollbackTrigger
 
 NAME = "name"
 CLASS = "connector.class"
@@ -80,6 +81,7 @@ class ConnectorFields:
             suspend=spec.get("suspend", False),
             auto_restart=_auto_restart(spec.get("autoRestart", {})),
             restarts=tuple(_restart_requests(spec)),
+            rollback=_rollback(spec.get("rollback")),
             offsets_move_within=_duration(spec.get("health", {}).get("offsetsMoveWithin")),
             on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
         )
@@ -93,6 +95,13 @@ def _auto_restart(fields: Mapping[str, Any]) -> AutoRestart:
         tuple(fields.get("onlyOn", ())),
         tuple(fields.get("neverOn", ())),
     )
+
+
+def _rollback(fields: Mapping[str, Any] | None) -> RollbackOptions | None:
+    if fields is None:
+        return None
+    on = frozenset(RollbackTrigger(name) for name in fields.get("on", [one.value for one in RollbackTrigger]))
+    return RollbackOptions(timedelta(seconds=parse_duration(fields["watch"])), on)
 
 
 def _duration(value: str | None) -> timedelta | None:

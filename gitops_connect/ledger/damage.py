@@ -27,9 +27,11 @@ from sqlalchemy import (
 )
 
 from gitops_connect.errors import LedgerUnusable
+from gitops_connect.ledger.config_histories import is_config_history
 from gitops_connect.ledger.pieces import OffsetsPart
 from gitops_connect.ledger.tables import (
     CONDITIONS,
+    CONFIG_HISTORIES,
     LEASES,
     OFFSET_POSITIONS,
     OPERATIONS,
@@ -61,6 +63,7 @@ _TABLES = (
     RESTART_REQUESTS,
     REVISIONS,
     CONDITIONS,
+    CONFIG_HISTORIES,
     OFFSET_POSITIONS,
     STEPS,
     LEASES,
@@ -143,6 +146,7 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),
     "operation_pieces.part": _one_of(OffsetsPart),
     "restart_requests.kind": _one_of(RestartKind),
+    "config_histories.history": ("a JSON object of a config history", is_config_history),
     "conditions.type": _one_of(ConditionType),
     "conditions.status": _one_of(ConditionStatus),
     "steps.action": _one_of(Action),

@@ -12,12 +12,13 @@ from typing import Any
 from sqlalchemy import Row, delete, select
 
 from gitops_connect.ledger.archive import Archive
+from gitops_connect.ledger.config_histories import ConfigHistories
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.status_store import StatusStore
-from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
+from gitops_connect.ledger.tables import CONFIG_HISTORIES, OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
@@ -46,6 +47,7 @@ class Ledger:
         self.key = key
         self.operations = Operations(database)
         self.status = StatusStore(database)
+        self.configs = ConfigHistories(database)
 
     @property
     def place(self) -> str:
@@ -94,7 +96,7 @@ class Ledger:
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._database.write() as connection:
-            for table in (OWNERSHIP, RESTART_REQUESTS):
+            for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
 

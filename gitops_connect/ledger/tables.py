@@ -161,6 +161,15 @@ CONDITIONS = Table(
 )
 """Since version 5. `connector` is empty for a condition of the cluster itself."""
 
+CONFIG_HISTORIES = Table(
+    "config_histories",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("history", Text, nullable=False),
+)
+"""Since version 5. `history` is a JSON object; see `config_histories`."""
+
 OFFSET_POSITIONS = Table(
     "offset_positions",
     METADATA,
@@ -235,7 +244,7 @@ def _add_restarts(connection: Connection) -> None:
 
 def _add_status(connection: Connection) -> None:
     """Upgrade to version 5."""
-    for table in (CONDITIONS, OFFSET_POSITIONS, STEPS):
+    for table in (CONDITIONS, CONFIG_HISTORIES, OFFSET_POSITIONS, STEPS):
         table.create(connection)
 
 

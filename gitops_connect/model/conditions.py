@@ -13,14 +13,16 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 class ConditionType(Enum):
     """What a condition is about.
 
-    A connector has `Ready`, `Synced` and `Healthy`, and `RestartsGivenUp` while its automatic restarts have ended. A
-    cluster has `Ready`, and `Stalled` while a retry cannot help.
+    A connector has `Ready`, `Synced` and `Healthy`, `RestartsGivenUp` while its automatic restarts have ended, and
+    `RolledBack` while its declared config is not in effect because the connector failed with it. A cluster has `Ready`,
+    and `Stalled` while a retry cannot help.
     """
 
     READY = "Ready"
     SYNCED = "Synced"
     HEALTHY = "Healthy"
     RESTARTS_GIVEN_UP = "RestartsGivenUp"
+    ROLLED_BACK = "RolledBack"
     STALLED = "Stalled"
 
 

@@ -14,6 +14,7 @@ from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.restarts import AutoRestart, RestartRequest
+from gitops_connect.model.rollbacks import RollbackOptions, RolledBack
 
 
 class TargetState(Enum):
@@ -129,6 +130,10 @@ class DesiredConnector:
     restarts: tuple[RestartRequest, ...] = ()
     offsets_move_within: timedelta | None = None
     """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
+    rollback: RollbackOptions | None = None
+    """None: as the settings say."""
+    rolled_back: RolledBack | None = None
+    """If it is set, `config` and `secrets` are of an earlier commit: the connector failed with the declared ones."""
 
     def locate(self, pointer: Pointer) -> Location:
         """The location of a field of the document."""

@@ -52,6 +52,11 @@ class ObservedConnector:
     tasks: tuple[TaskStatus, ...] = ()
     trace: str = ""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the connector and all its tasks are RUNNING."""
+        return {self.state, *(task.state for task in self.tasks)} == {WorkerState.RUNNING}
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConnectVersion:

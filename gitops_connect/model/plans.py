@@ -16,6 +16,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.restarts import Restart, RestartRecord
+from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.model.worker_heap import HeapEstimate
 
 
@@ -183,7 +184,8 @@ class Plan:
     that were applied before, the last one first; `strays` are those whose connector is not declared. `diagnostics` are
     problems of documents that only the cluster or the ledger reveals. `unhealthy` are the declared or managed
     connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not report.
-    `restarts` are the automatic restarts of connectors that have failed, as far as they still count. None of these
+    `restarts` are the automatic restarts of connectors that have failed, as far as they still count. `rolled_back` are
+    the connectors whose declared config is not in effect, because they do not work with it. None of these
     is part of the digest or the fingerprint, and secrets are masked in what is quoted of a trace.
     """
 
@@ -205,6 +207,7 @@ class Plan:
     unhealthy: tuple[UnhealthyConnector, ...] = ()
     unread: tuple[ConnectorName, ...] = ()
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
+    rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
 
     @property
     def steps(self) -> tuple[Step, ...]:

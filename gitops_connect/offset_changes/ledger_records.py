@@ -32,6 +32,7 @@ from gitops_connect.plan.operation_status import is_cleared
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restart_requests import seen_before_managed
 from gitops_connect.plan.restarts import uncounted
+from gitops_connect.plan.rollbacks import begin_trial, next_histories
 from gitops_connect.plan.situation import Situation
 
 
@@ -88,6 +89,7 @@ class LedgerRecords:
         if names := tuple(uncounted(self._situation, self._plan)):
             self._ledger.forget_restarts(self._cluster, names)
         self._record_positions()
+        self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
         untouchable = planned | self._situation.invalid | self._situation.observed.unknown
         there = (self._situation.ownership.keys() | self._plan.adopted) & self._situation.observed.connectors.keys()
@@ -141,6 +143,7 @@ class LedgerRecords:
             return
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)
+        self._record_trial(outcome.step)
         self._left[name] -= 1
         if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
             self._clearing.add(name)
@@ -157,6 +160,11 @@ class LedgerRecords:
             elif action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
                 self._ledger.record(replace(created, desired=None))
+
+    def _record_trial(self, step: Step) -> None:
+        if step.action is Action.CONFIGURE and step.connector in self._desired:
+            trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
+            self._ledger.configs.record(self._cluster, {step.connector: trial})
 
     def _record_step(self, outcome: StepOutcome) -> None:
         step = outcome.step

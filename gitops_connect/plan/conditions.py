@@ -9,6 +9,8 @@ from gitops_connect.model.conditions import Condition, ConditionKey, Conditions,
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.revisions import origin
+from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 
 CLUSTER = ConnectorName("")
@@ -41,6 +43,8 @@ def connector_conditions(
         if status.sync is not Sync.UNMANAGED
         for condition in _of_connector(status, unhealthy.get(status.name), now, plan.revision)
     }
+    rolled_back = ((name, _rolled_back(one, now)) for name, one in plan.rolled_back.items())
+    found |= {(name, condition.type): condition for name, condition in rolled_back}
     return {key: condition.follows(before.get(key)) for key, condition in found.items()}
 
 
@@ -63,6 +67,12 @@ def _of_connector(
         yield Condition(
             ConditionType.RESTARTS_GIVEN_UP, ConditionStatus.TRUE, "RestartLimitReached", why, now, revision
         )
+
+
+def _rolled_back(found: RolledBack, now: datetime) -> Condition:
+    keys = ", ".join(found.keys)
+    message = f"the config of {origin(found.revision)} was rolled back: {found.reason} (changed keys: {keys})"
+    return Condition(ConditionType.ROLLED_BACK, ConditionStatus.TRUE, "ConfigFailed", message, now, found.revision)
 
 
 def cluster_ready(statuses: Sequence[ConnectorStatus], errors: int, now: datetime, revision: Revision) -> Condition:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.model.revisions import origin
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
@@ -62,7 +63,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     """Every step that brings this connector in sync with its document, and notes for the reader."""
     decided, notes = _decide(situation, desired, operations)
     steps = (*decided, *requested_restarts(situation, desired, decided))
-    notes = (*notes, *operations.notes)
+    notes = (*notes, *operations.notes, *_rolled_back(desired))
     held_back = why_shown_only(situation, desired)
     return ConnectorPlan(
         desired.name,
@@ -73,9 +74,20 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         drifted=any(step.operation is None for step in decided)
         and not operations.steps
         and drifted(situation, desired),
-        out_of_sync=not steps and _is_out_of_sync(desired, situation.observed.connectors.get(desired.name)),
+        out_of_sync=desired.rolled_back is not None
+        or (not steps and _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))),
         operations=operations.planned,
     )
+
+
+def _rolled_back(desired: DesiredConnector) -> Notes:
+    found = desired.rolled_back
+    if found is None:
+        return ()
+    keys = ", ".join(found.keys)
+    when = f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
+    what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
+    return (f"{what}, because the connector did not work with it: {found.reason}; commit another config",)
 
 
 def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:

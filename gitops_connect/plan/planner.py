@@ -18,6 +18,7 @@ from gitops_connect.plan.guards import refusals
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts
+from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.strays import plan_strays
 from gitops_connect.plan.unhealthy import find_unhealthy, unhealthy_in_plan
@@ -37,7 +38,8 @@ def plan(situation: Situation) -> Plan:
     strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *strays.connectors])
     unhealthy = find_unhealthy(situation)
-    everything = sorted(add_restarts(situation, planned, unhealthy), key=lambda one: one.name)
+    limited = limit_rollout(situation, planned, unhealthy)
+    everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations)
     diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
@@ -63,6 +65,7 @@ def plan(situation: Situation) -> Plan:
         unhealthy=unhealthy_in_plan(situation, everything, unhealthy),
         unread=_unread(situation),
         restarts=situation.restarts,
+        rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
     )
 
 

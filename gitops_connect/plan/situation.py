@@ -16,6 +16,7 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord
+from gitops_connect.model.rollbacks import ConfigHistory, RollbackOptions
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
@@ -29,7 +30,9 @@ class Policy:
     `worker_heap` is the heap of each worker in bytes; 0: no limit. `auto_restart`: failed connectors may be restarted
     automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
     that has worked for `stable_after` since its last restart has recovered. A connector is degraded if a part of it is
-    UNASSIGNED, or on a worker that does not answer, for `degraded_after`.
+    UNASSIGNED, or on a worker that does not answer, for `degraded_after`. `rollback` is for connectors whose document
+    has no options. A plan changes the config of at most `rollout_size` connectors, and of none after
+    `rollout_max_failures` failures of the commit (0: no limit); the daemon sets these.
     """
 
     enforce: bool = True
@@ -42,6 +45,9 @@ class Policy:
     concurrent_restarts: int = 0
     stable_after: timedelta = timedelta(minutes=10)
     degraded_after: timedelta = timedelta(minutes=2)
+    rollback: RollbackOptions | None = None
+    rollout_size: int = 0
+    rollout_max_failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,8 @@ class Situation:
 
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
     requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
-    current offsets of connectors that must move within a time. `invalid` are connectors whose config Connect rejects,
+    current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
+    that were rolled back. `invalid` are connectors whose config Connect rejects,
     or which lack a secret. `passwords` are, for connectors that Connect validated, the config keys of type PASSWORD.
     `key` is the key of all digests that cover a secret.
 
@@ -112,6 +119,7 @@ class Situation:
     restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)
     conditions: Conditions = field(default_factory=dict)
     positions: Mapping[ConnectorName, OffsetPosition] = field(default_factory=dict)
+    config_histories: Mapping[ConnectorName, ConfigHistory] = field(default_factory=dict)
     author: str = ""
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:

@@ -129,7 +129,12 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
         return Sync.UNKNOWN, printed or why
     if one.declared is None:
         return Sync.OUT_OF_SYNC, printed or "no longer declared, but kept"
-    is_applied = one.is_left_alone and not errors and _is_in_place(one.declared, one.observed)
+    is_applied = (
+        one.declared.rolled_back is None
+        and one.is_left_alone
+        and not errors
+        and _is_in_place(one.declared, one.observed)
+    )
     return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), printed
 
 
@@ -200,8 +205,7 @@ def connector_health(
     if observed.state in (WorkerState.PAUSED, WorkerState.STOPPED):
         is_paused = observed.state is WorkerState.PAUSED
         return Health.SUSPENDED, HealthReason.PAUSED if is_paused else HealthReason.STOPPED
-    states = {observed.state, *(task.state for task in observed.tasks)}
-    if states == {WorkerState.RUNNING} and not idle_parts(observed, gone):
+    if observed.is_running and not idle_parts(observed, gone):
         return Health.HEALTHY, HealthReason.RUNNING
     return Health.PROGRESSING, HealthReason.PROGRESSING
 

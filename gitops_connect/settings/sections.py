@@ -141,6 +141,14 @@ class ClusterSettings:
     """How many connectors one reconciliation restarts automatically. Each restart may cause a rebalance."""
     stable_after: Duration = Duration(600)
     """How long a connector must work after its last automatic restart until its restarts are no longer counted."""
+    rollback_watch: Duration = Duration(0)
+    """How long a new config of a connector is on trial in `run`, unless `spec.rollback` of its document says otherwise.
+    If the connector fails or is degraded in that time, its previous config is restored. `0` disables this."""
+    rollout_size: int = 0
+    """How many connectors `run` gives another config in one reconciliation. `0`: all."""
+    rollout_max_failures: int = 0
+    """After how many connectors that do not work with their new config `run` changes no other connector, until there is
+    another commit. `0`: never."""
     degraded_after: Duration = Duration(120)
     """How long a connector or task may be UNASSIGNED, or on a worker that does not answer, until the connector is
     Degraded. A rolling restart of the workers should take less time for each worker."""

@@ -1,0 +1,77 @@
+"""Configs on trial, and configs that were rolled back because the connector did not work with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+
+from gitops_connect.model.canonical import digest
+from gitops_connect.model.names import Digest, Revision
+
+
+class RollbackTrigger(Enum):
+    """What must happen to a connector so that its config is rolled back."""
+
+    FAILED = "failed"
+    """The connector or a task is FAILED."""
+    DEGRADED = "degraded"
+    """The connector is Degraded for any reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackOptions:
+    """`spec.rollback`: how long a new config is on trial, and what ends the trial with a rollback."""
+
+    watch: timedelta
+    on: frozenset[RollbackTrigger] = frozenset(RollbackTrigger)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredConfig:
+    """The config of a document. `secrets` are the references of `spec.secrets`; their values are not in `config`.
+
+    A reference is its kind (`env` or `file`) and its name.
+    """
+
+    config: Mapping[str, str] = field(repr=False)
+    secrets: Mapping[str, tuple[str, str]]
+
+    @property
+    def digest(self) -> Digest:
+        """Equal for equal configs. A changed value of a secret does not change it."""
+        return digest([dict(self.config), {key: list(one) for key, one in self.secrets.items()}])
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigTrial:
+    """A new config, since it was applied. `was_healthy`: the connector worked with the config before."""
+
+    digest: Digest
+    revision: Revision
+    since: datetime
+    was_healthy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """A config with which the connector did not work: its commit, why, the keys that it changed, and when that was."""
+
+    digest: Digest
+    revision: Revision
+    reason: str
+    keys: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigHistory:
+    """What the ledger records of a connector's configs.
+
+    `healthy` is the last config with which it worked. `rolled_back` is set until the document has another config.
+    """
+
+    healthy: DeclaredConfig | None = None
+    trial: ConfigTrial | None = None
+    rolled_back: RolledBack | None = None

@@ -1,0 +1,143 @@
+"""A config with which a connector fails is rolled back until its document changes. A rollout stops after failures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import SINK, Workplace
+from daemon.test_restarts import FastClock
+from daemon_log import InThread
+from standin.connect import StandIn
+
+from gitops_connect.model.conditions import ConditionStatus, ConditionType
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+LOCAL = ClusterName("local")
+WATCHED = "rollback: {watch: 10m}"
+
+
+def sink(at: Workplace, stem: str = "sink", file: str = "out.txt", spec: str = WATCHED) -> str:
+    return at.document(stem, SINK, spec, {"file": str(at.directory / file), "topics": "lines"})
+
+
+def file_of(at: Workplace, stem: str = "sink") -> str:
+    config = at.rest("GET", f"/connectors/{at.name(stem)}/config")
+    return Path(config["file"]).relative_to(at.directory).as_posix()
+
+
+def await_healthy(daemon: InThread, at: Workplace, stem: str = "sink") -> None:
+    """Wait until the present config is recorded as one with which the connector works."""
+    name = ConnectorName(at.name(stem))
+    histories = daemon.runtime.ledger.configs.histories
+    at.await_that(lambda: histories(LOCAL).get(name), lambda found: found is not None and found.healthy is not None)
+
+
+def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
+    name = ConnectorName(at.name("sink"))
+    at.commit("sink.yaml", sink(at))
+    with InThread(at) as daemon:
+        await_healthy(daemon, at)
+        at.commit("sink.yaml", sink(at, file="missing/out.txt"))
+        event = daemon.wait("config_rolled_back", connector=name)
+        assert event["keys"] == ["file"]
+        assert "Couldn't find or create file" in event["message"]
+        assert event["revision"] == at.git("rev-parse", "HEAD").strip()
+        daemon.wait("step_applied", action="configure", connector=name)
+        assert file_of(at) == "out.txt"
+        state = daemon.await_state(lambda now: (name, ConditionType.ROLLED_BACK) in now.clusters[LOCAL].conditions)
+        condition = state.clusters[LOCAL].conditions[name, ConditionType.ROLLED_BACK]
+        assert condition.status is ConditionStatus.TRUE
+        assert f"commit {event['revision'][:7]}" in condition.message
+
+        at.commit("other.yaml", at.source("other"))
+        daemon.wait("step_applied", connector=at.name("other"))
+        assert len(daemon.all("step_applied", action="configure")) == 1, "another commit does not try it again"
+        assert file_of(at) == "out.txt"
+        plan = at.run("plan").out
+        assert f"its config of commit {event['revision'][:7]} was rolled back" in plan
+        (status,) = [one for one in json.loads(at.run("status", "-o", "json").out) if one["name"] == name]
+        assert (status["sync"], status["health"]) == ("OutOfSync", "Healthy")
+
+        at.commit("sink.yaml", sink(at, file="third.txt"))
+        at.await_that(lambda: file_of(at), lambda file: file == "third.txt")
+        ready = (name, ConditionType.READY)
+        daemon.await_state(lambda now: now.clusters[LOCAL].conditions[ready].status is ConditionStatus.TRUE)
+    assert "was rolled back" not in at.run("plan").out
+
+
+@pytest.mark.slow
+def test_a_config_that_breaks_a_running_sink_is_rolled_back_until_its_document_changes(at: Workplace) -> None:
+    require_rolled_back_until_the_document_changes(at)
+
+
+@pytest.mark.e2e
+def test_a_config_that_breaks_a_sink_on_kafka_is_rolled_back_until_its_document_changes(really: Workplace) -> None:
+    require_rolled_back_until_the_document_changes(really)
+
+
+@pytest.mark.slow
+def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, standin: StandIn) -> None:
+    name = at.name("sink")
+    at.commit("sink.yaml", sink(at))
+    later = FastClock()
+    with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
+        await_healthy(daemon, at)
+        at.commit("sink.yaml", sink(at, file="second.txt"))
+        histories = daemon.runtime.ledger.configs.histories
+        at.await_that(lambda: histories(LOCAL)[ConnectorName(name)].trial, lambda trial: trial is not None)
+        at.await_that(lambda: histories(LOCAL)[ConnectorName(name)].trial, lambda trial: trial is None)
+        standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
+        daemon.wait("connector_unhealthy", connector=name)
+        daemon.wait("step_applied", action="restart", connector=name)
+        assert file_of(at) == "second.txt"
+        assert daemon.all("config_rolled_back") == []
+
+
+@pytest.mark.slow
+def test_without_the_option_a_broken_config_stays(at: Workplace) -> None:
+    at.commit("sink.yaml", sink(at, spec="autoRestart: {enabled: false}"))
+    with InThread(at) as daemon:
+        daemon.wait("reconciliation_finished", applied=1)
+        at.commit("sink.yaml", sink(at, file="missing/out.txt", spec="autoRestart: {enabled: false}"))
+        daemon.wait("connector_unhealthy")
+        number = daemon.daemon.state.snapshot.number
+        daemon.await_state(lambda now: now.number > number + 4)
+        assert file_of(at) == "missing/out.txt"
+
+
+@pytest.mark.slow
+def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
+    stems = ("a", "b", "c")
+    at.settings("rollout_size = 1\nrollout_max_failures = 1")
+    at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt") for stem in stems))
+    with InThread(at) as daemon:
+        for stem in stems:
+            await_healthy(daemon, at, stem)
+        at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt") for stem in stems))
+        daemon.wait("config_rolled_back", connector=at.name("a"))
+        note = daemon.wait("note", connector=at.name("b"), message=stopped(at))
+        assert note["level"] == "WARNING"
+        at.await_that(lambda: file_of(at, "a"), lambda file: file == "a.txt")
+        assert [file_of(at, stem) for stem in stems] == ["a.txt", "b.txt", "c.txt"]
+        at.commit("sinks.yaml", *(sink(at, stem, f"new-{stem}.txt") for stem in stems))
+        for stem in stems:
+            at.await_that(lambda stem=stem: file_of(at, stem), lambda file: file.startswith("new-"))
+    configured = [line["connector"] for line in daemon.all("step_applied", action="configure")]
+    assert configured[-3:] == [at.name(stem) for stem in stems], "one after the other, in the order of their names"
+
+
+def stopped(at: Workplace) -> str:
+    name = at.name("a")
+    return f"the rollout of this commit is stopped, because connectors failed with it: {name}; commit a fix"
+
+
+def test_the_default_of_the_settings_applies_to_every_document(at: Workplace) -> None:
+    at.settings('rollback_watch = "2m"')
+    with InThread(at) as daemon:
+        options = daemon.runtime.policy(LOCAL).rollback
+    assert options is not None
+    assert options.watch == timedelta(minutes=2)
