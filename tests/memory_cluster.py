@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -128,6 +128,9 @@ class MemoryCluster:
 
     def resume(self, name: ConnectorName) -> None:
         self._request("resume", name, lambda: self.present[name].state is FAILED or self._become(name, RUNNING))
+
+    def gone(self, workers: Collection[str]) -> frozenset[str]:
+        return frozenset()
 
     def restart(self, name: ConnectorName, *, include_tasks: bool, only_failed: bool) -> None:
         """Start it again; its parts fail again as `task_fails_after` and the config say."""

@@ -16,8 +16,18 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary, Table
 
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger import archived_pieces
+from gitops_connect.ledger.config_histories import is_config_history
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.tables import OPERATIONS, OWNERSHIP, PIECES, RESTART_REQUESTS, RESTARTS, REVISIONS, UtcTime
+from gitops_connect.ledger.tables import (
+    CONFIG_HISTORIES,
+    OPERATIONS,
+    OWNERSHIP,
+    PIECES,
+    RESTART_REQUESTS,
+    RESTARTS,
+    REVISIONS,
+    UtcTime,
+)
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack
@@ -25,10 +35,14 @@ from gitops_connect.model.operations import Acknowledgement, OperationKind, Oper
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.restarts import RestartKind
 
-FORMAT_VERSION = 3
-"""Version 1 had no large operations, and version 2 no restarts; both can be read too."""
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, REVISIONS)
-"""All tables except the leases, which belong to current processes, and the properties, which each ledger has itself."""
+FORMAT_VERSION = 4
+"""Version 1 had no large operations, version 2 no restarts, and version 3 no rollbacks. All of them can be read."""
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, CONFIG_HISTORIES, REVISIONS)
+"""All tables on which a plan depends, and the revisions.
+
+The leases belong to current processes, and each ledger has properties of its own. Conditions, offset positions and the
+journal of steps only report what was observed.
+"""
 
 ArchiveRow = Mapping[str, Any]
 """The columns of one row by name, as the database reads and returns them."""
@@ -57,7 +71,7 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
 }
 
 
-_JSON = {OWNERSHIP.c.applied, OPERATIONS.c.acknowledged}
+_JSON = {OWNERSHIP.c.applied, OPERATIONS.c.acknowledged, CONFIG_HISTORIES.c.history}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +110,14 @@ def _read(document: Any) -> Archive:
     names = {"format_version", "key_fingerprint", *(table.name for table in TABLES)}
     if not isinstance(document, dict) or "format_version" not in document:
         raise ValueError("expected an object with a format_version")
-    if document["format_version"] not in (1, 2, FORMAT_VERSION):
+    if document["format_version"] not in range(1, FORMAT_VERSION + 1):
         raise ValueError(
             f"it has format_version {document['format_version']!r}, but this gitops-connect reads {FORMAT_VERSION}"
         )
     if document["format_version"] == 1:
         document = _of_version_1(document)
     if document["format_version"] < FORMAT_VERSION:
-        document = {RESTARTS.name: [], RESTART_REQUESTS.name: [], **document}
+        document = {RESTARTS.name: [], RESTART_REQUESTS.name: [], CONFIG_HISTORIES.name: [], **document}
     _require_fields("the document", document, names)
     fingerprint = _text("key_fingerprint", document["key_fingerprint"])
     rows = {table.name: _rows(table, document[table.name]) for table in TABLES}
@@ -192,6 +206,8 @@ def _reader(column: Column[Any]) -> Callable[[str, Any], Any]:
         return _acknowledgements
     if column is PIECES.c.content:
         return _lines
+    if column is CONFIG_HISTORIES.c.history:
+        return _history
     readers: dict[type, Callable[[str, Any], Any]] = {
         UtcTime: _time,
         LargeBinary: _offsets,
@@ -247,6 +263,12 @@ def _acknowledgements(where: str, found: Any) -> str:
     if not isinstance(found, list):
         raise ValueError(f"{where}: expected a list, found {_shown(found)}")
     return json.dumps(sorted(_word(where, word, Acknowledgement) for word in found))
+
+
+def _history(where: str, found: Any) -> str:
+    if not is_config_history(json.dumps(found)):
+        raise ValueError(f"{where}: expected the configs of a connector, found {_shown(found)}")
+    return canonical(found).decode()
 
 
 def _offsets(where: str, found: Any) -> bytes:

@@ -29,6 +29,7 @@ from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partiti
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ORDERS = Ownership(
@@ -70,6 +71,13 @@ ownerships = st.builds(
 )
 
 
+HISTORY = ConfigHistory(
+    DeclaredConfig({"topic": "a"}, {"password": ("env", "ORDERS")}),
+    ConfigTrial(Digest("d1"), Revision("a" * 40), NOON, was_healthy=True),
+    RolledBack(Digest("d2"), Revision("b" * 40), "task 0 is FAILED", ("topic",), LATER),
+)
+
+
 def fill(ledger: Ledger) -> Ledger:
     """Write rows of every kind."""
     ledger.record(ORDERS)
@@ -82,6 +90,7 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.operations.mark(LOCAL, unknown)
     ledger.record_restart(LOCAL, ORDERS.connector, RestartRecord(2, LATER))
     ledger.record_restart_request(LOCAL, ORDERS.connector, RestartRequest(RestartKind.CONNECTOR, "INC-1"))
+    ledger.configs.record(LOCAL, {ORDERS.connector: HISTORY})
     return ledger
 
 
@@ -141,13 +150,21 @@ def test_it_has_neither_the_key_nor_a_lease(full: Ledger, clock: ManualClock) ->
     with full.lease(LOCAL, clock, 60):
         text = write_archive(full.export())
     assert KEY.hex() not in text
-    tables = {"ownership", "operations", "operation_pieces", "restarts", "restart_requests", "revisions"}
+    tables = {
+        "ownership",
+        "operations",
+        "operation_pieces",
+        "restarts",
+        "restart_requests",
+        "config_histories",
+        "revisions",
+    }
     assert set(json.loads(text)) == {"format_version", "key_fingerprint", *tables}
 
 
 def test_no_table_is_forgotten(full: Ledger) -> None:
     """A new table has to be added to the archive, or to the tables that are left out."""
-    left_out = {"leases", "ledger_properties"}
+    left_out = {"leases", "ledger_properties", "conditions", "offset_positions", "steps"}
     assert set(METADATA.tables) - left_out == set(full.export().rows)
 
 
@@ -167,7 +184,7 @@ def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledg
     before = other.export()
     with pytest.raises(
         UsageError,
-        match=r"other data \(ownership: 0, operations: 1, restarts: 0, restart_requests: 0, revisions: 0\).*--rep",
+        match=r"other data \(ownership: 0, operations: 1, restarts: 0, restart_requests: 0, config_histories: 0, revisions: 0\).*--rep",
     ):
         other.restore(full.export(), NOON)
     assert other.export() == before
@@ -205,7 +222,7 @@ def packed(value: OffsetPatch) -> str:
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no version": (lambda one: one.pop("format_version"), "expected an object with a format_version"),
-    "a newer version": (lambda one: one.update(format_version=4), "has format_version 4, but this .* reads 3"),
+    "a newer version": (lambda one: one.update(format_version=5), "has format_version 5, but this .* reads 4"),
     "no operations": (lambda one: one.pop("operations"), "the document has no operations"),
     "a foreign field": (lambda one: one.update(spec={}), "the document has an unknown field 'spec'"),
     "no list": (lambda one: one.update(revisions={}), "revisions: expected a list"),
@@ -233,6 +250,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         put("operations", 0, "snapshot", None),
         r"operations\[0\] is in_progress, but has no snapshot",
     ),
+    "a history": (put("config_histories", 0, "history", {"healthy": 1}), "expected the configs of a connector"),
     "half a pair": (put("operations", 0, "message", "\ud83d"), "surrogates not allowed"),
     "twice": (lambda one: one["ownership"].append(one["ownership"][0]), "orders of local occurs 2 times"),
 }
