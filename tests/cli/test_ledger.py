@@ -257,7 +257,8 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
     ran = at.run("ledger", "import", str(file))
     assert (ran.code, ran.err) == (
         0,
-        "Imported (ownership: 0, operations: 1, restarts: 0, restart_requests: 0, config_histories: 0, revisions: 1).\n",
+        "Imported (ownership: 0, operations: 1, restarts: 0, restart_requests: 0, config_histories: 0,"
+        " revisions: 1).\n",
     )
     moved = Ledger.open("sqlite:///moved.db", at.directory, None)
     assert moved.operations.records(LOCAL) == ledger.operations.records(LOCAL)
