@@ -16,7 +16,8 @@ from sqlalchemy import Connection
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.damage import check_rows
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import get_property, is_current, set_property, upgrade
+from gitops_connect.ledger.schema import is_current, upgrade
+from gitops_connect.ledger.tables import get_property, set_property
 from gitops_connect.model.canonical import keyed_digest
 
 _LENGTH = 32

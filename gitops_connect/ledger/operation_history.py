@@ -11,7 +11,8 @@ from sqlalchemy import Connection, select
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.tables import REVISIONS, find_version, is_current
+from gitops_connect.ledger.schema import find_version, is_current
+from gitops_connect.ledger.tables import REVISIONS
 from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 

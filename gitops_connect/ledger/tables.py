@@ -1,8 +1,8 @@
-"""The tables of the ledger, their version, and the upgrades from older versions."""
+"""The newest tables of the ledger. If you change a table, add a migration: ARCHITECTURE.md says how."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,13 +20,10 @@ from sqlalchemy import (
     TypeDecorator,
     delete,
     insert,
-    inspect,
     select,
     update,
 )
 from sqlalchemy.engine import Dialect
-
-from gitops_connect.errors import LedgerUnusable
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -211,96 +208,6 @@ LEASES = Table(
     Column("expires", UtcTime, nullable=False),
 )
 """At most one row per cluster, while a process works on it."""
-
-Upgrade = Callable[[Connection], None]
-
-
-_SINCE_3 = {"entries", "sent"}
-
-
-def _add_operations(connection: Connection) -> None:
-    """Upgrade to version 2.
-
-    A later version that changes this table must keep its old form here for the steps that follow.
-    """
-    connection.exec_driver_sql("ALTER TABLE ownership ADD COLUMN on_delete VARCHAR DEFAULT 'keep' NOT NULL")
-    then = [column for column in OPERATIONS.c if column.name not in _SINCE_3]
-    columns = (Column(one.name, one.type, primary_key=one.primary_key, nullable=one.nullable) for one in then)
-    Table(OPERATIONS.name, MetaData(), *columns).create(connection)
-
-
-def _add_pieces(connection: Connection) -> None:
-    """Upgrade to version 3."""
-    for column in sorted(_SINCE_3):
-        connection.exec_driver_sql(f"ALTER TABLE operations ADD COLUMN {column} INTEGER")
-    PIECES.create(connection)
-
-
-def _add_restarts(connection: Connection) -> None:
-    """Upgrade to version 4."""
-    RESTARTS.create(connection)
-    RESTART_REQUESTS.create(connection)
-
-
-def _add_status(connection: Connection) -> None:
-    """Upgrade to version 5."""
-    for table in (CONDITIONS, CONFIG_HISTORIES, OFFSET_POSITIONS, STEPS):
-        table.create(connection)
-
-
-UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts, _add_status)
-"""`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
-
-_VERSION = "schema_version"
-
-
-def find_version(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) -> int:
-    """The version of the schema; 0 for an empty database.
-
-    Raises LedgerUnusable if the database belongs to another program, or is newer than this gitops-connect.
-    """
-    tables = inspect(connection).get_table_names()
-    if PROPERTIES.name not in tables:
-        if tables:
-            raise LedgerUnusable(
-                f"the database {_place(connection)} contains other tables ({', '.join(sorted(tables)[:3])}) but no"
-                " ledger; give the ledger a database of its own with [state] url"
-            )
-        return 0
-    written = get_property(connection, _VERSION) or ""
-    if not (written.isascii() and written.isdigit() and len(written) < 6):
-        raise LedgerUnusable(
-            f"the ledger {_place(connection)} is damaged: table {PROPERTIES.name}, row {_VERSION}, column value:"
-            " expected a whole number; restore a backup"
-        )
-    version = int(written)
-    known = 1 + len(upgrades)
-    if version > known:
-        raise LedgerUnusable(
-            f"the ledger {_place(connection)} has schema version {version}, but this gitops-connect supports {known}"
-            " at most; run the newer gitops-connect that upgraded it, or restore the backup from before the upgrade"
-        )
-    return version
-
-
-def _place(connection: Connection) -> str:
-    return connection.engine.url.render_as_string(hide_password=True)
-
-
-def upgrade(connection: Connection, upgrades: tuple[Upgrade, ...] = UPGRADES) -> None:
-    """Bring the schema to the newest version, in the transaction of `connection`: completely or not at all."""
-    version = find_version(connection, upgrades)
-    if version == 0:
-        METADATA.create_all(connection)
-    else:
-        for step in upgrades[version - 1 :]:
-            step(connection)
-    set_property(connection, _VERSION, str(1 + len(upgrades)))
-
-
-def is_current(connection: Connection) -> bool:
-    """True if there is nothing to upgrade."""
-    return find_version(connection) == 1 + len(UPGRADES)
 
 
 def get_property(connection: Connection, name: str) -> str | None:

@@ -9,7 +9,18 @@ import pytest
 
 from gitops_connect.cli.main import app
 
-FOREIGN = {"git", "jsonschema", "platformdirs", "psutil", "pyspark", "requests", "rich", "sqlalchemy", "yaml"}
+FOREIGN = {
+    "alembic",
+    "git",
+    "jsonschema",
+    "platformdirs",
+    "psutil",
+    "pyspark",
+    "requests",
+    "rich",
+    "sqlalchemy",
+    "yaml",
+}
 COMMANDS = [
     *(command.name or command.callback.__name__ for command in app.registered_commands),
     *(group.name for group in app.registered_groups),

@@ -9,6 +9,8 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from ledger_places import LedgerPlace, postgres_place
+from live.databases import Server, start_postgres
 from manual_clock import ManualClock
 
 from gitops_connect.ledger.ledger import Ledger
@@ -27,6 +29,22 @@ def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("ledger")
     Ledger.open("sqlite:///state.db", directory, None).close()
     return directory
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server. Tests create databases of their own in it, and leave them there."""
+    server = start_postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
+    """A place without a ledger, on each kind of database."""
+    if request.param == "sqlite":
+        return LedgerPlace("sqlite:///state.db", tmp_path)
+    return postgres_place(request.getfixturevalue("postgres"), tmp_path)
 
 
 @pytest.fixture

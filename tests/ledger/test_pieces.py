@@ -31,6 +31,7 @@ from gitops_connect.model.operations import OperationState
 
 LARGE = replace(SKIP, offsets={}, is_large=True)
 AFTER = Digest("f" * 64)
+VERSION_2 = Path(__file__).with_name("schemas") / "version_2.sql"
 BOTH = (OffsetsPart.DECLARED, OffsetsPart.BEFORE)
 
 
@@ -376,33 +377,17 @@ class TestExport:
         assert read_archive(json.dumps(document), "a.json") == ledger.export()
 
 
-VERSION_2 = """
-CREATE TABLE operations (
-    cluster VARCHAR NOT NULL, name VARCHAR NOT NULL, connector VARCHAR NOT NULL, kind VARCHAR NOT NULL,
-    state VARCHAR NOT NULL, digest VARCHAR, revision VARCHAR NOT NULL, since VARCHAR(27) NOT NULL,
-    failures INTEGER NOT NULL, final BOOLEAN NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL,
-    digest_before VARCHAR, digest_after VARCHAR, acknowledged TEXT NOT NULL, declared BLOB, snapshot BLOB,
-    PRIMARY KEY (cluster, name)
-);
-"""
-
-
 def test_a_ledger_of_version_2_keeps_its_operations(ledger: Ledger, tmp_path: Path) -> None:
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     known = ledger.operations.records(LOCAL)
-    with closing(connect(tmp_path / "state.db")) as database, database:
-        columns = (
-            " SELECT cluster, name, connector, kind, state, digest, revision, since, failures, final, message, warning,"
-        )
-        columns += " digest_before, digest_after, acknowledged, declared, snapshot FROM newer"
-        database.execute("ALTER TABLE operations RENAME TO newer")
-        database.executescript(VERSION_2)
-        database.execute("INSERT INTO operations" + columns)
-        database.execute("DROP TABLE newer")
-        for table in ("operation_pieces", "restarts", "restart_requests", "config_histories"):
-            database.execute(f"DROP TABLE {table}")
-        database.execute("UPDATE ledger_properties SET value = '2' WHERE name = 'schema_version'")
-    upgraded = Ledger.open("sqlite:///state.db", tmp_path, None).operations
+    columns = "cluster, name, connector, kind, state, digest, revision, since, failures, final, message, warning,"
+    columns += " digest_before, digest_after, acknowledged, declared, snapshot"
+    with closing(connect(tmp_path / "old.db", isolation_level=None)) as database:
+        database.executescript(VERSION_2.read_text())
+        database.execute("DELETE FROM operations")
+        database.execute("ATTACH ? AS newer", (str(tmp_path / "state.db"),))
+        database.execute(f"INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations")  # noqa: S608
+    upgraded = Ledger.open("sqlite:///old.db", tmp_path, ledger.key).operations
     assert upgraded.records(LOCAL) == known
     assert upgraded.saved(LOCAL, SKIP.name) == SKIP
     upgraded.begin_large(LOCAL, replace(LARGE, name=OperationName("large")), BEFORE, DECLARED, NOON)

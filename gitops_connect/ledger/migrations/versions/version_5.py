@@ -1,0 +1,52 @@
+"""Conditions, configs on trial, offsets that must move, and the journal of steps."""
+
+from __future__ import annotations
+
+from alembic import op
+from sqlalchemy import Column, Double, Integer, String, Text
+
+revision = "5"
+down_revision = "4"
+
+
+def upgrade() -> None:
+    """Add the tables `conditions`, `config_histories`, `offset_positions` and `steps`."""
+    op.create_table(
+        "conditions",
+        Column("cluster", String, primary_key=True),
+        Column("connector", String, primary_key=True),
+        Column("type", String, primary_key=True),
+        Column("status", String, nullable=False),
+        Column("reason", String, nullable=False),
+        Column("message", Text, nullable=False),
+        Column("since", String(27), nullable=False),
+        Column("revision", String, nullable=False),
+    )
+    op.create_table(
+        "config_histories",
+        Column("cluster", String, primary_key=True),
+        Column("connector", String, primary_key=True),
+        Column("history", Text, nullable=False),
+    )
+    op.create_table(
+        "offset_positions",
+        Column("cluster", String, primary_key=True),
+        Column("connector", String, primary_key=True),
+        Column("digest", String, nullable=False),
+        Column("since", String(27), nullable=False),
+    )
+    op.create_table(
+        "steps",
+        Column("id", Integer, primary_key=True),
+        Column("cluster", String, nullable=False),
+        Column("at", String(27), nullable=False),
+        Column("revision", String, nullable=False),
+        Column("author", String, nullable=False),
+        Column("connector", String, nullable=False),
+        Column("action", String, nullable=False),
+        Column("operation", String, nullable=False),
+        Column("result", String, nullable=False),
+        Column("reason", Text, nullable=False),
+        Column("message", Text, nullable=False),
+        Column("seconds", Double, nullable=False),
+    )

@@ -1,0 +1,29 @@
+CREATE TABLE ledger_properties (name VARCHAR NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name));
+CREATE TABLE ownership (
+    cluster VARCHAR NOT NULL, connector VARCHAR NOT NULL, origin VARCHAR NOT NULL, revision VARCHAR NOT NULL,
+    since VARCHAR(27) NOT NULL, desired VARCHAR, applied TEXT NOT NULL, on_delete VARCHAR DEFAULT 'keep' NOT NULL,
+    PRIMARY KEY (cluster, connector)
+);
+CREATE TABLE operations (
+    cluster VARCHAR NOT NULL, name VARCHAR NOT NULL, connector VARCHAR NOT NULL, kind VARCHAR NOT NULL,
+    state VARCHAR NOT NULL, digest VARCHAR, revision VARCHAR NOT NULL, since VARCHAR(27) NOT NULL,
+    failures INTEGER NOT NULL, final BOOLEAN NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL,
+    digest_before VARCHAR, digest_after VARCHAR, acknowledged TEXT NOT NULL, declared BLOB, snapshot BLOB,
+    PRIMARY KEY (cluster, name)
+);
+CREATE TABLE revisions (
+    cluster VARCHAR NOT NULL, kind VARCHAR NOT NULL, revision VARCHAR NOT NULL, at VARCHAR(27) NOT NULL,
+    result TEXT NOT NULL, PRIMARY KEY (cluster, kind)
+);
+CREATE TABLE leases (
+    cluster VARCHAR NOT NULL, token VARCHAR NOT NULL, host VARCHAR NOT NULL, place VARCHAR NOT NULL,
+    pid INTEGER NOT NULL, process_started DOUBLE NOT NULL, since VARCHAR(27) NOT NULL, expires VARCHAR(27) NOT NULL,
+    PRIMARY KEY (cluster)
+);
+INSERT INTO ledger_properties VALUES ('schema_version', '2');
+INSERT INTO ownership (cluster, connector, origin, revision, since, desired, applied) VALUES
+    ('local', 'orders', 'created', 'r1', '2026-11-21T12:00:00.000000Z', 'd1', '{"database.password":"d2"}');
+INSERT INTO revisions VALUES ('local', 'applied', 'r1', '2026-11-21T12:00:00.000000Z', '3 steps');
+INSERT INTO operations (cluster, name, connector, kind, state, digest, revision, since, failures, final, message,
+    warning, acknowledged) VALUES
+    ('local', 'skip', 'orders', 'alter', 'applied', 'd3', 'r1', '2026-11-21T12:00:00.000000Z', 0, FALSE, '', '', '[]');
