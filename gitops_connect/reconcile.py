@@ -120,6 +120,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, resta
         key=runtime.ledger.key,
         restarts=runtime.ledger.restarts(cluster),
         restart_requests=runtime.ledger.restart_requests(cluster),
+        suspensions=runtime.suspensions(cluster),
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests

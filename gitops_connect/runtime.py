@@ -18,6 +18,7 @@ from gitops_connect.ledger.operation_history import read_history
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_directory
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
@@ -86,6 +87,13 @@ class Runtime:
             cluster.concurrent_restarts if restarts_failed else 0,
             timedelta(seconds=cluster.stable_after),
         )
+
+    def suspensions(self, name: ClusterName) -> Suspensions:
+        """What suspends connectors of the cluster: a command, which has a reason, rather than the setting."""
+        recorded = self.ledger.suspensions(name)
+        if recorded.cluster is None and self.cluster(name).suspend:
+            return replace(recorded, cluster=Suspension(SuspendedBy.SETTINGS, whole_cluster=True))
+        return recorded
 
     def close(self) -> None:
         """Release connections, files and locks."""

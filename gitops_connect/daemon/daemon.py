@@ -24,6 +24,7 @@ from apscheduler.triggers.date import DateTrigger
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
+from gitops_connect.daemon.held_back import HeldBack
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
@@ -57,6 +58,7 @@ class ClusterProgress:
     notes: events.NewItems = field(default_factory=events.NewItems)
     unhealthy: frozenset[ConnectorName] = frozenset()
     given_up: events.NewItems = field(default_factory=events.NewItems)
+    held_back: HeldBack = field(default_factory=HeldBack)
 
 
 class _Over(Enum):
@@ -277,6 +279,7 @@ def _log_outcome(outcome: ReconciliationOutcome, progress: ClusterProgress, decl
     for connector, message in progress.notes.of(events.notes(outcome.plan)):
         events.noted(outcome.cluster, connector, message)
     progress.unhealthy = events.health_seen(outcome.plan, progress.unhealthy)
+    progress.held_back.log(outcome)
     given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
     for name in progress.given_up.of(given_up):
         events.given_up(outcome.cluster, given_up[name])

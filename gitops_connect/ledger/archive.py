@@ -17,7 +17,16 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary, Table
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger import archived_pieces
 from gitops_connect.ledger.pieces import OffsetsPart
-from gitops_connect.ledger.tables import OPERATIONS, OWNERSHIP, PIECES, RESTART_REQUESTS, RESTARTS, REVISIONS, UtcTime
+from gitops_connect.ledger.tables import (
+    OPERATIONS,
+    OWNERSHIP,
+    PIECES,
+    RESTART_REQUESTS,
+    RESTARTS,
+    REVISIONS,
+    SUSPENSIONS,
+    UtcTime,
+)
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack
@@ -25,9 +34,9 @@ from gitops_connect.model.operations import Acknowledgement, OperationKind, Oper
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.restarts import RestartKind
 
-FORMAT_VERSION = 3
-"""Version 1 had no large operations, and version 2 no restarts; both can be read too."""
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, REVISIONS)
+FORMAT_VERSION = 4
+"""Version 1 had no large operations, version 2 no restarts, and version 3 no suspensions; all can be read too."""
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, SUSPENSIONS, REVISIONS)
 """All tables except the leases, which belong to current processes, and the properties, which each ledger has itself."""
 
 ArchiveRow = Mapping[str, Any]
@@ -96,14 +105,16 @@ def _read(document: Any) -> Archive:
     names = {"format_version", "key_fingerprint", *(table.name for table in TABLES)}
     if not isinstance(document, dict) or "format_version" not in document:
         raise ValueError("expected an object with a format_version")
-    if document["format_version"] not in (1, 2, FORMAT_VERSION):
+    if document["format_version"] not in (1, 2, 3, FORMAT_VERSION):
         raise ValueError(
             f"it has format_version {document['format_version']!r}, but this gitops-connect reads {FORMAT_VERSION}"
         )
     if document["format_version"] == 1:
         document = _of_version_1(document)
-    if document["format_version"] < FORMAT_VERSION:
+    if document["format_version"] < 3:
         document = {RESTARTS.name: [], RESTART_REQUESTS.name: [], **document}
+    if document["format_version"] < FORMAT_VERSION:
+        document = {SUSPENSIONS.name: [], **document}
     _require_fields("the document", document, names)
     fingerprint = _text("key_fingerprint", document["key_fingerprint"])
     rows = {table.name: _rows(table, document[table.name]) for table in TABLES}

@@ -36,6 +36,7 @@ from gitops_connect.ledger.tables import (
     RESTART_REQUESTS,
     RESTARTS,
     REVISIONS,
+    SUSPENSIONS,
     UtcTime,
 )
 from gitops_connect.model.desired import OnDelete
@@ -52,7 +53,7 @@ Check = Callable[[Any], bool]
 
 def check_rows(connection: Connection, place: str) -> None:
     """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
-    for table in (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, REVISIONS, LEASES):
+    for table in (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, SUSPENSIONS, REVISIONS, LEASES):
         for found in _damaged(connection, table):
             raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
 

@@ -16,7 +16,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
+from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, SUSPENSIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
@@ -25,11 +25,13 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 LEASE_SECONDS = 180.0
 """Longer than Connect takes over a request (90 s) and than gitops-connect waits for the answer."""
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
+_WHOLE_CLUSTER = ConnectorName("")
 
 
 class Ledger:
@@ -92,7 +94,7 @@ class Ledger:
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._database.write() as connection:
-            for table in (OWNERSHIP, RESTART_REQUESTS):
+            for table in (OWNERSHIP, RESTART_REQUESTS, SUSPENSIONS):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
 
@@ -125,6 +127,30 @@ class Ledger:
         key = {"cluster": cluster, "connector": connector, "kind": request.kind.value}
         with self._database.write() as connection:
             upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
+
+    def suspensions(self, cluster: ClusterName) -> Suspensions:
+        """What commands have suspended: the cluster, and single connectors."""
+        query = select(SUSPENSIONS).where(SUSPENSIONS.c.cluster == cluster)
+        with self._database.read() as connection:
+            found = {ConnectorName(row.connector): _suspension(row) for row in connection.execute(query)}
+        whole = found.pop(_WHOLE_CLUSTER, None)
+        return Suspensions(whole, found)
+
+    def suspend(self, cluster: ClusterName, connector: ConnectorName | None, suspension: Suspension) -> None:
+        """Record that a command suspends the connector, or with None the whole cluster, instead of an earlier record.
+
+        This needs no lease: it takes effect when the next plan is made.
+        """
+        key = {"cluster": cluster, "connector": connector or _WHOLE_CLUSTER}
+        values = {"who": suspension.who, "since": suspension.since, "reason": suspension.reason}
+        with self._database.write() as connection:
+            upsert(connection, SUSPENSIONS, key, values)
+
+    def resume(self, cluster: ClusterName, connector: ConnectorName | None) -> bool:
+        """End what `suspend` recorded. Returns False if there was no record."""
+        this = (SUSPENSIONS.c.cluster == cluster) & (SUSPENSIONS.c.connector == (connector or _WHOLE_CLUSTER))
+        with self._database.write() as connection:
+            return connection.execute(delete(SUSPENSIONS).where(this)).rowcount > 0
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""
@@ -172,6 +198,10 @@ class Ledger:
         values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
         with self._database.write() as connection:
             upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values)
+
+
+def _suspension(row: Row[Any]) -> Suspension:
+    return Suspension(SuspendedBy.COMMAND, row.connector == _WHOLE_CLUSTER, row.who, row.since, row.reason)
 
 
 def _ownership(row: Row[Any]) -> Ownership:

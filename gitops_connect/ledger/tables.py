@@ -147,6 +147,17 @@ RESTART_REQUESTS = Table(
 )
 """Since version 4. `id` is the last id of `spec.restart` or `spec.restartTasks` (`kind`) that was carried out."""
 
+SUSPENSIONS = Table(
+    "suspensions",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("who", String, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+"""Since version 5. What commands have suspended. `connector` is empty if it is the whole cluster."""
+
 LEASES = Table(
     "leases",
     METADATA,
@@ -191,7 +202,12 @@ def _add_restarts(connection: Connection) -> None:
     RESTART_REQUESTS.create(connection)
 
 
-UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts)
+def _add_suspensions(connection: Connection) -> None:
+    """Upgrade to version 5."""
+    SUSPENSIONS.create(connection)
+
+
+UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts, _add_suspensions)
 """`UPGRADES[0]` leads from version 1 to 2, and so on. A new database gets the tables above at once."""
 
 _VERSION = "schema_version"

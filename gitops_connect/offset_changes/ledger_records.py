@@ -156,7 +156,10 @@ class LedgerRecords:
             self._ledger.record_restart_request(self._cluster, step.connector, step.restart.request)
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
-        """Record how the attempt ended; the revision is applied if no step failed and the plan was complete."""
+        """Record how the attempt ended.
+
+        The revision is applied if no step failed, the plan was complete, and no step of it was only shown.
+        """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
         if undone:
@@ -167,7 +170,8 @@ class LedgerRecords:
             recorded = self._ledger.revisions(self._cluster)
             if recorded.attempted is not None and recorded.attempted.result:
                 self._ledger.record_attempt(self._cluster, self._revision, now)
-            if recorded.applied is None or recorded.applied.revision != self._revision:
+            is_shown_only = any(one.steps and not one.applicable for one in self._plan.connectors)
+            if not is_shown_only and (recorded.applied is None or recorded.applied.revision != self._revision):
                 self._ledger.record_applied(self._cluster, self._revision, now)
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:

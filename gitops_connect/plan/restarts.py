@@ -18,8 +18,8 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import RESTART_FAILED_SINCE, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart, RestartOutlook, RestartRecord, pause_after
-from gitops_connect.plan.connector_steps import why_shown_only
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.suspended import why_shown_only
 
 
 def with_outlook(

@@ -17,6 +17,7 @@ from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
+from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 
 
@@ -82,9 +83,9 @@ class Situation:
     """What is desired, observed, managed and allowed, at the time `now`.
 
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
-    requested restarts that were carried out. `invalid` are connectors whose config Connect rejects, or which lack a
-    secret. `passwords` are, for connectors that Connect validated, the config keys of type PASSWORD. `key` is the key
-    of all digests that cover a secret.
+    requested restarts that were carried out. `suspensions` are those of the settings and of commands. `invalid` are
+    connectors whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that Connect
+    validated, the config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
 
     The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
     type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
@@ -106,6 +107,7 @@ class Situation:
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)
+    suspensions: Suspensions = field(default_factory=Suspensions)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.

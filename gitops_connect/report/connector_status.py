@@ -14,8 +14,10 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
-from gitops_connect.report import offset_lines
+from gitops_connect.model.suspensions import Suspension
+from gitops_connect.report import offset_lines, words
 from gitops_connect.report.health_lines import problem_words, restarted_words
+from gitops_connect.report.plan_json import suspension_value
 from gitops_connect.report.printable import one_line
 
 
@@ -50,6 +52,7 @@ class ConnectorStatus:
     state: str
     tasks: str
     message: str = ""
+    suspension: Suspension | None = None
 
     @property
     def is_fine(self) -> bool:
@@ -68,11 +71,13 @@ class ConnectorStatus:
             "state": self.state,
             "tasks": self.tasks,
             "message": self.message,
+            "suspension": None if self.suspension is None else suspension_value(self.suspension),
         }
 
     def row(self) -> tuple[str, ...]:
         """The status as a row of a table."""
-        return tuple(str(value) or "-" for value in self.value().values())
+        cells = (self.cluster, self.name, self.sync.value, self.health.value, self.state, self.tasks, self.message)
+        return tuple(cell or "-" for cell in cells)
 
 
 _NOT_VALIDATED = "connect/not-validated"
@@ -129,7 +134,9 @@ def connector_statuses(
             failed = restarted_words(record.count, record.last) if record is not None else ""
         message = "; ".join(part for part in (failed, reason, *_waiting(subject)) if part)
         state = one.state.value if one else "-"
-        statuses.append(ConnectorStatus(plan.cluster, name, sync, health, state, task_count(one), message))
+        suspension = subject.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension)
+        tasks = task_count(one)
+        statuses.append(ConnectorStatus(plan.cluster, name, sync, health, state, tasks, message, suspension))
     return statuses
 
 
@@ -207,7 +214,8 @@ def _planned(planned: ConnectorPlan) -> str:
     steps = ", ".join(step.action.value for step in planned.steps)
     done = [offset_lines.label(one) for one in planned.operations if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
-    return f"{drift}{steps}{changes}" if steps else "; ".join(planned.notes)
+    suspended = words.suspended_lines(planned)
+    return ": ".join([*suspended, f"{drift}{steps}{changes}"]) if steps else "; ".join([*suspended, *planned.notes])
 
 
 def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:
@@ -247,6 +255,12 @@ def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
         for one in offset_lines.strays_of(plan)
         if one.connector not in shown
     ]
+
+
+def suspended_cluster(plan: Plan) -> Iterator[str]:
+    """A sentence if the whole cluster is suspended."""
+    if plan.suspension is not None:
+        yield f"cluster {plan.cluster}: suspended {one_line(plan.suspension.origin)}"
 
 
 def revisions_line(cluster: ClusterName, desired: Revision, applied: Revision | None, directory: str) -> str:

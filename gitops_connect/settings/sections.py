@@ -108,6 +108,8 @@ class ClusterSettings:
     """The URLs of the workers. If a worker does not answer, gitops-connect asks the next worker."""
     mode: ClusterMode = ClusterMode.ENFORCE
     """`enforce` applies changes; `observe` only plans and reports them."""
+    suspend: bool = False
+    """Change nothing on this cluster until you set this to `false`; plans show what would be changed."""
     prune: bool = False
     """Delete managed connectors that are no longer declared."""
     protected: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ def fail_half_way(connection: Connection) -> None:
 def test_a_newer_ledger_is_refused_and_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     set_version(tmp_path, 99)
     before = (tmp_path / "state.db").read_bytes()
-    with pytest.raises(LedgerUnusable, match=r"schema version 99.*supports 4 at most.*newer gitops-connect"):
+    with pytest.raises(LedgerUnusable, match=r"schema version 99.*supports 5 at most.*newer gitops-connect"):
         Ledger.open(URL, tmp_path, None)
     assert (tmp_path / "state.db").read_bytes() == before
 
@@ -131,8 +131,8 @@ def test_an_older_ledger_is_upgraded_step_by_step(ledger: Ledger, tmp_path: Path
         tables.upgrade(connection, (*tables.UPGRADES, add_a_column))
     assert "note" in columns(database, "revisions")
     with database.read() as connection:
-        assert tables.find_version(connection, (*tables.UPGRADES, add_a_column)) == 5
-    with pytest.raises(LedgerUnusable, match="schema version 5"):
+        assert tables.find_version(connection, (*tables.UPGRADES, add_a_column)) == 6
+    with pytest.raises(LedgerUnusable, match="schema version 6"):
         Ledger.open(URL, tmp_path, None)
 
 
