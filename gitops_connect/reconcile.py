@@ -121,6 +121,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, resta
         restarts=runtime.ledger.restarts(cluster),
         restart_requests=runtime.ledger.restart_requests(cluster),
         suspensions=runtime.suspensions(cluster),
+        stopped=runtime.ledger.stopped(cluster),
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests

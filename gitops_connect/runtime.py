@@ -86,6 +86,7 @@ class Runtime:
             cluster.auto_restart,
             cluster.concurrent_restarts if restarts_failed else 0,
             timedelta(seconds=cluster.stable_after),
+            cluster.on_manual_pause,
         )
 
     def suspensions(self, name: ClusterName) -> Suspensions:

@@ -24,11 +24,12 @@ from gitops_connect.ledger.tables import (
     RESTART_REQUESTS,
     RESTARTS,
     REVISIONS,
+    STOPPED,
     SUSPENSIONS,
     UtcTime,
 )
 from gitops_connect.model.canonical import canonical
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
@@ -36,7 +37,7 @@ from gitops_connect.model.restarts import RestartKind
 
 FORMAT_VERSION = 4
 """Version 1 had no large operations, version 2 no restarts, and version 3 no suspensions; all can be read too."""
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, SUSPENSIONS, REVISIONS)
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, SUSPENSIONS, STOPPED, REVISIONS)
 """All tables except the leases, which belong to current processes, and the properties, which each ledger has itself."""
 
 ArchiveRow = Mapping[str, Any]
@@ -62,6 +63,7 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
     OPERATIONS.c.state: OperationState,
     PIECES.c.part: OffsetsPart,
     RESTART_REQUESTS.c.kind: RestartKind,
+    STOPPED.c.returns_to: TargetState,
     REVISIONS.c.kind: _Mark,
 }
 
@@ -114,7 +116,7 @@ def _read(document: Any) -> Archive:
     if document["format_version"] < 3:
         document = {RESTARTS.name: [], RESTART_REQUESTS.name: [], **document}
     if document["format_version"] < FORMAT_VERSION:
-        document = {SUSPENSIONS.name: [], **document}
+        document = {SUSPENSIONS.name: [], STOPPED.name: [], **document}
     _require_fields("the document", document, names)
     fingerprint = _text("key_fingerprint", document["key_fingerprint"])
     rows = {table.name: _rows(table, document[table.name]) for table in TABLES}

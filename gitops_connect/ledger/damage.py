@@ -36,10 +36,11 @@ from gitops_connect.ledger.tables import (
     RESTART_REQUESTS,
     RESTARTS,
     REVISIONS,
+    STOPPED,
     SUSPENSIONS,
     UtcTime,
 )
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.restarts import RestartKind
@@ -53,7 +54,7 @@ Check = Callable[[Any], bool]
 
 def check_rows(connection: Connection, place: str) -> None:
     """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
-    for table in (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, SUSPENSIONS, REVISIONS, LEASES):
+    for table in (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, SUSPENSIONS, STOPPED, REVISIONS, LEASES):
         for found in _damaged(connection, table):
             raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
 
@@ -125,6 +126,7 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),
     "operation_pieces.part": _one_of(OffsetsPart),
     "restart_requests.kind": _one_of(RestartKind),
+    "stopped_connectors.returns_to": _one_of(TargetState),
 }
 _BY_TYPE: Mapping[Any, tuple[str, Check]] = {
     UtcTime: ("a time such as 2026-11-21T10:00:00.000000Z", _is_time),

@@ -16,11 +16,11 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, SUSPENSIONS, upsert
+from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, STOPPED, SUSPENSIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
@@ -94,7 +94,7 @@ class Ledger:
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._database.write() as connection:
-            for table in (OWNERSHIP, RESTART_REQUESTS, SUSPENSIONS):
+            for table in (OWNERSHIP, RESTART_REQUESTS, SUSPENSIONS, STOPPED):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
 
@@ -151,6 +151,24 @@ class Ledger:
         this = (SUSPENSIONS.c.cluster == cluster) & (SUSPENSIONS.c.connector == (connector or _WHOLE_CLUSTER))
         with self._database.write() as connection:
             return connection.execute(delete(SUSPENSIONS).where(this)).rowcount > 0
+
+    def stopped(self, cluster: ClusterName) -> Mapping[ConnectorName, TargetState]:
+        """The connectors that are stopped for an offset change, with the state to which each returns."""
+        query = select(STOPPED).where(STOPPED.c.cluster == cluster)
+        with self._database.read() as connection:
+            return {row.connector: TargetState(row.returns_to) for row in connection.execute(query)}
+
+    def record_stopped(self, cluster: ClusterName, connector: ConnectorName, returns_to: TargetState) -> None:
+        """Record that the connector is about to be stopped for an offset change."""
+        key = {"cluster": cluster, "connector": connector}
+        with self._database.write() as connection:
+            upsert(connection, STOPPED, key, {"returns_to": returns_to.value})
+
+    def forget_stopped(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
+        """Record that the connectors are no longer stopped for an offset change."""
+        these = (STOPPED.c.cluster == cluster) & STOPPED.c.connector.in_(connectors)
+        with self._database.write() as connection:
+            connection.execute(delete(STOPPED).where(these))
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""

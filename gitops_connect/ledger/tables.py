@@ -158,6 +158,15 @@ SUSPENSIONS = Table(
 )
 """Since version 5. What commands have suspended. `connector` is empty if it is the whole cluster."""
 
+STOPPED = Table(
+    "stopped_connectors",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("returns_to", String, nullable=False),
+)
+"""Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""
+
 LEASES = Table(
     "leases",
     METADATA,
@@ -173,8 +182,6 @@ LEASES = Table(
 """At most one row per cluster, while a process works on it."""
 
 Upgrade = Callable[[Connection], None]
-
-
 _SINCE_3 = {"entries", "sent"}
 
 
@@ -204,7 +211,7 @@ def _add_restarts(connection: Connection) -> None:
 
 def _add_suspensions(connection: Connection) -> None:
     """Upgrade to version 5."""
-    SUSPENSIONS.create(connection)
+    METADATA.create_all(connection, [SUSPENSIONS, STOPPED])
 
 
 UPGRADES: tuple[Upgrade, ...] = (_add_operations, _add_pieces, _add_restarts, _add_suspensions)

@@ -53,6 +53,13 @@ class OnDelete(Enum):
     RESET = "reset"
 
 
+class OnManualPause(Enum):
+    """What happens to a connector that should run, and that somebody paused or stopped on the cluster."""
+
+    RESPECT = "respect"
+    REVERT = "revert"
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
     """An offset manifest in the repository, in one file or several.
@@ -124,6 +131,8 @@ class DesiredConnector:
     suspend: bool = False
     initial_offsets: DesiredOperation | None = None
     on_delete: OnDelete = OnDelete.KEEP
+    on_manual_pause: OnManualPause | None = None
+    """None: what the settings of the cluster say."""
     auto_restart: AutoRestart = field(default_factory=AutoRestart)
     restarts: tuple[RestartRequest, ...] = ()
 

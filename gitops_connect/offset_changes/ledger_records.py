@@ -14,6 +14,7 @@ from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import (
     Operation,
@@ -33,6 +34,9 @@ from gitops_connect.plan.restart_requests import seen_before_managed
 from gitops_connect.plan.restarts import uncounted
 from gitops_connect.plan.situation import Situation
 
+_STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
+"""The steps that end a stop for an offset change, and the state after them."""
+
 
 class LedgerRecords:
     """Records one plan while it is carried out; the `Journal` of `apply`."""
@@ -47,7 +51,9 @@ class LedgerRecords:
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
         self._clearing: set[ConnectorName] = set()
+        self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+        self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def intend(self, operation: Operation) -> None:
         self._operations.intend(self._cluster, operation, self._clock.now())
@@ -69,6 +75,11 @@ class LedgerRecords:
     def note(self, operation: Operation, message: str) -> None:
         self._operations.note(self._cluster, operation.name, message)
 
+    def stopping(self, connector: ConnectorName) -> None:
+        if (state := self._returns_to.get(connector)) is not None:
+            self._ledger.record_stopped(self._cluster, connector, state)
+            self._stopped.add(connector)
+
     def count_restart(self, connector: ConnectorName) -> None:
         earlier = self._situation.restarts.get(connector)
         count = 1 if earlier is None else earlier.count + 1
@@ -82,6 +93,8 @@ class LedgerRecords:
             self._ledger.record_attempt(self._cluster, self._revision, self._clock.now())
         for name in self._plan.forgotten:
             self._ledger.forget(self._cluster, name)
+        if returned := tuple(_returned(self._situation)):
+            self._ledger.forget_stopped(self._cluster, returned)
         for name, request in seen_before_managed(self._situation):
             self._ledger.record_restart_request(self._cluster, name, request)
         if names := tuple(uncounted(self._situation, self._plan)):
@@ -133,6 +146,7 @@ class LedgerRecords:
             return
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)
+        self._record_start(outcome.step)
         self._left[name] -= 1
         if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
             self._clearing.add(name)
@@ -149,6 +163,11 @@ class LedgerRecords:
             elif action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
                 self._ledger.record(replace(created, desired=None))
+
+    def _record_start(self, step: Step) -> None:
+        """Record that a connector which was stopped for an offset change has returned to its state."""
+        if step.action in _STARTS and step.connector in self._stopped:
+            self._ledger.forget_stopped(self._cluster, [step.connector])
 
     def _record_restart(self, step: Step) -> None:
         """Record that a restart which the document requests was carried out."""
@@ -180,6 +199,15 @@ class LedgerRecords:
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
         if changed := [one for one in records if _facts(one) != _facts(recorded.get(one.connector))]:
             self._ledger.record(*changed)
+
+
+def _returned(situation: Situation) -> Iterator[ConnectorName]:
+    """Connectors that were stopped for an offset change, and that are not STOPPED any more."""
+    for name in situation.stopped:
+        connector = situation.observed.connectors.get(name)
+        is_gone = connector is None and name not in situation.observed.unknown
+        if is_gone or (connector is not None and connector.state is not WorkerState.STOPPED):
+            yield name
 
 
 def _facts(record: Ownership | None) -> tuple[object, ...]:

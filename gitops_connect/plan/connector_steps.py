@@ -16,6 +16,7 @@ from gitops_connect.model.suspensions import Suspension
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
+from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
@@ -62,9 +63,12 @@ def steady(state: WorkerState) -> TargetState | None:
 
 def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
     """Every step that brings this connector in sync with its document, and notes for the reader."""
+    declared, by_hand = desired, manual_pause(situation, desired)
+    if by_hand is not None:
+        desired = replace(declared, state=by_hand)
     decided, notes = _decide(situation, desired, operations)
     steps = (*decided, *requested_restarts(situation, desired, decided))
-    notes = (*notes, *operations.notes)
+    notes = (*notes, *operations.notes, *_left_as_it_is(by_hand))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     planned = ConnectorPlan(
         desired.name,
@@ -74,8 +78,9 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         applicable=not (observed_only or suspension),
         drifted=any(step.operation is None for step in decided)
         and not operations.steps
-        and drifted(situation, desired),
-        out_of_sync=not steps and _is_out_of_sync(desired, situation.observed.connectors.get(desired.name)),
+        and drifted(situation, declared),
+        out_of_sync=not steps
+        and (by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))),
         operations=operations.planned,
         suspension=suspension,
     )
@@ -83,15 +88,23 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     return _finished_first(planned, last_steps, suspension) if suspension and last_steps else planned
 
 
+def _left_as_it_is(by_hand: TargetState | None) -> Notes:
+    why = why_paused(by_hand)
+    return (
+        (f"{why}: it stays so until somebody resumes it, or its document changes its state or config",) if why else ()
+    )
+
+
 def _finish_begun(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
     """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
 
-    gitops-connect has stopped the connector for them: if it were suspended now, it would stay stopped.
+    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
     """
     observed = situation.observed.connectors.get(desired.name)
     in_progress = situation.offsets.unfinished.keys()
     begun = tuple(one for one in operations.steps if one.operation is not None and one.operation.name in in_progress)
-    if not begun or observed is None or observed.state is not WorkerState.STOPPED:
+    is_stopped_for_them = begun or desired.name in situation.stopped
+    if not is_stopped_for_them or observed is None or observed.state is not WorkerState.STOPPED:
         return ()
     may_start = not operations.blocked and desired.name not in situation.invalid
     return (*begun, *(_start(desired) if may_start else ()))

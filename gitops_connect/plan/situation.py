@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
@@ -28,7 +28,8 @@ class Policy:
     `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all, by unit.
     `worker_heap` is the heap of each worker in bytes; 0: no limit. `auto_restart`: failed connectors may be restarted
     automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
-    that has worked for `stable_after` since its last restart has recovered.
+    that has worked for `stable_after` since its last restart has recovered. `on_manual_pause` is for documents that do
+    not set it.
     """
 
     enforce: bool = True
@@ -40,6 +41,7 @@ class Policy:
     auto_restart: bool = True
     concurrent_restarts: int = 0
     stable_after: timedelta = timedelta(minutes=10)
+    on_manual_pause: OnManualPause = OnManualPause.REVERT
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ class Situation:
     """What is desired, observed, managed and allowed, at the time `now`.
 
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
-    requested restarts that were carried out. `suspensions` are those of the settings and of commands. `invalid` are
+    requested restarts that were carried out. `suspensions` are those of the settings and of commands. `stopped` are the
+    connectors that gitops-connect has stopped for an offset change, with the state to which each returns. `invalid` are
     connectors whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that Connect
     validated, the config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
 
@@ -108,6 +111,7 @@ class Situation:
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)
     suspensions: Suspensions = field(default_factory=Suspensions)
+    stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.

@@ -169,7 +169,8 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
         return Sync.UNKNOWN, printed or why
     if one.declared is None:
         return Sync.OUT_OF_SYNC, printed or "no longer declared, but kept"
-    is_applied = one.is_left_alone and not errors and _is_in_place(one.declared, one.observed)
+    differs = bool(errors) or one.planned.out_of_sync
+    is_applied = one.is_left_alone and not differs and _is_in_place(one.declared, one.observed)
     return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), printed
 
 

@@ -99,7 +99,7 @@ def suspended_lines(connector: ConnectorPlan) -> Iterator[str]:
     if not connector.steps:
         yield said
     elif connector.applicable:
-        yield f"{said}; an offset change is in progress and is finished first"
+        yield f"{said}; it is stopped for an offset change, and first returns to its state"
     else:
         yield f"{said}; {plural(len(connector.steps), 'step')} would be made"
 

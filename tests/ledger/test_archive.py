@@ -23,7 +23,7 @@ from gitops_connect.ledger.archive import TABLES, Archive, read_archive, write_a
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import METADATA
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partition_text
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
@@ -85,6 +85,7 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.record_restart_request(LOCAL, ORDERS.connector, RestartRequest(RestartKind.CONNECTOR, "INC-1"))
     for name in (ORDERS.connector, None):
         ledger.suspend(LOCAL, name, Suspension(SuspendedBy.COMMAND, name is None, "ana@ops-1", NOON, "INC-1"))
+    ledger.record_stopped(LOCAL, ORDERS.connector, TargetState.RUNNING)
     return ledger
 
 

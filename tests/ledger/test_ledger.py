@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
@@ -145,6 +145,16 @@ class TestRestarts:
         assert ledger.restart_requests(LOCAL) == expected
         ledger.forget(LOCAL, self.A)
         assert ledger.restart_requests(LOCAL) == {}
+
+
+def test_the_state_to_which_a_stopped_connector_returns(ledger: Ledger) -> None:
+    for name, state in (("a", TargetState.RUNNING), ("a", TargetState.PAUSED), ("b", TargetState.RUNNING)):
+        ledger.record_stopped(LOCAL, ConnectorName(name), state)
+    assert ledger.stopped(LOCAL) == {"a": TargetState.PAUSED, "b": TargetState.RUNNING}
+    ledger.forget_stopped(LOCAL, [ConnectorName("a")])
+    assert ledger.stopped(LOCAL).keys() == {"b"}
+    ledger.forget(LOCAL, ConnectorName("b"))
+    assert ledger.stopped(LOCAL) == {}
 
 
 class TestSuspensions:

@@ -376,7 +376,7 @@ class TestExport:
         assert read_archive(json.dumps(document), "a.json") == ledger.export()
 
 
-NEWER_TABLES = ("restarts", "restart_requests", "suspensions")
+NEWER_TABLES = ("restarts", "restart_requests", "suspensions", "stopped_connectors")
 """Tables that an archive of version 2 does not have."""
 VERSION_2 = """
 CREATE TABLE operations (

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from situations import CLASS, NOW, REVISION, change, current_offsets, record, seen, situation, wanted
 
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
@@ -114,6 +115,11 @@ class TestAnOffsetChangeInProgress:
         assert (back.name, back.status) == ("back", OperationStatus.UNFINISHED)
         assert later.status is OperationStatus.WAITING
         assert "suspended by " in later.message
+
+    def test_that_was_about_to_begin_is_not_begun_and_the_connector_starts_again(self) -> None:
+        made = planned(seen("orders", "STOPPED"), stopped={ORDERS: TargetState.RUNNING})
+        assert [step.action.value for step in made.steps] == ["resume"]
+        assert planned(seen("orders", "STOPPED")).is_empty, "somebody else stopped it"
 
     def test_ends_in_the_declared_state(self) -> None:
         one = self.planned(desired=[wanted("orders", "paused")])
