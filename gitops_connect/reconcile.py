@@ -131,6 +131,8 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, is_da
         positions=observe_positions(client, moving, positions, runtime.clock.now()),
         config_histories=histories,
         author=declared.checkout.author,
+        suspensions=runtime.suspensions(cluster),
+        stopped=runtime.ledger.stopped(cluster),
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests

@@ -19,6 +19,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.history import OperationHistory
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.rollbacks import RollbackOptions
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_directory
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
@@ -91,7 +92,15 @@ class Runtime:
             RollbackOptions(watch) if watch else None,
             cluster.rollout_size if is_daemon else 0,
             cluster.rollout_max_failures if is_daemon else 0,
+            cluster.on_manual_pause,
         )
+
+    def suspensions(self, name: ClusterName) -> Suspensions:
+        """What suspends connectors of the cluster: a command, which has a reason, rather than the setting."""
+        recorded = self.ledger.suspensions(name)
+        if recorded.cluster is None and self.cluster(name).suspend:
+            return replace(recorded, cluster=Suspension(SuspendedBy.SETTINGS, whole_cluster=True))
+        return recorded
 
     def close(self) -> None:
         """Release connections, files and locks."""

@@ -66,6 +66,7 @@ class MemoryJournal:
         self.settled: dict[OperationName, tuple[Offsets, str]] = {}
         self.failed: dict[OperationName, tuple[str, bool]] = {}
         self.restarts: list[ConnectorName] = []
+        self.stopped: list[ConnectorName] = []
         self.noted: dict[OperationName, str] = {}
         self.calls: list[tuple[str, OperationName]] = []
         self.faults: dict[str, deque[Exception]] = defaultdict(deque)
@@ -94,6 +95,9 @@ class MemoryJournal:
     def note(self, operation: Operation, message: str) -> None:
         self._record_call("note", operation)
         self.noted[operation.name] = message
+
+    def stopping(self, connector: ConnectorName) -> None:
+        self.stopped.append(connector)
 
     def count_restart(self, connector: ConnectorName) -> None:
         if self.faults["count"]:

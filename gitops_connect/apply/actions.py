@@ -39,8 +39,10 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
         return change(operation, context)
     if step.restart is not None:
         _restart(step.connector, step.restart, context)
-    else:
-        _send(step, context.cluster)
+        return ""
+    if step.action is Action.STOP:
+        context.journal.stopping(step.connector)
+    _send(step, context.cluster)
     return ""
 
 

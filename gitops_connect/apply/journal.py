@@ -36,5 +36,8 @@ class Journal(Protocol):
     def note(self, operation: Operation, message: str) -> None:
         """Record that the operation was begun and that its outcome is unknown."""
 
+    def stopping(self, connector: ConnectorName) -> None:
+        """Record that the connector is about to be stopped, if a later step of the plan starts it again."""
+
     def count_restart(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be restarted automatically; once, if the request is sent again."""

@@ -26,6 +26,7 @@ from gitops_connect.cli import (
     run,
     sandbox,
     status,
+    suspend,
     validate,
     version,
 )
@@ -50,6 +51,8 @@ app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")
 app.add_typer(restart.app, name="restart")
+app.add_typer(suspend.suspend, name="suspend")
+app.add_typer(suspend.resume, name="resume")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(offsets.app, name="offsets")
 app.command()(doctor.doctor)

@@ -53,7 +53,7 @@ def status(
             for proposal, found in zip(made, unhealthy_ones, strict=True)
             for status in _statuses(proposal, found, documents, directory)
         ]
-        lines = [_revisions(runtime, proposal, path) for proposal in made]
+        lines = [line for proposal in made for line in _of_cluster(runtime, proposal, path)]
     unmatched = [line for proposal in made for line in unplaced(proposal.plan, statuses)]
     emit(listing(HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
     errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
@@ -80,13 +80,14 @@ def _statuses(
     return with_since(found, proposal.situation.conditions)
 
 
-def _revisions(runtime: Runtime, proposal: Proposal, path: Path | None) -> str:
-    from gitops_connect.report.connector_status import revisions_line
+def _of_cluster(runtime: Runtime, proposal: Proposal, path: Path | None) -> list[str]:
+    from gitops_connect.report.connector_status import revisions_line, suspended_cluster
     from gitops_connect.report.printable import escaped
 
     cluster, applied = proposal.plan.cluster, runtime.ledger.revisions(proposal.plan.cluster).applied
     directory = escaped(path.as_posix()) if path else ""
-    return revisions_line(cluster, proposal.plan.revision, applied.revision if applied else None, directory)
+    revisions = revisions_line(cluster, proposal.plan.revision, applied.revision if applied else None, directory)
+    return [revisions, *map(escaped, suspended_cluster(proposal.plan))]
 
 
 def _problems(errors: int, only_planned: int) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gitops_connect.daemon import events
+from gitops_connect.daemon.held_back import HeldBack
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, Stalled
@@ -62,6 +63,7 @@ class ClusterProgress:
         self._unhealthy: frozenset[ConnectorName] = frozenset()
         self._given_up = events.NewItems()
         self._rolled_back = events.NewItems()
+        self._held_back = HeldBack()
         self.last: Ended | None = None
         """How the last reconciliation ended; None before the first one."""
 
@@ -128,6 +130,7 @@ class ClusterProgress:
         for connector, message in self._notes.of(events.notes(outcome.plan)):
             events.noted(outcome.cluster, connector, message)
         self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
+        self._held_back.log(outcome)
         given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
         for name in self._given_up.of(given_up):
             events.given_up(outcome.cluster, given_up[name])

@@ -26,18 +26,22 @@ from gitops_connect.ledger.tables import (
     RESTART_REQUESTS,
     RESTARTS,
     REVISIONS,
+    STOPPED,
+    SUSPENSIONS,
     UtcTime,
 )
 from gitops_connect.model.canonical import canonical
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.offsets import OffsetPatch, offsets_digest, pack, unpack
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.restarts import RestartKind
 
 FORMAT_VERSION = 4
-"""Version 1 had no large operations, version 2 no restarts, and version 3 no rollbacks. All of them can be read."""
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, RESTARTS, RESTART_REQUESTS, CONFIG_HISTORIES, REVISIONS)
+"""Version 1 had no large operations, version 2 no restarts, and version 3 no rollbacks. All can be read."""
+_SINCE_3 = (RESTARTS, RESTART_REQUESTS)
+_SINCE_4 = (CONFIG_HISTORIES, SUSPENSIONS, STOPPED)
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, REVISIONS)
 """All tables on which a plan depends, and the revisions.
 
 The leases belong to current processes, and each ledger has properties of its own. Conditions, offset positions and the
@@ -67,6 +71,7 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
     OPERATIONS.c.state: OperationState,
     PIECES.c.part: OffsetsPart,
     RESTART_REQUESTS.c.kind: RestartKind,
+    STOPPED.c.returns_to: TargetState,
     REVISIONS.c.kind: _Mark,
 }
 
@@ -116,8 +121,9 @@ def _read(document: Any) -> Archive:
         )
     if document["format_version"] == 1:
         document = _of_version_1(document)
-    if document["format_version"] < FORMAT_VERSION:
-        document = {RESTARTS.name: [], RESTART_REQUESTS.name: [], CONFIG_HISTORIES.name: [], **document}
+    for version, tables in ((3, _SINCE_3), (4, _SINCE_4)):
+        if document["format_version"] < version:
+            document = {**{table.name: [] for table in tables}, **document}
     _require_fields("the document", document, names)
     fingerprint = _text("key_fingerprint", document["key_fingerprint"])
     rows = {table.name: _rows(table, document[table.name]) for table in TABLES}

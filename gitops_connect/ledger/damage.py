@@ -41,10 +41,12 @@ from gitops_connect.ledger.tables import (
     RESTARTS,
     REVISIONS,
     STEPS,
+    STOPPED,
+    SUSPENSIONS,
     UtcTime,
 )
 from gitops_connect.model.conditions import ConditionStatus, ConditionType
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.ownership import Origin
@@ -61,6 +63,8 @@ _TABLES = (
     PIECES,
     RESTARTS,
     RESTART_REQUESTS,
+    SUSPENSIONS,
+    STOPPED,
     REVISIONS,
     CONDITIONS,
     CONFIG_HISTORIES,
@@ -147,6 +151,7 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "operation_pieces.part": _one_of(OffsetsPart),
     "restart_requests.kind": _one_of(RestartKind),
     "config_histories.history": ("a JSON object of a config history", is_config_history),
+    "stopped_connectors.returns_to": _one_of(TargetState),
     "conditions.type": _one_of(ConditionType),
     "conditions.status": _one_of(ConditionStatus),
     "steps.action": _one_of(Action),

@@ -18,20 +18,31 @@ from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.status_store import StatusStore
-from gitops_connect.ledger.tables import CONFIG_HISTORIES, OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
+from gitops_connect.ledger.tables import (
+    CONFIG_HISTORIES,
+    OWNERSHIP,
+    RESTART_REQUESTS,
+    RESTARTS,
+    REVISIONS,
+    STOPPED,
+    SUSPENSIONS,
+    upsert,
+)
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 LEASE_SECONDS = 180.0
 """Longer than Connect takes over a request (90 s) and than gitops-connect waits for the answer."""
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
+_WHOLE_CLUSTER = ConnectorName("")
 
 
 class Ledger:
@@ -96,7 +107,7 @@ class Ledger:
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._database.write() as connection:
-            for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES):
+            for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
 
@@ -129,6 +140,48 @@ class Ledger:
         key = {"cluster": cluster, "connector": connector, "kind": request.kind.value}
         with self._database.write() as connection:
             upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
+
+    def suspensions(self, cluster: ClusterName) -> Suspensions:
+        """What commands have suspended: the cluster, and single connectors."""
+        query = select(SUSPENSIONS).where(SUSPENSIONS.c.cluster == cluster)
+        with self._database.read() as connection:
+            found = {ConnectorName(row.connector): _suspension(row) for row in connection.execute(query)}
+        whole = found.pop(_WHOLE_CLUSTER, None)
+        return Suspensions(whole, found)
+
+    def suspend(self, cluster: ClusterName, connector: ConnectorName | None, suspension: Suspension) -> None:
+        """Record that a command suspends the connector, or with None the whole cluster, instead of an earlier record.
+
+        This needs no lease: it takes effect when the next plan is made.
+        """
+        key = {"cluster": cluster, "connector": connector or _WHOLE_CLUSTER}
+        values = {"who": suspension.who, "since": suspension.since, "reason": suspension.reason}
+        with self._database.write() as connection:
+            upsert(connection, SUSPENSIONS, key, values)
+
+    def resume(self, cluster: ClusterName, connector: ConnectorName | None) -> bool:
+        """End what `suspend` recorded. Returns False if there was no record."""
+        this = (SUSPENSIONS.c.cluster == cluster) & (SUSPENSIONS.c.connector == (connector or _WHOLE_CLUSTER))
+        with self._database.write() as connection:
+            return connection.execute(delete(SUSPENSIONS).where(this)).rowcount > 0
+
+    def stopped(self, cluster: ClusterName) -> Mapping[ConnectorName, TargetState]:
+        """The connectors that are stopped for an offset change, with the state to which each returns."""
+        query = select(STOPPED).where(STOPPED.c.cluster == cluster)
+        with self._database.read() as connection:
+            return {row.connector: TargetState(row.returns_to) for row in connection.execute(query)}
+
+    def record_stopped(self, cluster: ClusterName, connector: ConnectorName, returns_to: TargetState) -> None:
+        """Record that the connector is about to be stopped for an offset change."""
+        key = {"cluster": cluster, "connector": connector}
+        with self._database.write() as connection:
+            upsert(connection, STOPPED, key, {"returns_to": returns_to.value})
+
+    def forget_stopped(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
+        """Record that the connectors are no longer stopped for an offset change."""
+        these = (STOPPED.c.cluster == cluster) & STOPPED.c.connector.in_(connectors)
+        with self._database.write() as connection:
+            connection.execute(delete(STOPPED).where(these))
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""
@@ -176,6 +229,10 @@ class Ledger:
         values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
         with self._database.write() as connection:
             upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values)
+
+
+def _suspension(row: Row[Any]) -> Suspension:
+    return Suspension(SuspendedBy.COMMAND, row.connector == _WHOLE_CLUSTER, row.who, row.since, row.reason)
 
 
 def _ownership(row: Row[Any]) -> Ownership:

@@ -195,6 +195,26 @@ STEPS = Table(
 )
 """Since version 5. The last steps of each cluster; `operation` is empty for a step without an offset change."""
 
+SUSPENSIONS = Table(
+    "suspensions",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("who", String, nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+"""Since version 5. What commands have suspended. `connector` is empty if it is the whole cluster."""
+
+STOPPED = Table(
+    "stopped_connectors",
+    METADATA,
+    Column("cluster", String, primary_key=True),
+    Column("connector", String, primary_key=True),
+    Column("returns_to", String, nullable=False),
+)
+"""Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""
+
 LEASES = Table(
     "leases",
     METADATA,

@@ -55,6 +55,13 @@ class OnDelete(Enum):
     RESET = "reset"
 
 
+class OnManualPause(Enum):
+    """What happens to a connector that should run, and that somebody paused or stopped on the cluster."""
+
+    RESPECT = "respect"
+    REVERT = "revert"
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
     """An offset manifest in the repository, in one file or several.
@@ -126,6 +133,8 @@ class DesiredConnector:
     suspend: bool = False
     initial_offsets: DesiredOperation | None = None
     on_delete: OnDelete = OnDelete.KEEP
+    on_manual_pause: OnManualPause | None = None
+    """None: what the settings of the cluster say."""
     auto_restart: AutoRestart = field(default_factory=AutoRestart)
     restarts: tuple[RestartRequest, ...] = ()
     offsets_move_within: timedelta | None = None

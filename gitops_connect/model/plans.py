@@ -17,6 +17,7 @@ from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.restarts import Restart, RestartRecord
 from gitops_connect.model.rollbacks import RolledBack
+from gitops_connect.model.suspensions import Suspension
 from gitops_connect.model.worker_heap import HeapEstimate
 
 
@@ -159,7 +160,8 @@ class ConnectorPlan:
 
     `applicable` is False if the differences are only shown: mode observe, or suspended. `drifted` is True if the
     document is the one that was last applied, so that the difference comes from the cluster. `out_of_sync` is True if
-    the connector differs from its document and no step can change that: a note gives the reason.
+    the connector differs from its document and no step can change that: a note gives the reason. `suspension` is set if
+    the connector or its cluster is suspended. If the steps are applicable nevertheless, they finish an offset change.
     """
 
     name: ConnectorName
@@ -170,6 +172,7 @@ class ConnectorPlan:
     drifted: bool = False
     out_of_sync: bool = False
     operations: tuple[PlannedOperation, ...] = ()
+    suspension: Suspension | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +188,9 @@ class Plan:
     problems of documents that only the cluster or the ledger reveals. `unhealthy` are the declared or managed
     connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not report.
     `restarts` are the automatic restarts of connectors that have failed, as far as they still count. `rolled_back` are
-    the connectors whose declared config is not in effect, because they do not work with it. None of these
-    is part of the digest or the fingerprint, and secrets are masked in what is quoted of a trace.
+    the connectors whose declared config is not in effect, because they do not work with it. `suspension` is set if the
+    whole cluster is suspended. None of these is part of the digest or the fingerprint. Secrets are masked in what is
+    quoted of a trace.
     """
 
     cluster: ClusterName
@@ -208,6 +212,7 @@ class Plan:
     unread: tuple[ConnectorName, ...] = ()
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
+    suspension: Suspension | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.suspensions import Suspension
 
 
 class Sync(Enum):
@@ -51,6 +52,7 @@ class ConnectorStatus:
     problem: str = ""
     difference: str = ""
     since: datetime | None = None
+    suspension: Suspension | None = None
 
     @property
     def message(self) -> str:
@@ -75,8 +77,9 @@ class ConnectorStatus:
             "tasks": self.tasks,
             "since": None if self.since is None else self.since.isoformat(timespec="seconds"),
             "message": self.message,
+            "suspension": None if self.suspension is None else self.suspension.value(),
         }
 
     def row(self) -> tuple[str, ...]:
         """The status as a row of a table."""
-        return tuple(str(value or "-") for value in self.value().values())
+        return tuple(str(value or "-") for key, value in self.value().items() if key != "suspension")

@@ -15,6 +15,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.journal import JournalEntry
 from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import (
     Operation,
@@ -35,6 +36,9 @@ from gitops_connect.plan.restarts import uncounted
 from gitops_connect.plan.rollbacks import begin_trial, next_histories
 from gitops_connect.plan.situation import Situation
 
+_STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
+"""The steps that end a stop for an offset change, and the state after them."""
+
 
 class LedgerRecords:
     """Records one plan while it is carried out; the `Journal` of `apply`."""
@@ -49,7 +53,9 @@ class LedgerRecords:
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
         self._clearing: set[ConnectorName] = set()
+        self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+        self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def intend(self, operation: Operation) -> None:
         self._operations.intend(self._cluster, operation, self._clock.now())
@@ -71,6 +77,11 @@ class LedgerRecords:
     def note(self, operation: Operation, message: str) -> None:
         self._operations.note(self._cluster, operation.name, message)
 
+    def stopping(self, connector: ConnectorName) -> None:
+        if (state := self._returns_to.get(connector)) is not None:
+            self._ledger.record_stopped(self._cluster, connector, state)
+            self._stopped.add(connector)
+
     def count_restart(self, connector: ConnectorName) -> None:
         earlier = self._situation.restarts.get(connector)
         count = 1 if earlier is None else earlier.count + 1
@@ -84,6 +95,8 @@ class LedgerRecords:
             self._ledger.record_attempt(self._cluster, self._revision, self._clock.now())
         for name in self._plan.forgotten:
             self._ledger.forget(self._cluster, name)
+        if returned := tuple(_returned(self._situation)):
+            self._ledger.forget_stopped(self._cluster, returned)
         for name, request in seen_before_managed(self._situation):
             self._ledger.record_restart_request(self._cluster, name, request)
         if names := tuple(uncounted(self._situation, self._plan)):
@@ -144,6 +157,7 @@ class LedgerRecords:
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)
         self._record_trial(outcome.step)
+        self._record_start(outcome.step)
         self._left[name] -= 1
         if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
             self._clearing.add(name)
@@ -183,13 +197,21 @@ class LedgerRecords:
         )
         self._ledger.status.record_step(entry)
 
+    def _record_start(self, step: Step) -> None:
+        """Record that a connector which was stopped for an offset change has returned to its state."""
+        if step.action in _STARTS and step.connector in self._stopped:
+            self._ledger.forget_stopped(self._cluster, [step.connector])
+
     def _record_restart(self, step: Step) -> None:
         """Record that a restart which the document requests was carried out."""
         if step.restart is not None and step.restart.request is not None:
             self._ledger.record_restart_request(self._cluster, step.connector, step.restart.request)
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
-        """Record how the attempt ended; the revision is applied if no step failed and the plan was complete."""
+        """Record how the attempt ended.
+
+        The revision is applied if no step failed, the plan was complete, and no step of it was only shown.
+        """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
         if undone:
@@ -200,7 +222,8 @@ class LedgerRecords:
             recorded = self._ledger.revisions(self._cluster)
             if recorded.attempted is not None and recorded.attempted.result:
                 self._ledger.record_attempt(self._cluster, self._revision, now)
-            if recorded.applied is None or recorded.applied.revision != self._revision:
+            is_shown_only = any(one.steps and not one.applicable for one in self._plan.connectors)
+            if not is_shown_only and (recorded.applied is None or recorded.applied.revision != self._revision):
                 self._ledger.record_applied(self._cluster, self._revision, now)
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
@@ -209,6 +232,15 @@ class LedgerRecords:
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
         if changed := [one for one in records if _facts(one) != _facts(recorded.get(one.connector))]:
             self._ledger.record(*changed)
+
+
+def _returned(situation: Situation) -> Iterator[ConnectorName]:
+    """Connectors that were stopped for an offset change, and that are not STOPPED any more."""
+    for name in situation.stopped:
+        connector = situation.observed.connectors.get(name)
+        is_gone = connector is None and name not in situation.observed.unknown
+        if is_gone or (connector is not None and connector.state is not WorkerState.STOPPED):
+            yield name
 
 
 def _facts(record: Ownership | None) -> tuple[object, ...]:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
+from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
-from gitops_connect.model.plans import Action, ConnectorPlan, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, PlannedOperation, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.suspensions import Suspension
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
+from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.suspended import suspension_of, why_observed_only
 
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
@@ -61,23 +64,63 @@ def steady(state: WorkerState) -> TargetState | None:
 
 def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
     """Every step that brings this connector in sync with its document, and notes for the reader."""
+    declared, by_hand = desired, manual_pause(situation, desired)
+    if by_hand is not None:
+        desired = replace(declared, state=by_hand)
     decided, notes = _decide(situation, desired, operations)
     steps = (*decided, *requested_restarts(situation, desired, decided))
-    notes = (*notes, *operations.notes, *_rolled_back(desired))
-    held_back = why_shown_only(situation, desired)
-    return ConnectorPlan(
+    notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
+    observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
+    differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
+    planned = ConnectorPlan(
         desired.name,
         steps,
-        (*notes, f"{held_back}: the steps are shown but not applied") if steps and held_back else notes,
+        (*notes, f"{observed_only}: the steps are shown but not applied") if steps and observed_only else notes,
         desired.locate(("metadata", "name")),
-        applicable=not held_back,
+        applicable=not (observed_only or suspension),
         drifted=any(step.operation is None for step in decided)
         and not operations.steps
-        and drifted(situation, desired),
-        out_of_sync=desired.rolled_back is not None
-        or (not steps and _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))),
+        and drifted(situation, declared),
+        out_of_sync=desired.rolled_back is not None or (not steps and differs),
         operations=operations.planned,
+        suspension=suspension,
     )
+    last_steps = _finish_begun(situation, desired, operations) if suspension and not observed_only else ()
+    return _finished_first(planned, last_steps, suspension) if suspension and last_steps else planned
+
+
+def _left_as_it_is(by_hand: TargetState | None) -> Notes:
+    why = why_paused(by_hand)
+    return (
+        (f"{why}: it stays so until somebody resumes it, or its document changes its state or config",) if why else ()
+    )
+
+
+def _finish_begun(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
+    """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
+
+    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
+    """
+    observed = situation.observed.connectors.get(desired.name)
+    in_progress = situation.offsets.unfinished.keys()
+    begun = tuple(one for one in operations.steps if one.operation is not None and one.operation.name in in_progress)
+    is_stopped_for_them = begun or desired.name in situation.stopped
+    if not is_stopped_for_them or observed is None or observed.state is not WorkerState.STOPPED:
+        return ()
+    may_start = not operations.blocked and desired.name not in situation.invalid
+    return (*begun, *(_start(desired) if may_start else ()))
+
+
+def _finished_first(planned: ConnectorPlan, steps: Steps, suspension: Suspension) -> ConnectorPlan:
+    """The plan of a suspended connector with only these steps: its other steps and offset changes wait."""
+    carried_out = {step.operation.name for step in steps if step.operation is not None}
+
+    def shown(one: PlannedOperation) -> PlannedOperation:
+        is_held = one.status is OperationStatus.PLANNED and one.name not in carried_out
+        return replace(one, status=OperationStatus.WAITING, message=suspension.words) if is_held else one
+
+    operations = tuple(shown(one) for one in planned.operations)
+    return replace(planned, steps=steps, applicable=True, operations=operations)
 
 
 def _rolled_back(desired: DesiredConnector) -> Notes:
@@ -96,17 +139,6 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
         return False
     is_not_stopped = desired.state is TargetState.STOPPED and observed.state is not WorkerState.STOPPED
     return desired.state is TargetState.ABSENT or is_not_stopped
-
-
-def why_shown_only(situation: Situation, desired: DesiredConnector) -> str:
-    """Why no step of the connector is applied; empty if its steps are applied."""
-    if desired.suspend:
-        return "its document suspends it"
-    if desired.mode is Mode.OBSERVE:
-        return "its document sets mode: observe"
-    if not situation.policy.enforce:
-        return "the cluster is in mode observe"
-    return ""
 
 
 def _decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:

@@ -9,6 +9,7 @@ from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.suspended import suspension_of
 
 _ON_DELETE = "onDelete: the offsets are reset first"
 
@@ -39,11 +40,16 @@ def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
 
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all."""
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
+
+    A suspended connector is not deleted. It stays stopped until it is resumed.
+    """
     steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
     note = (
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
         " reconciliation creates it"
     )
-    enforced = situation.policy.enforce
-    return ConnectorPlan(name, steps, (*notes, note), applicable=enforced)
+    declared = next((one for one in situation.desired.connectors if one.name == name), None)
+    suspension = suspension_of(situation, name, declared)
+    is_applied = situation.policy.enforce and suspension is None
+    return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from gitops_connect.plan.restarts import add_restarts
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.strays import plan_strays
+from gitops_connect.plan.suspended import suspension_of
 from gitops_connect.plan.unhealthy import find_unhealthy, unhealthy_in_plan
 
 
@@ -37,10 +39,11 @@ def plan(situation: Situation) -> Plan:
     pruned, warnings = _prune(situation, done)
     strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *strays.connectors])
+    planned = [*planned, *_other_suspended(situation, {one.name for one in planned})]
     unhealthy = find_unhealthy(situation)
     limited = limit_rollout(situation, planned, unhealthy)
     everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
-    shown = tuple(one for one in everything if one.steps or one.notes or one.operations)
+    shown = tuple(one for one in everything if one.steps or one.notes or one.operations or _is_suspended_alone(one))
     diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
     complete = situation.desired.complete and not (
@@ -66,7 +69,19 @@ def plan(situation: Situation) -> Plan:
         unread=_unread(situation),
         restarts=situation.restarts,
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
+        suspension=situation.suspensions.cluster,
     )
+
+
+def _other_suspended(situation: Situation, planned: Set[ConnectorName]) -> Iterator[ConnectorPlan]:
+    """Suspended connectors for which nothing is planned: not declared any more, or with errors in their documents."""
+    for name, suspension in situation.suspensions.connectors.items():
+        if name not in planned:
+            yield ConnectorPlan(name, applicable=False, suspension=suspension)
+
+
+def _is_suspended_alone(connector: ConnectorPlan) -> bool:
+    return connector.suspension is not None and not connector.suspension.whole_cluster
 
 
 def _since(situation: Situation, operation: PlannedOperation) -> tuple[datetime, str]:
@@ -149,7 +164,9 @@ def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
     steps, notes = delete(situation, name, "no longer declared (prune is on)", on_delete)
     enforced = situation.policy.enforce
     more = () if enforced else ("the cluster is in mode observe: the steps are shown but not applied",)
-    return ConnectorPlan(name, steps, (*notes, *more), applicable=enforced)
+    suspension = suspension_of(situation, name, None)
+    is_applied = enforced and suspension is None
+    return ConnectorPlan(name, steps, (*notes, *more), applicable=is_applied, suspension=suspension)
 
 
 def _why_not_prune(situation: Situation) -> str:

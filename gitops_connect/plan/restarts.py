@@ -18,8 +18,9 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import RESTART_FAILED_SINCE, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart, RestartOutlook, RestartRecord, pause_after
-from gitops_connect.plan.connector_steps import why_shown_only
+from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.suspended import why_shown_only
 
 
 def with_outlook(
@@ -97,7 +98,7 @@ def _why_not(situation: Situation, desired: DesiredConnector, connector: Observe
         return "auto_restart is off in the settings"
     if not allowed.enabled:
         return "spec.autoRestart.enabled is false"
-    if why_not := why_shown_only(situation, desired):
+    if why_not := why_shown_only(situation, desired) or why_paused(manual_pause(situation, desired)):
         return why_not
     traces = [connector.trace] if connector.state is WorkerState.FAILED else []
     traces += [task.trace for task in connector.tasks if task.state is WorkerState.FAILED]

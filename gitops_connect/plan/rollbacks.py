@@ -22,8 +22,8 @@ from gitops_connect.model.rollbacks import (
     RollbackTrigger,
     RolledBack,
 )
-from gitops_connect.plan.connector_steps import why_shown_only
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.suspended import why_shown_only
 
 Histories = Mapping[ConnectorName, ConfigHistory]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from gitops_connect.model.conditions import Conditions
-from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
@@ -19,6 +19,7 @@ from gitops_connect.model.restarts import RestartKind, RestartRecord
 from gitops_connect.model.rollbacks import ConfigHistory, RollbackOptions
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
+from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 
 
@@ -30,8 +31,8 @@ class Policy:
     `worker_heap` is the heap of each worker in bytes; 0: no limit. `auto_restart`: failed connectors may be restarted
     automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
     that has worked for `stable_after` since its last restart has recovered. A connector is degraded if a part of it is
-    UNASSIGNED, or on a worker that does not answer, for `degraded_after`. `rollback` is for connectors whose document
-    has no options. A plan changes the config of at most `rollout_size` connectors, and of none after
+    UNASSIGNED, or on a worker that does not answer, for `degraded_after`. `rollback` and `on_manual_pause` are for
+    documents that do not set them. A plan changes the config of at most `rollout_size` connectors, and of none after
     `rollout_max_failures` failures of the commit (0: no limit); the daemon sets these.
     """
 
@@ -48,6 +49,7 @@ class Policy:
     rollback: RollbackOptions | None = None
     rollout_size: int = 0
     rollout_max_failures: int = 0
+    on_manual_pause: OnManualPause = OnManualPause.REVERT
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,10 @@ class Situation:
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
     requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
     current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
-    that were rolled back. `invalid` are connectors whose config Connect rejects,
-    or which lack a secret. `passwords` are, for connectors that Connect validated, the config keys of type PASSWORD.
-    `key` is the key of all digests that cover a secret.
+    that were rolled back. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
+    gitops-connect has stopped for an offset change, with the state to which each returns. `invalid` are connectors
+    whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that Connect validated, the
+    config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
 
     The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
     type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
@@ -121,6 +124,8 @@ class Situation:
     positions: Mapping[ConnectorName, OffsetPosition] = field(default_factory=dict)
     config_histories: Mapping[ConnectorName, ConfigHistory] = field(default_factory=dict)
     author: str = ""
+    suspensions: Suspensions = field(default_factory=Suspensions)
+    stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.

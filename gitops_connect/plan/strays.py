@@ -16,6 +16,7 @@ from gitops_connect.plan.connector_operations import action_of, show
 from gitops_connect.plan.offset_review import review_unfinished
 from gitops_connect.plan.operation_status import Assessment, history_unknown, started_since, status_by_record
 from gitops_connect.plan.situation import Situation, Unfinished
+from gitops_connect.plan.suspended import suspension_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
     shown = [show(one, how) for one, how in assessed]
     return Strays(
         tuple(
-            plan
+            replace(plan, suspension=suspension_of(situation, plan.name, None))
             for _, one in sorted(situation.offsets.unfinished.items())
             if one.operation.connector not in declared | leaving and (plan := _finish(situation, one)) is not None
         ),

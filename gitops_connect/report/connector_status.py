@@ -14,7 +14,7 @@ from gitops_connect.model.observed_state import ObservedConnector, ObservedState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
-from gitops_connect.report import offset_lines
+from gitops_connect.report import offset_lines, words
 from gitops_connect.report.health_lines import problem_words, restarted_words
 from gitops_connect.report.printable import one_line
 
@@ -78,6 +78,7 @@ def connector_statuses(
             why,
             _problem(plan, name, unhealthy_ones.get(name)),
             "; ".join(part for part in (reason, *_waiting(subject)) if part),
+            suspension=subject.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
         )
         statuses.append(status)
     return statuses
@@ -129,12 +130,8 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
         return Sync.UNKNOWN, printed or why
     if one.declared is None:
         return Sync.OUT_OF_SYNC, printed or "no longer declared, but kept"
-    is_applied = (
-        one.declared.rolled_back is None
-        and one.is_left_alone
-        and not errors
-        and _is_in_place(one.declared, one.observed)
-    )
+    differs = bool(errors) or one.planned.out_of_sync
+    is_applied = one.is_left_alone and not differs and _is_in_place(one.declared, one.observed)
     return (Sync.SYNCED if is_applied else Sync.OUT_OF_SYNC), printed
 
 
@@ -179,7 +176,8 @@ def _planned(planned: ConnectorPlan) -> str:
     steps = ", ".join(step.action.value for step in planned.steps)
     done = [offset_lines.label(one) for one in planned.operations if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
-    return f"{drift}{steps}{changes}" if steps else "; ".join(planned.notes)
+    suspended = words.suspended_lines(planned)
+    return ": ".join([*suspended, f"{drift}{steps}{changes}"]) if steps else "; ".join([*suspended, *planned.notes])
 
 
 def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:
@@ -226,6 +224,12 @@ def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
         for one in offset_lines.strays_of(plan)
         if one.connector not in shown
     ]
+
+
+def suspended_cluster(plan: Plan) -> Iterator[str]:
+    """A sentence if the whole cluster is suspended."""
+    if plan.suspension is not None:
+        yield f"cluster {plan.cluster}: suspended {one_line(plan.suspension.origin)}"
 
 
 def revisions_line(cluster: ClusterName, desired: Revision, applied: Revision | None, directory: str) -> str:

@@ -73,8 +73,8 @@ def _connector(connector: ConnectorPlan, moves: int | None) -> Iterator[str]:
     for operation in offset_lines.waiting_of(connector):
         for line in offset_lines.waiting_lines(operation, moves):
             yield _line(line, "  ")
-    for note in connector.notes:
-        yield f"    note: {note}"
+    yield from (f"    {suspended}" for suspended in words.suspended_lines(connector))
+    yield from (f"    note: {note}" for note in connector.notes)
 
 
 def _line(line: Line, indent: str) -> str:

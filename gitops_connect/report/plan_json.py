@@ -19,13 +19,14 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart
+from gitops_connect.model.suspensions import Suspension
 from gitops_connect.report import words
 from gitops_connect.report.health_lines import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,16 @@ def _cluster(plan: Plan, directory: str) -> dict[str, Any]:
         "unhealthy": [unhealthy_value(one) for one in plan.unhealthy],
         "adopted": list(plan.adopted),
         "unmanaged": list(plan.unmanaged),
+        "suspension": None if plan.suspension is None else plan.suspension.value(),
+        "suspended": [_suspended(one, one.suspension) for one in plan.connectors if one.suspension is not None],
         "warnings": list(plan.warnings),
         "refusals": list(plan.refusals),
     }
+
+
+def _suspended(connector: ConnectorPlan, suspension: Suspension) -> dict[str, Any]:
+    held = 0 if connector.applicable else len(connector.steps)
+    return {"connector": connector.name, **suspension.value(), "steps": held}
 
 
 def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:

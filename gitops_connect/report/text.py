@@ -133,6 +133,7 @@ class TextReport:
                 yield from self._lines(lines, "      ")
         for operation in offset_lines.waiting_of(connector):
             yield from self._lines(offset_lines.waiting_lines(operation, self._moves, printed), "      ")
+        yield from (f"      {escaped(suspended)}" for suspended in words.suspended_lines(connector))
         for note in connector.notes:
             yield f"      note: {escaped(note)}"
 
@@ -172,6 +173,8 @@ class TextReport:
 
 def asides(plan: Plan) -> Iterator[Sentence]:
     """Further facts about the plan that are no steps, one line each."""
+    if plan.suspension is not None:
+        yield Sentence.of("the cluster is suspended {}", one_line(plan.suspension.origin))
     for warning in plan.warnings:
         yield Sentence.of("warning: {}", warning)
     for refusal in plan.refusals:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gitops_connect.model.masking import MASK
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
-from gitops_connect.report.printable import LONGEST, escaped
+from gitops_connect.report.printable import LONGEST, escaped, one_line
 
 CHANGE_OFFSETS = (Action.ALTER, Action.RESET, Action.RECORD)
 _SYMBOLS = {
@@ -89,6 +89,19 @@ def quote(value: str | None) -> str:
     if len(text) <= LONGEST:
         return text
     return f'{text[:LONGEST]}…" ({len(value or "")} characters)'
+
+
+def suspended_lines(connector: ConnectorPlan) -> Iterator[str]:
+    """One line if the connector is suspended: by whom or what, and what that prevents."""
+    if connector.suspension is None:
+        return
+    said = one_line(connector.suspension.words)
+    if not connector.steps:
+        yield said
+    elif connector.applicable:
+        yield f"{said}; it is stopped for an offset change, and first returns to its state"
+    else:
+        yield f"{said}; {plural(len(connector.steps), 'step')} would be made"
 
 
 def plural(count: int, noun: str) -> str:

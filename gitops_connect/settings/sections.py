@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
@@ -108,8 +109,13 @@ class ClusterSettings:
     """The URLs of the workers. If a worker does not answer, gitops-connect asks the next worker."""
     mode: ClusterMode = ClusterMode.ENFORCE
     """`enforce` applies changes; `observe` only plans and reports them."""
+    suspend: bool = False
+    """Change nothing on this cluster until you set this to `false`; plans show what would be changed."""
     prune: bool = False
     """Delete managed connectors that are no longer declared."""
+    on_manual_pause: OnManualPause = OnManualPause.REVERT
+    """What to do if somebody pauses or stops a connector that should run: `revert` resumes it; `respect` leaves it as
+    it is, until its document changes its state or config. `spec.onManualPause` of a document takes precedence."""
     protected: tuple[str, ...] = ()
     """Connectors that are never deleted (glob patterns)."""
     max_deletions: float = 0.3

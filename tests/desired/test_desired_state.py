@@ -5,7 +5,7 @@ from pathlib import Path
 from document_files import LOCAL, config, connector, declare, declare_one, rules
 
 from gitops_connect.desired.placement import UNNAMED
-from gitops_connect.model.desired import Mode, SecretReference, SecretSource, TargetState
+from gitops_connect.model.desired import Mode, OnManualPause, SecretReference, SecretSource, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.restarts import AutoRestart, RestartKind, RestartRequest
 
@@ -23,6 +23,7 @@ def test_defaults() -> None:
     assert found.ignore == ()
     assert found.auto_restart == AutoRestart(enabled=True, max_restarts=6)
     assert found.restarts == ()
+    assert found.on_manual_pause is None
 
 
 def test_every_field() -> None:
@@ -35,6 +36,7 @@ def test_every_field() -> None:
   ignore: ["x.*"]
   mode: observe
   suspend: true
+  onManualPause: respect
   autoRestart: {enabled: false, maxRestarts: 3, onlyOn: [Timeout], neverOn: [Authentication]}
   restart: {id: "1", includeTasks: false, onlyFailed: true}
   restartTasks: {id: "2", tasks: [3, 0, 3]}
@@ -52,6 +54,7 @@ def test_every_field() -> None:
         True,
         ("x.*",),
     )
+    assert found.on_manual_pause is OnManualPause.RESPECT
     assert found.auto_restart == AutoRestart(False, 3, ("Timeout",), ("Authentication",))
     assert found.restarts == (
         RestartRequest(RestartKind.CONNECTOR, "1", include_tasks=False, only_failed=True),

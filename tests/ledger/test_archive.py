@@ -23,13 +23,14 @@ from gitops_connect.ledger.archive import TABLES, Archive, read_archive, write_a
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import METADATA
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partition_text
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
+from gitops_connect.model.suspensions import SuspendedBy, Suspension
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ORDERS = Ownership(
@@ -91,6 +92,9 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.record_restart(LOCAL, ORDERS.connector, RestartRecord(2, LATER))
     ledger.record_restart_request(LOCAL, ORDERS.connector, RestartRequest(RestartKind.CONNECTOR, "INC-1"))
     ledger.configs.record(LOCAL, {ORDERS.connector: HISTORY})
+    for name in (ORDERS.connector, None):
+        ledger.suspend(LOCAL, name, Suspension(SuspendedBy.COMMAND, name is None, "ana@ops-1", NOON, "INC-1"))
+    ledger.record_stopped(LOCAL, ORDERS.connector, TargetState.RUNNING)
     return ledger
 
 
@@ -150,15 +154,7 @@ def test_it_has_neither_the_key_nor_a_lease(full: Ledger, clock: ManualClock) ->
     with full.lease(LOCAL, clock, 60):
         text = write_archive(full.export())
     assert KEY.hex() not in text
-    tables = {
-        "ownership",
-        "operations",
-        "operation_pieces",
-        "restarts",
-        "restart_requests",
-        "config_histories",
-        "revisions",
-    }
+    tables = {table.name for table in TABLES}
     assert set(json.loads(text)) == {"format_version", "key_fingerprint", *tables}
 
 
@@ -184,7 +180,7 @@ def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledg
     before = other.export()
     with pytest.raises(
         UsageError,
-        match=r"other data \(ownership: 0, operations: 1, restarts: 0, .*, revisions: 0\).*--rep",
+        match=r"other data \(ownership: 0, operations: 1, restarts: 0, .*, revisions: 0\).*--replace",
     ):
         other.restore(full.export(), NOON)
     assert other.export() == before

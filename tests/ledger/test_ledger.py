@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 LOCAL = ClusterName("local")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -144,6 +145,42 @@ class TestRestarts:
         assert ledger.restart_requests(LOCAL) == expected
         ledger.forget(LOCAL, self.A)
         assert ledger.restart_requests(LOCAL) == {}
+
+
+def test_the_state_to_which_a_stopped_connector_returns(ledger: Ledger) -> None:
+    for name, state in (("a", TargetState.RUNNING), ("a", TargetState.PAUSED), ("b", TargetState.RUNNING)):
+        ledger.record_stopped(LOCAL, ConnectorName(name), state)
+    assert ledger.stopped(LOCAL) == {"a": TargetState.PAUSED, "b": TargetState.RUNNING}
+    ledger.forget_stopped(LOCAL, [ConnectorName("a")])
+    assert ledger.stopped(LOCAL).keys() == {"b"}
+    ledger.forget(LOCAL, ConnectorName("b"))
+    assert ledger.stopped(LOCAL) == {}
+
+
+class TestSuspensions:
+    A = ConnectorName("a")
+
+    def by(self, who: str, *, whole_cluster: bool = False) -> Suspension:
+        return Suspension(SuspendedBy.COMMAND, whole_cluster, who, NOON, "INC-4711")
+
+    def test_the_last_record_is_kept_until_it_is_resumed(self, ledger: Ledger, tmp_path: Path) -> None:
+        for who in ("ana@a", "bob@b"):
+            ledger.suspend(LOCAL, self.A, self.by(who))
+            ledger.suspend(LOCAL, None, self.by(who, whole_cluster=True))
+        again = Ledger.open("sqlite:///state.db", tmp_path, None)
+        whole, alone = self.by("bob@b", whole_cluster=True), {self.A: self.by("bob@b")}
+        assert again.suspensions(LOCAL) == Suspensions(whole, alone)
+        assert again.suspensions(ClusterName("other")) == Suspensions()
+        assert ledger.resume(LOCAL, None)
+        assert again.suspensions(LOCAL) == Suspensions(None, alone)
+        assert not ledger.resume(LOCAL, None)
+        assert ledger.resume(LOCAL, self.A)
+        assert again.suspensions(LOCAL) == Suspensions()
+
+    def test_that_of_a_deleted_connector_ends(self, ledger: Ledger) -> None:
+        ledger.suspend(LOCAL, self.A, self.by("ana@a"))
+        ledger.forget(LOCAL, self.A)
+        assert ledger.suspensions(LOCAL) == Suspensions()
 
 
 def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(ledger: Ledger) -> None:

@@ -40,6 +40,8 @@ def test_case(path: Path) -> None:
     ]
     assert steps == expected.get("steps", [])
     assert {one.name: list(one.notes) for one in made.connectors if one.notes} == expected.get("notes", {})
+    suspended = {one.name: one.suspension.words for one in made.connectors if one.suspension is not None}
+    assert suspended == expected.get("suspended", {})
     assert {one.name: list(one.problems) for one in made.unhealthy} == expected.get("unhealthy", {})
     assert list(made.warnings) == expected.get("warnings", [])
     effects = {

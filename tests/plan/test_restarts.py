@@ -90,7 +90,7 @@ def test_workers_before_3_0_get_a_request_for_each_failed_part() -> None:
         ({"auto_restart": AutoRestart(max_restarts=0)}, DAEMON, "gave up after 0 automatic restarts"),
         ({}, replace(DAEMON, auto_restart=False), "auto_restart is off in the settings"),
         ({}, replace(DAEMON, enforce=False), "the cluster is in mode observe"),
-        ({"suspend": True}, DAEMON, "its document suspends it"),
+        ({"suspend": True}, DAEMON, "suspended by its document"),
         ({"mode": "observe"}, DAEMON, "its document sets mode: observe"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Conditions, configs on trial, offsets that must move, and the journal of steps."""
+"""What a daemon that runs for months records: conditions, configs on trial, suspensions, and a journal of steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "4"
 
 
 def upgrade() -> None:
-    """Add the tables `conditions`, `config_histories`, `offset_positions` and `steps`."""
+    """Add the tables for conditions, configs, offsets that must move, steps, suspensions and stopped connectors."""
     op.create_table(
         "conditions",
         Column("cluster", String, primary_key=True),
@@ -49,4 +49,18 @@ def upgrade() -> None:
         Column("reason", Text, nullable=False),
         Column("message", Text, nullable=False),
         Column("seconds", Double, nullable=False),
+    )
+    op.create_table(
+        "suspensions",
+        Column("cluster", String, primary_key=True),
+        Column("connector", String, primary_key=True),
+        Column("who", String, nullable=False),
+        Column("since", String(27), nullable=False),
+        Column("reason", Text, nullable=False),
+    )
+    op.create_table(
+        "stopped_connectors",
+        Column("cluster", String, primary_key=True),
+        Column("connector", String, primary_key=True),
+        Column("returns_to", String, nullable=False),
     )

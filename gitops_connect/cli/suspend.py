@@ -1,0 +1,180 @@
+"""`gitops-connect suspend` and `resume`: take a connector or a whole cluster out of the reconciliation for a while."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.console import echo, emit
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.options import Cluster
+from gitops_connect.errors import UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.ledger.ledger import Ledger
+    from gitops_connect.model.names import ClusterName, ConnectorName
+    from gitops_connect.model.suspensions import Suspension
+    from gitops_connect.settings.sections import Settings
+
+suspend = typer.Typer(
+    help="Change nothing on a connector or a cluster until it is resumed.", no_args_is_help=True, rich_markup_mode=None
+)
+resume = typer.Typer(help="End what `suspend` began.", no_args_is_help=True, rich_markup_mode=None)
+
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the suspension.")]
+ConnectorArgument = Annotated[str, typer.Argument(metavar="NAME", help="The connector's name.")]
+ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="The cluster's name in the settings.")]
+
+
+@suspend.command("connector")
+def suspend_connector(
+    context: typer.Context, name: ConnectorArgument, cluster: Cluster = None, reason: Reason = ""
+) -> int:
+    """Suspend a managed connector: no step, no restart and no offset change until it is resumed.
+
+    The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
+    """
+    from gitops_connect.model.names import ConnectorName
+
+    wanted = ConnectorName(name)
+    with _ledger(context) as (settings, ledger):
+        where = _managed_on(settings, ledger, wanted, cluster)
+        ledger.suspend(where, wanted, _suspension(reason))
+        begun = [one for one in _in_progress(ledger, where) if one[1] == wanted]
+    emit(f"{name} on {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
+    _tell_of_changes(begun)
+    echo(f"To end this: gitops-connect resume connector {shlex.quote(name)} --cluster {where}")
+    return ExitCode.DONE
+
+
+@suspend.command("cluster")
+def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reason = "") -> int:
+    """Suspend all connectors of a cluster.
+
+    The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
+    """
+    with _ledger(context) as (settings, ledger):
+        (where,) = cluster_commands.chosen_in(settings, [name])
+        ledger.suspend(where, None, _suspension(reason, whole_cluster=True))
+        begun = _in_progress(ledger, where)
+    emit(f"Cluster {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
+    _tell_of_changes(begun)
+    echo(f"To end this: gitops-connect resume cluster {where}")
+    return ExitCode.DONE
+
+
+@resume.command("connector")
+def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: Cluster = None) -> int:
+    """End the suspension of a connector by a command."""
+    from gitops_connect.model.names import ConnectorName
+
+    wanted = ConnectorName(name)
+    with _ledger(context) as (settings, ledger):
+        candidates = cluster_commands.chosen_in(settings, [cluster] if cluster else None)
+        there = [one for one in candidates if wanted in ledger.suspensions(one).connectors]
+        where = _only_one(name, "suspended", there)
+        if where is None:
+            echo(f"{name} is not suspended by a command; if its document has `suspend: true`, remove that")
+            return ExitCode.DONE
+        ledger.resume(where, wanted)
+        still = _why_cluster_is_suspended(settings, ledger, where)
+    emit(f"{name} on {where} is resumed: the next reconciliation brings it in sync.\n")
+    if still:
+        echo(f"note: cluster {where} is still suspended {still}")
+    return ExitCode.DONE
+
+
+@resume.command("cluster")
+def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
+    """End the suspension of a cluster by a command."""
+    with _ledger(context) as (settings, ledger):
+        (where,) = cluster_commands.chosen_in(settings, [name])
+        was_suspended = ledger.resume(where, None)
+        still = sorted(ledger.suspensions(where).connectors)
+    if settings.clusters[where].suspend:
+        echo(f"note: [clusters.{where}] suspend = true in the settings still suspends the cluster; remove that")
+    elif was_suspended:
+        emit(f"Cluster {where} is resumed: the next reconciliation brings it in sync.\n")
+    else:
+        echo(f"Cluster {where} is not suspended.")
+    if still:
+        echo(f"note: still suspended by a command of their own: {', '.join(still)}")
+    return ExitCode.DONE
+
+
+@contextmanager
+def _ledger(context: typer.Context) -> Iterator[tuple[Settings, Ledger]]:
+    from gitops_connect.runtime import open_ledger
+    from gitops_connect.settings.settings_file import require_clusters
+
+    settings = cluster_commands.settings_of(context)
+    require_clusters(settings)
+    with closing(open_ledger(settings)) as ledger:
+        yield settings, ledger
+
+
+def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:
+    from gitops_connect.model.suspensions import SuspendedBy, Suspension
+    from gitops_connect.report.printable import one_line
+    from gitops_connect.runtime import SystemClock
+
+    return Suspension(SuspendedBy.COMMAND, whole_cluster, _user(), SystemClock().now(), one_line(reason).strip())
+
+
+def _user() -> str:
+    """The user of the operating system and the machine, as in `ana@ops-1`."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container may run with a user id that has no name
+        name = str(os.getuid())
+    return f"{name}@{socket.gethostname()}"
+
+
+def _managed_on(settings: Settings, ledger: Ledger, name: ConnectorName, cluster: str | None) -> ClusterName:
+    """The cluster on which the connector is managed. Raises UsageError if there is none, or more than one."""
+    from gitops_connect.model.suggestions import did_you_mean
+
+    candidates = cluster_commands.chosen_in(settings, [cluster] if cluster else None)
+    managed = {one: ledger.ownership(one) for one in candidates}
+    where = _only_one(name, "managed", [one for one, owned in managed.items() if name in owned])
+    if where is None:
+        known = [other for owned in managed.values() for other in owned]
+        raise UsageError(
+            f"connector {name!r} is not managed on {', '.join(candidates)}{did_you_mean(name, known)}; to suspend a"
+            " connector that is not managed yet, set `suspend: true` in its document"
+        )
+    return where
+
+
+def _only_one(name: str, what: str, clusters: Sequence[ClusterName]) -> ClusterName | None:
+    if len(clusters) > 1:
+        raise UsageError(f"connector {name!r} is {what} on {', '.join(clusters)}; select one with --cluster")
+    return clusters[0] if clusters else None
+
+
+def _why_cluster_is_suspended(settings: Settings, ledger: Ledger, cluster: ClusterName) -> str:
+    suspension = ledger.suspensions(cluster).cluster
+    if suspension is not None:
+        return suspension.origin
+    return "by the settings" if settings.clusters[cluster].suspend else ""
+
+
+def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[tuple[str, ConnectorName]]:
+    """The offset changes that were begun and are not finished, each with its connector."""
+    from gitops_connect.model.operations import OperationState
+
+    records = ledger.operations.records(cluster).values()
+    return [(one.name, one.connector) for one in records if one.state is OperationState.OPEN]
+
+
+def _tell_of_changes(begun: Sequence[tuple[str, ConnectorName]]) -> None:
+    for change, connector in begun:
+        echo(f"note: offset change {change} of {connector} is in progress, and is finished first")

@@ -1,0 +1,92 @@
+"""`gitops-connect suspend` and `resume`: what they record, and what `plan`, `status` and `apply` make of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
+
+
+@pytest.fixture
+def paused(at: Workplace) -> str:
+    """A managed connector that somebody paused, which gitops-connect would resume."""
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.by_hand("pause", "orders")
+    return at.name("orders")
+
+
+def status(at: Workplace) -> dict[str, object]:
+    (one,) = json.loads(at.run("status", "-o", "json").out)
+    return dict(one)
+
+
+def test_a_connector_is_left_unchanged_until_it_is_resumed(at: Workplace, standin: StandIn, paused: str) -> None:
+    requests = len(standin.calls)
+    ran = at.run("suspend", "connector", paused, "--reason", "INC-4711")
+    assert ran.code == 0, ran
+    assert ran.out.startswith(f"{paused} on local is suspended")
+    assert len(standin.calls) == requests, "Connect need not answer"
+    planned = at.run("plan", "--detailed-exitcode")
+    assert planned.code == 0
+    assert f"@{socket.gethostname()} since " in planned.out
+    assert " UTC (INC-4711); 1 step would be made" in planned.out
+    (suspended,) = json.loads(at.run("plan", "-o", "json").out)["clusters"][0]["suspended"]
+    assert (suspended["connector"], suspended["steps"], suspended["reason"]) == (paused, 1, "INC-4711")
+    at.apply()
+    assert at.states() == {"orders": "PAUSED"}
+    shown = status(at)
+    assert shown["sync"] == "OutOfSync"
+    assert str(shown["message"]).endswith("1 step would be made: drift: resume")
+    assert isinstance(shown["suspension"], dict)
+    assert at.run("resume", "connector", paused).out.startswith(f"{paused} on local is resumed")
+    at.apply()
+    assert at.states() == {"orders": "RUNNING"}
+    assert status(at)["suspension"] is None
+
+
+def test_a_cluster_is_left_unchanged_until_it_is_resumed(at: Workplace, paused: str) -> None:
+    assert at.run("suspend", "cluster", "local").code == 0
+    assert "the cluster is suspended by " in at.run("plan").out
+    at.apply()
+    assert at.states() == {"orders": "PAUSED"}
+    assert "cluster local: suspended by " in at.run("status").err
+    assert "still suspended by " not in at.run("resume", "cluster", "local").err
+    at.apply()
+    assert at.states() == {"orders": "RUNNING"}
+
+
+def test_the_settings_suspend_a_cluster(at: Workplace, paused: str) -> None:
+    at.settings("suspend = true")
+    assert "the cluster is suspended by the settings" in at.run("plan").out
+    at.apply()
+    assert at.states() == {"orders": "PAUSED"}
+    assert "suspend = true in the settings still suspends the cluster" in at.run("resume", "cluster", "local").err
+
+
+def test_a_revision_counts_as_applied_only_after_the_suspension(at: Workplace, paused: str) -> None:
+    at.run("suspend", "connector", paused)
+    at.commit("orders.yaml", at.source("orders", **{"batch.size": "7"}))
+    before = at.git("rev-parse", "HEAD~1")[:7]
+    at.apply()
+    assert f"last applied commit {before}" in at.run("status").err
+    at.run("resume", "connector", paused)
+    at.apply()
+    assert f"last applied commit {at.git('rev-parse', 'HEAD')[:7]}" in at.run("status").err
+
+
+class TestMistakes:
+    def test_an_unknown_connector_and_an_unknown_cluster(self, at: Workplace, paused: str) -> None:
+        ran = at.run("suspend", "connector", paused.upper())
+        assert ran.code == 64
+        assert f"connector '{paused.upper()}' is not managed on local; did you mean '{paused}'?" in ran.err
+        assert at.run("suspend", "cluster", "prod").code == 64
+
+    def test_nothing_to_resume(self, at: Workplace, paused: str) -> None:
+        ran = at.run("resume", "connector", paused)
+        assert (ran.code, ran.out) == (0, "")
+        assert f"{paused} is not suspended by a command" in ran.err
+        assert "Cluster local is not suspended." in at.run("resume", "cluster", "local").err

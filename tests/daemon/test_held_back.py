@@ -1,0 +1,79 @@
+"""What the daemon leaves unchanged: suspended connectors and clusters, and those that are only observed."""
+
+from __future__ import annotations
+
+import pytest
+from acceptance.workplace import Workplace
+from daemon_log import InThread
+from standin.connect import StandIn
+
+pytestmark = pytest.mark.slow
+
+
+def look_twice(at: Workplace, standin: StandIn) -> None:
+    polls = standin.count("GET")
+    at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
+
+
+def test_a_suspension_by_command_is_honoured_and_its_begin_and_end_are_logged_once(
+    at: Workplace, standin: StandIn
+) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as daemon:
+        daemon.wait("reconciliation_finished", applied=1)
+        assert at.run("suspend", "connector", name, "--reason", "INC-4711").code == 0
+        assert "(INC-4711)" in daemon.wait("connector_suspended", connector=name, level="WARNING")["message"]
+        at.by_hand("pause", "orders")
+        drift = daemon.wait("drift_detected", connector=name)
+        assert drift["message"] == "not corrected: resume (state: paused -> running)"
+        look_twice(at, standin)
+        assert len(daemon.all("connector_suspended")) == len(daemon.all("drift_detected")) == 1
+        assert len(daemon.steps()) == 1, "the connector was created, and left as it is since then"
+        assert at.run("resume", "connector", name).code == 0
+        daemon.wait("connector_resumed", connector=name)
+        daemon.wait("step_applied", action="resume")
+
+
+def test_a_suspended_cluster_is_logged_as_a_whole(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.run("suspend", "cluster", "local")
+    with InThread(at) as daemon:
+        daemon.wait("cluster_suspended", cluster="local")
+        at.by_hand("pause", "orders")
+        daemon.wait("drift_detected")
+        assert daemon.all("connector_suspended") == []
+        at.run("resume", "cluster", "local")
+        daemon.wait("cluster_resumed", cluster="local")
+        daemon.wait("step_applied", action="resume")
+
+
+def test_a_broken_document_does_not_end_its_suspension(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders", "suspend: true"))
+    with InThread(at) as daemon:
+        daemon.wait("connector_suspended", connector=name)
+        at.commit("orders.yaml", at.source("orders", "suspend: true\nstate: runing"))
+        daemon.wait("diagnostic", connector=name)
+        look_twice(at, standin)
+        assert daemon.all("connector_resumed") == []
+        at.commit("orders.yaml", at.source("orders"))
+        daemon.wait("connector_resumed", connector=name)
+        daemon.wait("step_applied", action="create")
+
+
+def test_an_observed_cluster_gets_no_change_and_its_drift_is_logged_once(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    at.settings('mode = "observe"')
+    at.by_hand("pause", "orders")
+    standin.cluster.fail_task(at.name("orders"), 0, "java.lang.Boom: no")
+    with InThread(at) as daemon:
+        drift = daemon.wait("drift_detected", connector=at.name("orders"), level="WARNING")
+        assert drift["message"] == "not corrected: resume (state: paused -> running)"
+        assert daemon.wait("reconciliation_finished")["drifted"] == 1
+        look_twice(at, standin)
+        assert len(daemon.all("drift_detected")) == 1
+        assert daemon.steps() == []
+    assert at.states() == {"orders": "PAUSED"}
