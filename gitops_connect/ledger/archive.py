@@ -42,11 +42,7 @@ FORMAT_VERSION = 4
 _SINCE_3 = (RESTARTS, RESTART_REQUESTS)
 _SINCE_4 = (CONFIG_HISTORIES, SUSPENSIONS, STOPPED)
 TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, REVISIONS)
-"""All tables on which a plan depends, and the revisions.
-
-The leases belong to current processes, and each ledger has properties of its own. Conditions, offset positions and the
-journal of steps only report what was observed.
-"""
+"""The tables on which plans depend, and the revisions: not leases, properties, and what only reports the past."""
 
 ArchiveRow = Mapping[str, Any]
 """The columns of one row by name, as the database reads and returns them."""
