@@ -12,19 +12,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from queue import SimpleQueue
-
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.jobstores.base import JobLookupError
-from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.date import DateTrigger
 
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
 from gitops_connect.daemon.held_back import HeldBack
+from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
@@ -84,19 +79,14 @@ class Daemon:
         self._progress = {cluster: ClusterProgress() for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
-        self._work = threading.Condition()  # for `_acting` and `_running`, and setting `_interrupted`
+        self._work = threading.Condition()  # for `_acting` and `_jobs.running`, and setting `_interrupted`
         self._acting: set[ClusterName] = set()
-        self._running = 0
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
         self.stop_requested = False
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
-        # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
-        # previous run.
-        defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
-        threads = {"default": ThreadPoolExecutor(len(self._progress) + 2)}
-        self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
+        self._jobs = Jobs(len(self._progress) + 2, self._interrupted, self._work)
 
     @property
     def ended(self) -> list[ReconciliationOutcome | Exception | None]:
@@ -111,7 +101,7 @@ class Daemon:
     @property
     def is_polling(self) -> bool:
         """Whether, after `run`, a thread still waits for a server that does not answer. It will change nothing."""
-        return self._running > 0
+        return self._jobs.running > 0
 
     def stop(self) -> None:
         """Begin no further step, and let `run` return. A signal handler may call it, because it takes no lock."""
@@ -120,50 +110,20 @@ class Daemon:
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
         events.started(self._progress, __version__)
-        self._schedule(_POLL, self._poll, 0)
+        self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:
-            self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
-        self._scheduler.start()
+            self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+        self._jobs.start()
         self.stop_requested = self._over.get() is _Over.REQUESTED
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
                 events.stopping(self._acting)
-        self._end_scheduler()
+        self._jobs.end()
         with self._work:
             self._work.wait_for(lambda: not self._acting)
-            self._work.wait_for(lambda: not self._running, GRACE)
+            self._work.wait_for(lambda: not self._jobs.running, GRACE)
         events.stopped()
-
-    def _end_scheduler(self) -> None:
-        """Begin no other job.
-
-        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
-        jobs first, and `remove_all_jobs` waits for the job that is being started.
-        """
-        self._scheduler.pause()
-        self._scheduler.remove_all_jobs()
-        self._scheduler.shutdown(wait=False)
-
-    def _schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
-        """Run a job after `wait` seconds, unless `run` has begun to end. A job that calls it holds `_scheduling`."""
-        if self._interrupted.is_set():
-            return
-        when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
-        self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
-
-    def _counted(self, work: Callable[[], None]) -> None:
-        """Run a job, unless `run` has begun to end: APScheduler may have queued it just before it was shut down."""
-        with self._work:
-            if self._interrupted.is_set():
-                return
-            self._running += 1
-        try:
-            work()
-        finally:
-            with self._work:
-                self._running -= 1
-                self._work.notify_all()
 
     def _poll(self) -> None:
         """Poll the repository; a new revision ends the wait of every cluster."""
@@ -173,7 +133,7 @@ class Daemon:
             if declared and (before is None or before.revision != declared.revision):
                 self._wake(first=before is None)
             if not self._once:
-                self._schedule(_POLL, self._poll, self._until_next_poll())
+                self._jobs.schedule(_POLL, self._poll, self._until_next_poll())
             elif declared is None:
                 self._over.put(_Over.DONE)
 
@@ -183,21 +143,17 @@ class Daemon:
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _wake(self, *, first: bool) -> None:
-        now = DateTrigger(datetime.now(UTC), UTC)
         for cluster in self._progress:
             if first:
-                self._schedule(_job(cluster), self._turn_of(cluster), 0)
-                continue
-            try:
-                self._scheduler.reschedule_job(_job(cluster), trigger=now)
-            except JobLookupError:  # it runs now, and will see at its end that there is another revision
-                continue
+                self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0)
+            else:  # if it runs now, it will see at its end that there is another revision
+                self._jobs.hurry(_job(cluster))
 
     def _give_back(self) -> None:
         """End the Spark session once it is idle."""
         self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
-            self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+            self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
 
     def _turn_of(self, cluster: ClusterName) -> Callable[[], None]:
         return lambda: self._take_turn(cluster)
@@ -219,7 +175,7 @@ class Daemon:
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
-                self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
+                self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
         """Reconcile one cluster. Errors are logged and lengthen the wait, and never end the daemon. Returns seconds."""
