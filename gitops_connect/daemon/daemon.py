@@ -10,7 +10,7 @@ progress in the ledger and on the cluster.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from queue import SimpleQueue
@@ -22,13 +22,16 @@ from gitops_connect.daemon.held_back import HeldBack
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
+from gitops_connect.daemon.settings_reload import reload
+from gitops_connect.daemon.steps_in_progress import StepsInProgress
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Plan, Step
 from gitops_connect.plan.restarts import until_next_restart
 from gitops_connect.reconcile import Declared, ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
+from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Source
 
 HEARTBEAT = 3600.0
@@ -57,10 +60,11 @@ class ClusterProgress:
 
 
 class _Over(Enum):
-    """The reason why `run` returns."""
+    """What `run` waits for: a reason to return, or to read the settings again."""
 
     REQUESTED = "asked to stop"
     DONE = "nothing left to do"
+    RELOAD = "asked to read the settings again"
 
 
 class _Stopped(Exception):
@@ -70,9 +74,12 @@ class _Stopped(Exception):
 class Daemon:
     """Reconciles until it is requested to stop, or with `once` one time for each cluster."""
 
-    def __init__(self, runtime: Runtime, source: Source, *, once: bool = False) -> None:
-        """Raises UsageError if an interval in the settings is 0."""
+    def __init__(
+        self, runtime: Runtime, source: Source, *, once: bool = False, load: Callable[[], Settings] | None = None
+    ) -> None:
+        """`load` reads the settings again. Raises UsageError if an interval in the settings is 0."""
         self._runtime = runtime
+        self._load = load or (lambda: runtime.settings)
         self._poll_schedule = PollSchedule.of(runtime.settings)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
@@ -80,10 +87,12 @@ class Daemon:
         self._declared: Declared | None = None
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
         self._work = threading.Condition()  # for `_acting` and `_jobs.running`, and setting `_interrupted`
-        self._acting: set[ClusterName] = set()
+        self._acting = StepsInProgress()
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
         self.stop_requested = False
+        self.abandoned: Sequence[tuple[ClusterName, Step]] = ()
+        """The steps that were in progress when `run` returned, because `[daemon] shutdown_timeout` was over."""
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
         self._jobs = Jobs(len(self._progress) + 2, self._interrupted, self._work)
@@ -100,12 +109,16 @@ class Daemon:
 
     @property
     def is_polling(self) -> bool:
-        """Whether, after `run`, a thread still waits for a server that does not answer. It will change nothing."""
+        """Whether, after `run`, a thread still waits for a server. Only a step in `abandoned` may have an effect."""
         return self._jobs.running > 0
 
     def stop(self) -> None:
         """Begin no further step, and let `run` return. A signal handler may call it, because it takes no lock."""
         self._over.put(_Over.REQUESTED)
+
+    def reload(self) -> None:
+        """Read the settings again. A signal handler may call it, because it takes no lock."""
+        self._over.put(_Over.RELOAD)
 
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
@@ -114,16 +127,32 @@ class Daemon:
         if not self._once:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._jobs.start()
-        self.stop_requested = self._over.get() is _Over.REQUESTED
+        while (over := self._over.get()) is _Over.RELOAD:
+            self._reload()
+        self.stop_requested = over is _Over.REQUESTED
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
                 events.stopping(self._acting)
         self._jobs.end()
+        timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
-            self._work.wait_for(lambda: not self._acting)
+            self._work.wait_for(lambda: not self._acting, timeout)
             self._work.wait_for(lambda: not self._jobs.running, GRACE)
+            self.abandoned = self._acting.steps()
+        for cluster, step in self.abandoned:
+            events.abandoned(cluster, step, timeout)
         events.stopped()
+
+    def _reload(self) -> None:
+        """Use other settings in all reconciliations that begin from now on, and begin them now."""
+        if (reloaded := reload(self._runtime, self._load)) is None:
+            return
+        with self._scheduling:
+            self._runtime = reloaded
+            self._poll_schedule.change(reloaded.settings)
+            for name in (_POLL, *map(_job, self._progress)):
+                self._jobs.hurry(name)
 
     def _poll(self) -> None:
         """Poll the repository; a new revision ends the wait of every cluster."""
@@ -199,13 +228,14 @@ class Daemon:
         return wait
 
     def _attempt(self, cluster: ClusterName, declared: Declared) -> ReconciliationOutcome | Exception:
-        def begin(_plan: Plan) -> None:
+        def begin(plan: Plan) -> None:
             with self._work:
                 if self._interrupted.is_set():
                     raise _Stopped
-                self._acting.add(cluster)
+                self._acting.begin(cluster, plan)
 
         def listen(outcome: StepOutcome) -> None:
+            self._acting.ended(cluster, outcome)
             events.step_ended(cluster, declared.revision, outcome)
 
         def follow(sending: SendingProgress) -> None:
