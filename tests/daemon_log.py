@@ -18,6 +18,7 @@ from acceptance.workplace import Workplace
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import Snapshot
 from gitops_connect.runtime import Runtime, open_runtime, open_source
+from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 
 DEADLINE = 30.0
@@ -68,11 +69,15 @@ class InThread(Log, logging.Handler):
     def __init__(self, at: Workplace, change: Callable[[Runtime], Runtime] | None = None, **environment: str) -> None:
         logging.Handler.__init__(self)
         Log.__init__(self)
-        settings = load_settings(at.directory / "gitops-connect.toml", {**QUICK, **environment})
+
+        def load() -> Settings:
+            return load_settings(at.directory / "gitops-connect.toml", {**QUICK, **environment})
+
+        settings = load()
         self.runtime = replace(open_runtime(settings), environment=environment)
         self._source = open_source(settings, None)
         self._running = change(self.runtime) if change else self.runtime
-        self.daemon = Daemon(self._running, self._source)
+        self.daemon = Daemon(self._running, self._source, load=load)
         self._thread = threading.Thread(target=self.daemon.run)
         self._logger = logging.getLogger("gitops_connect")
 

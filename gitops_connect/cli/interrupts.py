@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first signal requests an orderly end, the second ends the process at once."""
+"""Ctrl-C and SIGTERM: the first signal requests an orderly end, the second ends the process at once. And SIGHUP."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def interruptible(first: Callable[[], None], second: Callable[[], None] = _nothi
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def on_hangup(act: Callable[[], None]) -> Iterator[None]:
+    """Call `act` at each SIGHUP. It runs between any two instructions of the main thread, as in `interruptible`."""
+    before = signal.signal(signal.SIGHUP, lambda _number, _frame: act())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def tell_at_once(text: str) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
-from gitops_connect.cli.interrupts import interruptible, tell_at_once
+from gitops_connect.cli.interrupts import interruptible, on_hangup, tell_at_once
 
 if TYPE_CHECKING:
     from gitops_connect.daemon.daemon import Daemon
@@ -29,7 +29,7 @@ def run(
     from gitops_connect.runtime import open_source
 
     with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
-        daemon = Daemon(runtime, source, once=once)
+        daemon = Daemon(runtime, source, once=once, load=lambda: cluster_commands.settings_of(context))
         log_format = runtime.settings.daemon.log_format
         writer = formatter(log_format)
 
@@ -38,9 +38,11 @@ def run(
                 record = events.left_stopped(cluster, connector, runtime.cluster(cluster).url[0])
                 tell_at_once(writer.format(record))
 
-        with logging_to_stderr(log_format), interruptible(daemon.stop, end_at_once):
+        with logging_to_stderr(log_format), interruptible(daemon.stop, end_at_once), on_hangup(daemon.reload):
             daemon.run()
-        code = _exit_code(daemon) if once else ExitCode.DONE
+            if daemon.abandoned:
+                end_at_once()
+        code = _exit_code(daemon) if once or daemon.abandoned else ExitCode.DONE
         if daemon.is_polling:
             _leave(code)
     return code
@@ -48,6 +50,8 @@ def run(
 
 def _exit_code(daemon: Daemon) -> ExitCode:
     """The worst exit code of all clusters; a repository that could not be read is a failure in any case."""
+    if daemon.abandoned:
+        return ExitCode.FAILED
     if daemon.stop_requested:
         return ExitCode.INTERRUPTED
     ends = daemon.ended if daemon.repository_error is None else [daemon.repository_error, *daemon.ended]

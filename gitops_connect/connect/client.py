@@ -67,6 +67,11 @@ class ConnectClient:
         """
         self._transport.conceal(distinctive(secrets))
 
+    @property
+    def concealed(self) -> frozenset[str]:
+        """All secrets that were given to `conceal`, as far as they are distinctive."""
+        return self._transport.concealed
+
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
         return self._read(wire.parse_info, Request("GET", "/"))

@@ -13,6 +13,8 @@ from gitops_connect.daemon.held_back import HeldBack
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, Stalled
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
@@ -22,7 +24,6 @@ from gitops_connect.plan.restarts import until_next_restart
 from gitops_connect.plan.unhealthy import find_unhealthy
 from gitops_connect.reconcile import Declared, Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
-from gitops_connect.runtime import Runtime
 
 HEARTBEAT = 3600.0
 """Seconds. If nothing happens on a cluster, its reconciliations are logged so often."""
@@ -40,7 +41,8 @@ Ended = ReconciliationOutcome | Exception
 class DaemonParts:
     """What the progress of every cluster uses. `once`: there is no next reconciliation."""
 
-    runtime: Runtime
+    ledger: Ledger
+    clock: Clock
     state: DaemonState
     schedule: PollSchedule
     once: bool
@@ -107,7 +109,7 @@ class ClusterProgress:
         error = ended if isinstance(ended, Exception) else None
         schedule = self._parts.schedule
         wait = schedule.after(error, self._failures) if failed else schedule.usual()
-        now = self._parts.runtime.clock.now()
+        now = self._parts.clock.now()
         if isinstance(ended, ReconciliationOutcome):
             wait = 0.0 if self._should_follow(ended) else min(wait, until_next_restart(ended.plan, now))
             self._log(ended, declared, seconds, is_new=is_new)
@@ -134,7 +136,7 @@ class ClusterProgress:
         given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
         for name in self._given_up.of(given_up):
             events.given_up(outcome.cluster, given_up[name])
-        now = self._parts.runtime.clock.monotonic()
+        now = self._parts.clock.monotonic()
         if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:
             self._logged_at = now
             events.cycle_ended(outcome, seconds)
@@ -143,7 +145,7 @@ class ClusterProgress:
         """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
         if isinstance(ended, LedgerBusy | Interrupted):
             return
-        now = self._parts.runtime.clock.now()
+        now = self._parts.clock.now()
         found = [self._ready(ended, declared)]
         if isinstance(ended, Stalled):
             why = type(ended).__name__
@@ -159,7 +161,7 @@ class ClusterProgress:
             events.cycle_failed(self._cluster, declared.revision, error, None)
 
     def _ready(self, ended: Ended, declared: Declared) -> Condition:
-        now, revision = self._parts.runtime.clock.now(), declared.revision
+        now, revision = self._parts.clock.now(), declared.revision
         if isinstance(ended, Exception):
             return cluster_failed(type(ended).__name__, str(ended), now, revision)
         if ended.failed:
@@ -170,7 +172,7 @@ class ClusterProgress:
 
     def _record(self, after: Conditions) -> None:
         changed, gone = changes(self._conditions, after)
-        self._parts.runtime.ledger.status.record_conditions(self._cluster, changed, gone)
+        self._parts.ledger.status.record_conditions(self._cluster, changed, gone)
         self._conditions = after
         self._publish(conditions=after)
 

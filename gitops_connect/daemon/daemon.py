@@ -10,28 +10,26 @@ progress in the ledger and on the cluster.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
 from enum import Enum
 from queue import SimpleQueue
-
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.jobstores.base import JobLookupError
-from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.date import DateTrigger
 
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
+from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
+from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
+from gitops_connect.daemon.steps_in_progress import StepsInProgress
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import SendingProgress, StepOutcome
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Plan, Step
 from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
+from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Source
 
 GRACE = 1.0
@@ -42,39 +40,40 @@ _GIVE_BACK_EVERY = 30.0
 
 
 class _Over(Enum):
-    """The reason why `run` returns."""
+    """What `run` waits for: a reason to return, or to read the settings again."""
 
     REQUESTED = "asked to stop"
     DONE = "nothing left to do"
+    RELOAD = "asked to read the settings again"
 
 
 class Daemon:
     """Reconciles until it is requested to stop, or with `once` one time for each cluster."""
 
-    def __init__(self, runtime: Runtime, source: Source, *, once: bool = False) -> None:
-        """Raises UsageError if an interval in the settings is 0."""
+    def __init__(
+        self, runtime: Runtime, source: Source, *, once: bool = False, load: Callable[[], Settings] | None = None
+    ) -> None:
+        """`load` reads the settings again. Raises UsageError if an interval in the settings is 0."""
         self._runtime = runtime
+        self._load = load or (lambda: runtime.settings)
         self._poll_schedule = PollSchedule.of(runtime.settings)
         self.state = DaemonState({cluster: ClusterView(cluster) for cluster in runtime.settings.clusters})
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
-        parts = DaemonParts(runtime, self.state, self._poll_schedule, once)
+        parts = DaemonParts(runtime.ledger, runtime.clock, self.state, self._poll_schedule, once)
         self._progress = {cluster: ClusterProgress(cluster, parts) for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
-        self._work = threading.Condition()  # for `_acting` and `_running`, and setting `_interrupted`
-        self._acting: set[ClusterName] = set()
-        self._running = 0
+        self._work = threading.Condition()  # for `_acting` and `_jobs.running`, and setting `_interrupted`
+        self._acting = StepsInProgress()
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
         self.stop_requested = False
+        self.abandoned: Sequence[tuple[ClusterName, Step]] = ()
+        """The steps that were in progress when `run` returned, because `[daemon] shutdown_timeout` was over."""
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
-        # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
-        # previous run.
-        defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
-        threads = {"default": ThreadPoolExecutor(len(self._progress) + 2)}
-        self._scheduler = BackgroundScheduler(executors=threads, job_defaults=defaults, timezone=UTC)
+        self._jobs = Jobs(len(self._progress) + 2, self._interrupted, self._work)
 
     @property
     def ended(self) -> list[Ended | None]:
@@ -88,60 +87,50 @@ class Daemon:
 
     @property
     def is_polling(self) -> bool:
-        """Whether, after `run`, a thread still waits for a server that does not answer. It will change nothing."""
-        return self._running > 0
+        """Whether, after `run`, a thread still waits for a server. Only a step in `abandoned` may have an effect."""
+        return self._jobs.running > 0
 
     def stop(self) -> None:
         """Begin no further step, and let `run` return. A signal handler may call it, because it takes no lock."""
         self._over.put(_Over.REQUESTED)
 
+    def reload(self) -> None:
+        """Read the settings again. A signal handler may call it, because it takes no lock."""
+        self._over.put(_Over.RELOAD)
+
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
         events.started(self._progress, __version__)
-        self._schedule(_POLL, self._poll, 0)
+        self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:
-            self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
-        self._scheduler.start()
-        self.stop_requested = self._over.get() is _Over.REQUESTED
+            self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+        self._jobs.start()
+        while (over := self._over.get()) is _Over.RELOAD:
+            self._reload()
+        self.stop_requested = over is _Over.REQUESTED
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
                 events.stopping(self._acting)
-        self._end_scheduler()
+        self._jobs.end()
+        timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
-            self._work.wait_for(lambda: not self._acting)
-            self._work.wait_for(lambda: not self._running, GRACE)
+            self._work.wait_for(lambda: not self._acting, timeout)
+            self._work.wait_for(lambda: not self._jobs.running, GRACE)
+            self.abandoned = self._acting.steps()
+        for cluster, step in self.abandoned:
+            events.abandoned(cluster, step, timeout)
         events.stopped()
 
-    def _end_scheduler(self) -> None:
-        """Begin no other job.
-
-        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
-        jobs first, and `remove_all_jobs` waits for the job that is being started.
-        """
-        self._scheduler.pause()
-        self._scheduler.remove_all_jobs()
-        self._scheduler.shutdown(wait=False)
-
-    def _schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
-        """Run a job after `wait` seconds, unless `run` has begun to end. A job that calls it holds `_scheduling`."""
-        if self._interrupted.is_set():
+    def _reload(self) -> None:
+        """Use other settings in all reconciliations that begin from now on, and begin them now."""
+        if (reloaded := reload(self._runtime, self._load)) is None:
             return
-        when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
-        self._scheduler.add_job(self._counted, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
-
-    def _counted(self, work: Callable[[], None]) -> None:
-        """Run a job, unless `run` has begun to end: APScheduler may have queued it just before it was shut down."""
-        with self._work:
-            if self._interrupted.is_set():
-                return
-            self._running += 1
-        try:
-            work()
-        finally:
-            with self._work:
-                self._running -= 1
-                self._work.notify_all()
+        with self._scheduling:
+            self._runtime = reloaded
+            self._poll_schedule.change(reloaded.settings)
+            for name in (_POLL, *map(_job, self._progress)):
+                self._jobs.hurry(name)
 
     def _poll(self) -> None:
         """Poll the repository; a new revision ends the wait of every cluster."""
@@ -152,7 +141,7 @@ class Daemon:
             if declared and (before is None or before.revision != declared.revision):
                 self._wake(first=before is None)
             if not self._once:
-                self._schedule(_POLL, self._poll, self._until_next_poll())
+                self._jobs.schedule(_POLL, self._poll, self._until_next_poll())
             elif declared is None:
                 self._over.put(_Over.DONE)
 
@@ -178,21 +167,17 @@ class Daemon:
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _wake(self, *, first: bool) -> None:
-        now = DateTrigger(datetime.now(UTC), UTC)
         for cluster in self._progress:
             if first:
-                self._schedule(_job(cluster), self._turn_of(cluster), 0)
-                continue
-            try:
-                self._scheduler.reschedule_job(_job(cluster), trigger=now)
-            except JobLookupError:  # it runs now, and will see at its end that there is another revision
-                continue
+                self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0)
+            else:  # if it runs now, it will see at its end that there is another revision
+                self._jobs.hurry(_job(cluster))
 
     def _give_back(self) -> None:
         """End the Spark session once it is idle."""
         self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
-            self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+            self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
 
     def _turn_of(self, cluster: ClusterName) -> Callable[[], None]:
         return lambda: self._take_turn(cluster)
@@ -214,7 +199,7 @@ class Daemon:
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
-                self._schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
+                self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
         """Reconcile one cluster. Returns the seconds until its next reconciliation."""
@@ -226,16 +211,17 @@ class Daemon:
     def _attempt(self, cluster: ClusterName, declared: Declared) -> Ended:
         progress = self._progress[cluster]
 
-        def begin(_plan: Plan) -> None:
+        def begin(plan: Plan) -> None:
             with self._work:
                 if self._interrupted.is_set():
                     raise Interrupted
-                self._acting.add(cluster)
+                self._acting.begin(cluster, plan)
 
         def propose(proposal: Proposal) -> None:
             progress.proposed(declared, proposal)
 
         def listen(outcome: StepOutcome) -> None:
+            self._acting.ended(cluster, outcome)
             progress.step_ended(declared.revision, outcome)
 
         def follow(sending: SendingProgress) -> None:

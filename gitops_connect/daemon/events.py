@@ -13,7 +13,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.reconcile import Declared
 from gitops_connect.report import offset_lines
@@ -225,6 +225,35 @@ def started(clusters: Iterable[ClusterName], version: str) -> None:
 def stopping(in_progress: Iterable[ClusterName]) -> None:
     """The daemon was requested to stop; `in_progress` are the clusters on which steps are in progress."""
     _say(logging.INFO, "daemon_stopping", in_progress=sorted(in_progress))
+
+
+def abandoned(cluster: ClusterName, step: Step, timeout: float) -> None:
+    """A step is still in progress when the time for the shutdown is over. The next start finds out how it ended."""
+    _say(
+        logging.WARNING,
+        "step_abandoned",
+        cluster=cluster,
+        connector=step.connector,
+        action=step.action.value,
+        offset_change=step.operation.name if step.operation is not None else None,
+        reason=step.reason,
+        message=f"still in progress after shutdown_timeout ({timeout:g}s); the next start finishes it",
+    )
+
+
+def settings_reloaded(changed: list[str]) -> None:
+    """The settings were read again; `changed` are the names of those that are different from now on."""
+    _say(logging.INFO, "settings_reloaded", changed=changed)
+
+
+def restart_needed(settings: list[str]) -> None:
+    """Settings were changed that only a restart can apply. Until then, the earlier ones remain in effect."""
+    _say(logging.WARNING, "settings_need_restart", settings=settings)
+
+
+def settings_rejected(error: Exception) -> None:
+    """The settings were read again and have an error. The earlier ones remain in effect."""
+    _say_error("settings_rejected", error)
 
 
 def stopped() -> None:

@@ -9,7 +9,7 @@ from gitops_connect.errors import Stalled, UsageError
 from gitops_connect.settings.sections import Settings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PollSchedule:
     """How long to wait, in seconds. A random time of up to `jitter` is added to each wait."""
 
@@ -32,6 +32,11 @@ class PollSchedule:
         return PollSchedule(
             settings.repository.interval, daemon.retry_interval, daemon.max_retry_interval, daemon.jitter
         )
+
+    def change(self, settings: Settings) -> None:
+        """Use other settings from the next wait on. Raises UsageError as `of` does, and changes nothing then."""
+        new = PollSchedule.of(settings)
+        self.interval, self.retry, self.longest, self.jitter = new.interval, new.retry, new.longest, new.jitter
 
     def usual(self) -> float:
         """The wait after a success, and if another process reconciles the cluster."""

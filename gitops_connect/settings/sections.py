@@ -224,6 +224,9 @@ class DaemonSettings:
     """The wait after a failed reconciliation. It doubles with each further failure."""
     max_retry_interval: Duration = Duration(300)
     """The longest wait after a failed reconciliation."""
+    shutdown_timeout: Duration = Duration(25)
+    """How long steps in progress may take to end after SIGTERM. Then the process ends, and the next start finishes
+    them. Kubernetes kills a pod after 30s, unless `terminationGracePeriodSeconds` is set."""
     log_format: LogFormat = LogFormat.JSON
     """The format of log lines: `json` or `text`."""
 

@@ -98,6 +98,32 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
     assert at.states() == {"orders": "RUNNING"}
 
 
+def test_a_step_that_outlasts_the_shutdown_is_finished_by_the_next_start(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    standin.cluster.stored.set_source(name, {"filename": "f"}, {"position": 1})
+    standin.hang("DELETE", ".*/offsets", effect=True)
+    at.commit("reset.yaml", change("again", name, "operation: reset\nacknowledge: [reset]"))
+    with AsProcess(at, environment={"GITOPS_CONNECT_DAEMON__SHUTDOWN_TIMEOUT": "0.2s"}) as daemon:
+        is_sent(at, standin, "DELETE")
+        daemon.send(signal.SIGTERM)
+        assert daemon.code() == 1
+        (step,) = daemon.all("step_abandoned", level="warning", cluster="local", connector=name)
+        assert (step["action"], step["offset_change"]) == ("reset", "again")
+        assert step["message"] == "still in progress after shutdown_timeout (0.2s); the next start finishes it"
+        assert len(daemon.all("connector_left_stopped", connector=name)) == 1
+    assert at.states() == {"orders": "STOPPED"}
+    with AsProcess(at, "--once") as again:
+        assert again.code() == 0
+        assert [(line["action"], line["event"]) for line in again.steps()] == [
+            ("reset", "step_applied"),
+            ("resume", "step_applied"),
+        ]
+    assert at.states() == {"orders": "RUNNING"}
+    assert standin.count("DELETE") == 1, "the reset had its effect, and is not sent again"
+
+
 def test_an_idle_daemon_ends_at_once(at: Workplace) -> None:
     with AsProcess(at) as daemon:
         daemon.wait("reconciliation_finished")

@@ -11,6 +11,11 @@ down_revision = "4"
 
 def upgrade() -> None:
     """Add the tables for conditions, configs, offsets that must move, steps, suspensions and stopped connectors."""
+    _add_what_was_observed()
+    _add_what_was_decided()
+
+
+def _add_what_was_observed() -> None:
     op.create_table(
         "conditions",
         Column("cluster", String, primary_key=True),
@@ -21,12 +26,6 @@ def upgrade() -> None:
         Column("message", Text, nullable=False),
         Column("since", String(27), nullable=False),
         Column("revision", String, nullable=False),
-    )
-    op.create_table(
-        "config_histories",
-        Column("cluster", String, primary_key=True),
-        Column("connector", String, primary_key=True),
-        Column("history", Text, nullable=False),
     )
     op.create_table(
         "offset_positions",
@@ -49,6 +48,15 @@ def upgrade() -> None:
         Column("reason", Text, nullable=False),
         Column("message", Text, nullable=False),
         Column("seconds", Double, nullable=False),
+    )
+
+
+def _add_what_was_decided() -> None:
+    op.create_table(
+        "config_histories",
+        Column("cluster", String, primary_key=True),
+        Column("connector", String, primary_key=True),
+        Column("history", Text, nullable=False),
     )
     op.create_table(
         "suspensions",

@@ -1,0 +1,70 @@
+"""The jobs of the daemon, with APScheduler: each runs at its time, in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
+
+
+class Jobs:
+    """No job begins once `ended` is set. `changed` is notified when a job has ended."""
+
+    def __init__(self, threads: int, ended: threading.Event, changed: threading.Condition) -> None:
+        self._ended = ended
+        self._changed = changed
+        self.running = 0
+        """The number of jobs that run now."""
+        # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
+        # previous run.
+        defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
+        pool = {"default": ThreadPoolExecutor(threads)}
+        self._scheduler = BackgroundScheduler(executors=pool, job_defaults=defaults, timezone=UTC)
+
+    def start(self) -> None:
+        """Begin to run jobs."""
+        self._scheduler.start()
+
+    def schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
+        """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name.
+
+        A job that calls this holds the lock under which `ended` is set.
+        """
+        if self._ended.is_set():
+            return
+        when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
+        self._scheduler.add_job(self.run, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
+
+    def hurry(self, name: str) -> None:
+        """Run a waiting job now. Does nothing if the job runs already."""
+        with suppress(JobLookupError):
+            self._scheduler.reschedule_job(name, trigger=DateTrigger(datetime.now(UTC), UTC))
+
+    def end(self) -> None:
+        """Begin no other job. The caller has set `ended`.
+
+        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
+        jobs first, and `remove_all_jobs` waits for the job that is being started.
+        """
+        self._scheduler.pause()
+        self._scheduler.remove_all_jobs()
+        self._scheduler.shutdown(wait=False)
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before."""
+        with self._changed:
+            if self._ended.is_set():
+                return
+            self.running += 1
+        try:
+            work()
+        finally:
+            with self._changed:
+                self.running -= 1
+                self._changed.notify_all()
