@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import Enum
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
@@ -34,6 +35,8 @@ from gitops_connect.source.checkout import Source
 
 GRACE = 1.0
 """Seconds that a poll in progress has at the end. A poll that takes longer is abandoned: it has no effect to lose."""
+_SIGNAL_CHECK = 1.0
+"""Seconds until a signal is handled that arrived at the worst moment."""
 _POLL = "poll the repository"
 _GIVE_BACK = "end an idle Spark session"
 _GIVE_BACK_EVERY = 30.0
@@ -105,7 +108,7 @@ class Daemon:
         if not self._once:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._jobs.start()
-        while (over := self._over.get()) is _Over.RELOAD:
+        while (over := self._next_request()) is _Over.RELOAD:
             self._reload()
         self.stop_requested = over is _Over.REQUESTED
         with self._scheduling, self._work:
@@ -121,6 +124,16 @@ class Daemon:
         for cluster, step in self.abandoned:
             events.abandoned(cluster, step, timeout)
         events.stopped()
+
+    def _next_request(self) -> _Over:
+        """Wait for the next request of a signal or a job.
+
+        CPython runs signal handlers between two instructions. A signal that arrives after the last check and before
+        the wait has begun does not end the wait, so the wait ends by itself from time to time.
+        """
+        while True:
+            with suppress(Empty):
+                return self._over.get(timeout=_SIGNAL_CHECK)
 
     def _reload(self) -> None:
         """Use other settings in all reconciliations that begin from now on, and begin them now."""
