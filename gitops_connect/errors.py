@@ -122,7 +122,7 @@ class LedgerBusy(Waiting):
     """Another process holds the lease of this cluster, or a lock on the ledger's database.
 
     Retry: `run` tries again after `[repository] interval`. The lease of a process that was killed on another
-    machine expires after at most 3 minutes.
+    machine expires after at most 10 seconds.
     Fix: Wait until the process that the message names has ended, or stop it. Run one daemon for each cluster.
     """
 

@@ -14,7 +14,7 @@ from sqlalchemy import Row, delete, select
 from gitops_connect.ledger.archive import Archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
-from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
+from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.tables import OWNERSHIP, RESTART_REQUESTS, RESTARTS, REVISIONS, upsert
 from gitops_connect.ledger.transfer import Restored, put_in, take_out
@@ -26,8 +26,6 @@ from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
-LEASE_SECONDS = 180.0
-"""Longer than Connect takes over a request (90 s) and than gitops-connect waits for the answer."""
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
 
@@ -141,13 +139,19 @@ class Ledger:
         """Record that the cluster is in sync with this revision."""
         self._mark(cluster, _APPLIED, RevisionMark(revision, at, result))
 
-    def lease(self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS) -> AbstractContextManager[Lease]:
+    def lease(
+        self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS, leader: Lease | None = None
+    ) -> AbstractContextManager[Lease]:
         """The right to change the cluster, for the length of a `with` block; see `leases.held`.
 
-        `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. It should be
-        longer than one request to the cluster may take.
+        `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. A daemon passes
+        its lease as the `leader`: it may change the cluster only as long as it is the leader.
         """
-        return held(self._database, LeaseOptions(cluster, clock, ttl))
+        return held(self._database, LeaseOptions(cluster, clock, ttl, leader))
+
+    def leadership(self, clock: Clock) -> Lease:
+        """The lease that makes a daemon the leader, not yet acquired."""
+        return Lease(self._database, LeaseOptions(LEADER, clock))
 
     def export(self) -> Archive:
         """The whole content of the ledger, except its leases and its key."""

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from manual_clock import ManualClock
-from sqlalchemy import Engine, event, update
+from sqlalchemy import Engine, event, select, update
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
+from gitops_connect.runtime import SystemClock
 
 TTL = 60.0
 
@@ -100,7 +101,7 @@ def test_checking_often_does_not_write_each_time(ledger: Ledger, clock: ManualCl
     with ledger.lease("local", clock, TTL) as lease:
         before = (tmp_path / "state.db").read_bytes()
         lease.check()
-        clock.seconds += TTL / 3 - 0.1
+        clock.seconds += TTL / 2
         lease.check()
         assert (tmp_path / "state.db").read_bytes() == before
         clock.seconds += 0.1
@@ -147,7 +148,7 @@ def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: M
             renewals.append(arguments[2])
 
     with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(8) as pool:
-        clock.seconds += TTL / 2
+        clock.seconds += TTL * 2 / 3
         together = Barrier(8)
 
         def check() -> None:
@@ -166,10 +167,67 @@ def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: M
 def test_who_writes_does_not_wait_for_who_renews(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
     """One thread has the database's lock, the other the lease's: if each waited for the other, both would hang."""
     with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(1) as pool:
-        clock.seconds += TTL / 2
+        clock.seconds += TTL * 2 / 3
         with Database("sqlite:///state.db", tmp_path).write() as connection:
             renewing = pool.submit(lease.check)
             while not lease._renewing.locked():
                 assert not renewing.done()
             lease.require(connection)
         renewing.result()
+
+
+def test_the_number_rises_with_each_acquisition(ledger: Ledger, clock: ManualClock) -> None:
+    """Also after the lease was given back, so that an earlier holder never has the number of a later one."""
+    numbers = []
+    for _ in range(3):
+        with ledger.lease("local", clock, TTL) as lease:
+            numbers.append(lease.number)
+    with ledger.lease("other", clock, TTL) as lease:
+        assert (numbers, lease.number) == ([1, 2, 3], 1)
+
+
+def test_a_cluster_is_held_only_as_long_as_the_leader_is(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    leader, next_leader = ledger.leadership(clock), ledger.leadership(clock)
+    leader.acquire()
+    with pytest.raises(LedgerBusy, match=r"^the leader is process \d+ on .* since 2026-11-21 10:00"):
+        next_leader.acquire()
+    with ledger.lease("local", clock, TTL, leader) as lease:
+        lease.check()
+        move_elsewhere(tmp_path)
+        clock.seconds += leader.ttl
+        next_leader.acquire()
+        with pytest.raises(LedgerBusy, match=r"the lease of the leader was lost.*taken over by process"):
+            lease.check()
+        with (
+            pytest.raises(LedgerBusy, match="the lease of the leader was lost"),
+            Database("sqlite:///state.db", tmp_path).write() as connection,
+        ):
+            lease.require(connection)
+    with pytest.raises(LedgerBusy, match="the lease of the leader was lost"), ledger.lease("local", clock, TTL, leader):
+        pass
+    assert next_leader.number == leader.number + 1
+
+
+def test_checking_a_cluster_keeps_the_leader_alive(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+    """If the thread that renews was late, for example because the process was suspended."""
+    leader = ledger.leadership(clock)
+    leader.acquire()
+    with ledger.lease("local", clock, TTL, leader) as lease:
+        move_elsewhere(tmp_path)
+        clock.seconds += leader.ttl * 2
+        lease.check()
+        with pytest.raises(LedgerBusy, match="the leader is process"):
+            ledger.leadership(clock).acquire()
+
+
+def test_a_lease_is_renewed_while_its_holder_waits(ledger: Ledger, tmp_path: Path) -> None:
+    """As during a request to Connect: without any check. If it is not renewed, this test ends by its timeout."""
+
+    def expiry() -> object:
+        with Database("sqlite:///state.db", tmp_path).read() as connection:
+            return connection.execute(select(LEASES.c.expires)).scalar_one()
+
+    with ledger.lease("local", SystemClock(), 0.3):
+        first = expiry()
+        while expiry() == first:
+            continue

@@ -269,11 +269,11 @@ def test_nothing_is_written_once_the_lease_is_lost(
             WRITES[write](ledger.operations.under(taken))
 
 
-def test_a_lease_that_is_removed_after_it_was_checked_is_lost_too(ledger: Ledger, clock: ManualClock) -> None:
+def test_a_lease_that_is_given_back_after_it_was_checked_is_lost_too(ledger: Ledger, clock: ManualClock) -> None:
     with ledger.lease(LOCAL, clock, 60) as lease:
         lease.check()
         lease.release()
-        with pytest.raises(LedgerBusy, match="removed from the ledger"):
+        with pytest.raises(LedgerBusy, match="it was given back"):
             ledger.operations.under(lease).begin(LOCAL, SKIP, STOOD, NOON)
     assert ledger.operations.records(LOCAL) == {}
 
