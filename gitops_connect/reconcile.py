@@ -17,6 +17,7 @@ from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, document_schemas
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
@@ -74,7 +75,8 @@ class ReconcileOptions:
     `approve` gets the plan before the first step, and raises to reject it. `listen` gets the outcome of each step.
     Once `interrupted` is set, the steps in progress are finished and no other step is started. `follow` gets the
     progress of a step that sends many offsets. `stopped` contains the connectors that are stopped and not yet resumed.
-    `restarts_failed`: connectors that have failed are restarted when that is due.
+    `leader`: the lease of a daemon, which changes nothing without it. `restarts_failed`: connectors that have failed
+    are restarted when that is due.
     """
 
     approve: Callable[[Plan], None]
@@ -82,6 +84,7 @@ class ReconcileOptions:
     interrupted: Event
     follow: Callable[[SendingProgress], None]
     stopped: StoppedConnectors
+    leader: Lease | None = None
     restarts_failed: bool = False
 
 
@@ -152,12 +155,12 @@ def reconcile(
     that fails raises nothing; it is in the outcome.
     """
     settings, clock = runtime.cluster(cluster), runtime.clock
-    with runtime.ledger.lease(cluster, clock) as lease:
+    with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
         proposal = propose(runtime, declared, cluster, restarts_failed=options.restarts_failed)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)
-        operations = runtime.ledger.operations.under(lease)
-        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan, clock)
+        ledger = runtime.ledger.under(lease)
+        records = LedgerRecords(ledger, proposal.situation, proposal.plan, clock)
         records.before()
 
         def ended(outcome: StepOutcome) -> None:
@@ -167,7 +170,7 @@ def reconcile(
         execution = ExecuteOptions(
             clock=clock,
             journal=records,
-            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, operations),
+            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, ledger.operations),
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
             min_running=settings.min_running,
@@ -178,7 +181,7 @@ def reconcile(
             on_outcome=ended,
             on_progress=options.follow,
         )
-        outcomes = execute(proposal.plan, runtime.clients[cluster], execution)
+        outcomes = execute(proposal.plan, runtime.clients[cluster].guarded_by(lease.check), execution)
         records.end(outcomes)
     diagnostics = declared.diagnostics + proposal.diagnostics
     return ReconciliationOutcome(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from queue import SimpleQueue
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -24,11 +25,12 @@ from apscheduler.triggers.date import DateTrigger
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
+from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
-from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.plan.restarts import until_next_restart
 from gitops_connect.reconcile import Declared, ReconcileOptions, reconcile
@@ -67,7 +69,7 @@ class _Over(Enum):
 
 
 class _Stopped(Exception):
-    """A reconciliation has reached its first effect after the daemon was requested to stop."""
+    """The reconciliation changes nothing: the daemon was requested to stop before, or another daemon is the leader."""
 
 
 class Daemon:
@@ -87,6 +89,7 @@ class Daemon:
         self._running = 0
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
+        self.leadership = Leadership(runtime.ledger, runtime.clock, self._reconcile_all)
         self.stop_requested = False
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
@@ -116,10 +119,14 @@ class Daemon:
         self._over.put(_Over.REQUESTED)
 
     def run(self) -> None:
-        """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
+        """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return.
+
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
+        """
         events.started(self._progress, __version__)
         self._schedule(_POLL, self._poll, 0)
-        if not self._once:
+        if not self._once:  # a single run is a command, and needs only the leases of the clusters
+            self.leadership.begin()
             self._schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._scheduler.start()
         self.stop_requested = self._over.get() is _Over.REQUESTED
@@ -131,6 +138,7 @@ class Daemon:
         with self._work:
             self._work.wait_for(lambda: not self._acting)
             self._work.wait_for(lambda: not self._running, GRACE)
+        self.leadership.end()
         events.stopped()
 
     def _end_scheduler(self) -> None:
@@ -180,6 +188,11 @@ class Daemon:
         usual, failures = self._poll_schedule.usual(), self._repository.failures
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
+    def _reconcile_all(self) -> None:
+        with self._scheduling:
+            if self._declared is not None:
+                self._wake(first=True)
+
     def _wake(self, *, first: bool) -> None:
         now = DateTrigger(datetime.now(UTC), UTC)
         for cluster in self._progress:
@@ -228,19 +241,24 @@ class Daemon:
         failed = not isinstance(ended, LedgerBusy | _Stopped) and not went_well(ended)
         progress.failures = (1 if is_new else progress.failures + 1) if failed else 0
         error = ended if isinstance(ended, Exception) else None
-        wait = self._poll_schedule.after(error, progress.failures) if failed else self._poll_schedule.usual()
+        is_busy = isinstance(ended, LedgerBusy)
+        wait = self._poll_schedule.after(error, progress.failures) if failed or is_busy else self._poll_schedule.usual()
         if isinstance(ended, ReconciliationOutcome):
             wait = min(wait, until_next_restart(ended.plan, self._runtime.clock.now()))
             _log_outcome(ended, progress, declared)
             if ended.steps or is_new or not went_well(progress.ended) or now - progress.logged_at >= HEARTBEAT:
                 progress.logged_at = now
                 events.cycle_ended(ended, now - began)
-        else:
-            _tell_of_error(cluster, declared.revision, ended, None if self._once else wait)
+        elif not isinstance(ended, _Stopped) and not (is_busy and str(ended) == str(progress.ended)):
+            events.cycle_broken_off(cluster, declared.revision, ended, None if self._once else wait)
         progress.ended = ended
         return wait
 
     def _attempt(self, cluster: ClusterName, declared: Declared) -> ReconciliationOutcome | Exception:
+        leader = self.leadership.lease
+        if leader is None and not self._once:
+            return _Stopped()
+
         def begin(_plan: Plan) -> None:
             with self._work:
                 if self._interrupted.is_set():
@@ -250,11 +268,11 @@ class Daemon:
         def listen(outcome: StepOutcome) -> None:
             events.step_ended(cluster, declared.revision, outcome)
 
-        def follow(sending: SendingProgress) -> None:
-            events.sending(cluster, declared.revision, sending)
-
+        follow = partial(events.sending, cluster, declared.revision)
         try:
-            options = ReconcileOptions(begin, listen, self._interrupted, follow, self.stopped, restarts_failed=True)
+            options = ReconcileOptions(
+                begin, listen, self._interrupted, follow, self.stopped, leader, restarts_failed=True
+            )
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
@@ -280,15 +298,3 @@ def _log_outcome(outcome: ReconciliationOutcome, progress: ClusterProgress, decl
     given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
     for name in progress.given_up.of(given_up):
         events.given_up(outcome.cluster, given_up[name])
-
-
-def _tell_of_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
-    match error:
-        case _Stopped():
-            return
-        case LedgerBusy():
-            events.cycle_put_off(cluster, error)
-        case GitopsConnectError():
-            events.cycle_failed(cluster, revision, error, retry_in)
-        case _:
-            events.bug(error, cluster=cluster, revision=revision, retry_in=retry_in)

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Event, Lock, Thread
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, text, update
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.holder import Process
-from gitops_connect.ledger.tables import LEASES, upsert
+from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.clock import Clock
 
 LEASE_SECONDS = 10.0
 """Another process takes over a lease that was not renewed for so long."""
+_LONGEST_LOCK = 5
+"""Seconds that a process may hold the lock of a lease without a statement."""
 LEADER = "(leader)"
 """The lease of the daemon that reconciles. No cluster can have this name."""
 
@@ -53,17 +55,21 @@ class Lease:
         self.number = 0
         """The fencing number; 0 before the lease is acquired."""
 
-    def check(self) -> None:
+    def check(self) -> float:
         """Raise LedgerBusy unless this process still holds the lease; renew it when half of its time is over.
 
-        Call this before each effect. An expired lease that nobody has taken is renewed before it is relied on.
+        Returns for how many seconds from the call nobody else can have the lease. Call this before each effect. An
+        expired lease that nobody has taken is renewed before it is relied on.
         """
         together = [self] if self._options.leader is None else [self, self._options.leader]
         with self._renewing:  # a second thread finds the lease renewed
             with self._database.read() as connection:
-                due = [lease for lease in together if lease.seconds_left(connection) < lease.ttl / 2]
-            for lease in due:
-                lease.renew()
+                left = {lease: lease.seconds_left(connection) for lease in together}
+            for lease in together:
+                if left[lease] < lease.ttl / 2:
+                    lease.renew()
+                    left[lease] = lease.ttl
+        return min(left.values())
 
     def require(self, connection: Connection) -> None:
         """Raise LedgerBusy unless this process holds the lease until the transaction of `connection` has ended.
@@ -71,6 +77,7 @@ class Lease:
         The exception rolls the transaction back. This takes no lock of this process: the thread that renews holds that
         lock while it waits for the lock of the database.
         """
+        _lock_briefly(connection)
         self._require_ours(connection, locked=True)
         if self._options.leader is not None:
             self._options.leader.require(connection)
@@ -78,14 +85,17 @@ class Lease:
     def renew(self) -> None:
         """Extend the lease by its whole time. Raises LedgerBusy if another process took it after it had expired."""
         with self._database.write() as connection:
-            self._require_ours(connection)
-            connection.execute(update(LEASES).where(self._ours()).values(expires=self._expiry(connection)))
+            _lock_briefly(connection)
+            renewal = update(LEASES).where(self._ours()).values(expires=self._expiry(connection))
+            if connection.execute(renewal).rowcount == 0:
+                self._require_ours(connection)
 
     def acquire(self) -> None:
         """Acquire the lease if it is free. Raises LedgerBusy, which names the holder."""
         name = self._options.name
         process = Process.current()
         with self._database.write() as connection:
+            _lock_briefly(connection)
             if self._options.leader is not None:
                 self._options.leader.require(connection)
             row = connection.execute(select(LEASES).where(LEASES.c.name == name).with_for_update()).one_or_none()
@@ -103,7 +113,9 @@ class Lease:
                 "since": now,
                 "expires": self._expiry(connection),
             }
-            upsert(connection, LEASES, {"name": name}, values)
+            # If another process has inserted the row meanwhile, the insertion fails: this lease is not free any more.
+            taken = insert(LEASES).values(name=name) if row is None else update(LEASES).where(LEASES.c.name == name)
+            connection.execute(taken.values(**values))
         self.number = number
 
     def release(self) -> None:
@@ -195,6 +207,12 @@ def require_idle(connection: Connection, now: datetime) -> None:
     for row in connection.execute(select(LEASES).order_by(LEASES.c.name)):
         if not _is_free(row, _time(connection, now)):
             raise LedgerBusy(_in_use(row))
+
+
+def _lock_briefly(connection: Connection) -> None:
+    """Let PostgreSQL end the transaction of a suspended process: with its locks, nobody could take over the lease."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_LONGEST_LOCK}s'"))
 
 
 def _time(connection: Connection, now: datetime) -> datetime:

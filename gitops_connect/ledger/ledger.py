@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import Connection, Row, delete, select
 
 from gitops_connect.ledger.archive import Archive
 from gitops_connect.ledger.database import Database
@@ -37,16 +37,22 @@ class Ledger:
     database cannot be read or written.
     """
 
-    def __init__(self, database: Database, key: bytes) -> None:
-        """For `open`, which prepares the schema and the key."""
+    def __init__(self, database: Database, key: bytes, lease: Lease | None = None) -> None:
+        """For `open`, which prepares the schema and the key, and for `under`."""
         self._database = database
+        self._lease = lease
         self.key = key
-        self.operations = Operations(database)
+        self.operations = Operations(database, lease)
 
     @property
     def place(self) -> str:
         """The file or the URL of the ledger, without credentials."""
         return self._database.place
+
+    @property
+    def allows_replicas(self) -> bool:
+        """Whether several machines can use the ledger. An SQLite file belongs to one machine."""
+        return self._database.file is None
 
     def __repr__(self) -> str:
         return f"Ledger({self.place!r})"
@@ -61,6 +67,10 @@ class Ledger:
         database = Database(url, directory)
         return Ledger(database, prepare(database, key))
 
+    def under(self, lease: Lease) -> Ledger:
+        """This ledger under a lease: a write raises LedgerBusy, and changes nothing, once the lease is lost."""
+        return Ledger(self._database, self.key, lease)
+
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
         """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
@@ -72,7 +82,7 @@ class Ledger:
 
         The first origin and time of each connector are kept.
         """
-        with self._database.write() as connection:
+        with self._write() as connection:
             for ownership in ownerships:
                 upsert(
                     connection,
@@ -89,7 +99,7 @@ class Ledger:
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
-        with self._database.write() as connection:
+        with self._write() as connection:
             for table in (OWNERSHIP, RESTART_REQUESTS):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
@@ -103,13 +113,13 @@ class Ledger:
     def record_restart(self, cluster: ClusterName, connector: ConnectorName, record: RestartRecord) -> None:
         """Record that the connector is about to be restarted; `record` includes that restart."""
         values = {"number": record.count, "last": record.last}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, RESTARTS, {"cluster": cluster, "connector": connector}, values)
 
     def forget_restarts(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
         """Record that the connectors work again, or no longer exist."""
         these = (RESTARTS.c.cluster == cluster) & RESTARTS.c.connector.in_(connectors)
-        with self._database.write() as connection:
+        with self._write() as connection:
             connection.execute(delete(RESTARTS).where(these))
 
     def restart_requests(self, cluster: ClusterName) -> Mapping[tuple[ConnectorName, RestartKind], str]:
@@ -121,7 +131,7 @@ class Ledger:
     def record_restart_request(self, cluster: ClusterName, connector: ConnectorName, request: RestartRequest) -> None:
         """Record that the requested restart was carried out."""
         key = {"cluster": cluster, "connector": connector, "kind": request.kind.value}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
 
     def revisions(self, cluster: ClusterName) -> Revisions:
@@ -172,9 +182,16 @@ class Ledger:
         """Release the database. Nothing is held between two calls, so a ledger that is not closed does no harm."""
         self._database.close()
 
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with self._database.write() as connection:
+            if self._lease is not None:
+                self._lease.require(connection)
+            yield connection
+
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
         values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values)
 
 
