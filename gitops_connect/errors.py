@@ -119,11 +119,12 @@ class NotSettled(Waiting):
 
 
 class LedgerBusy(Waiting):
-    """Another process holds the lease of this cluster, or a lock on the ledger's database.
+    """Another process holds the lease of this cluster, or a lock on the ledger's database, or is the daemon of this
+    SQLite ledger.
 
-    Retry: `run` tries again after `[repository] interval`. The lease of a process that was killed on another
-    machine expires after at most 3 minutes.
-    Fix: Wait until the process that the message names has ended, or stop it. Run one daemon for each cluster.
+    Retry: `run` tries the cluster again every 2 seconds. It ends if an SQLite ledger has another daemon. The lease of a
+    process that was killed on another machine expires after at most 10 seconds.
+    Fix: Wait until the process that the message names has ended, or stop it. Run one daemon for each SQLite ledger.
     """
 
 

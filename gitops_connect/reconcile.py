@@ -17,6 +17,7 @@ from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, document_schemas
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
@@ -75,8 +76,9 @@ class ReconcileOptions:
     `proposed` gets the state of the cluster and the plan, also a plan that the guards block. `approve` gets the plan
     before the first step, and raises to reject it. `listen` gets the outcome of each step. Once `interrupted` is set,
     the steps in progress are finished and no other step is started. `follow` gets the progress of a step that sends
-    many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `is_daemon`: connectors that
-    have failed are restarted when that is due, and a config with which a connector fails is rolled back.
+    many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `leader`: the lease of a
+    daemon, which changes nothing without it. `is_daemon`: connectors that have failed are restarted when that is due,
+    and a config with which a connector fails is rolled back.
     """
 
     proposed: Callable[[Proposal], None]
@@ -85,6 +87,7 @@ class ReconcileOptions:
     interrupted: Event
     follow: Callable[[SendingProgress], None]
     stopped: StoppedConnectors
+    leader: Lease | None = None
     is_daemon: bool = False
 
 
@@ -165,16 +168,16 @@ def reconcile(
     that fails raises nothing; it is in the outcome.
     """
     settings, clock = runtime.cluster(cluster), runtime.clock
-    with runtime.ledger.lease(cluster, clock) as lease:
+    with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
+        ledger = runtime.ledger.under(lease)
         proposal = propose(runtime, declared, cluster, is_daemon=options.is_daemon)
         if options.is_daemon and (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
-            runtime.ledger.configs.record(cluster, rolled_back)
+            ledger.configs.record(cluster, rolled_back)
             proposal = propose(runtime, declared, cluster, is_daemon=True)
         options.proposed(proposal)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)
-        operations = runtime.ledger.operations.under(lease)
-        records = LedgerRecords(runtime.ledger, operations, proposal.situation, proposal.plan, clock)
+        records = LedgerRecords(ledger, proposal.situation, proposal.plan, clock)
         records.before()
 
         def ended(outcome: StepOutcome) -> None:
@@ -184,7 +187,7 @@ def reconcile(
         execution = ExecuteOptions(
             clock=clock,
             journal=records,
-            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, operations),
+            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, ledger.operations),
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
             min_running=settings.min_running,
@@ -195,7 +198,7 @@ def reconcile(
             on_outcome=ended,
             on_progress=options.follow,
         )
-        outcomes = execute(proposal.plan, runtime.clients[cluster], execution)
+        outcomes = execute(proposal.plan, runtime.clients[cluster].guarded_by(lease.check), execution)
         records.end(outcomes)
     diagnostics = declared.diagnostics + proposal.diagnostics
     return ReconciliationOutcome(

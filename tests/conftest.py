@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import settings as hypothesis_settings
 from live.connectors import build_live_plugins, fetch_debezium
+from live.databases import Server, start_postgres
 from plugins.builder import COMPILER, build_plugins
 from shared_services import order, scope
 
@@ -157,6 +158,14 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     with _said(request.config) as say, Sandbox.up(options, say) as started:
         say(f"up at {started.worker_urls[0]}", None, None)
         yield started
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server. Tests create databases of their own in it, and leave them there."""
+    server = start_postgres()
+    yield server
+    server.remove()
 
 
 @pytest.fixture(autouse=True)

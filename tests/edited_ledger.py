@@ -25,7 +25,7 @@ def fill(directory: Path) -> None:
     ledger.record_attempt(LOCAL, Revision("r1"), NOON)
     ledger.close()
     with closing(connect(directory / "state.db")) as database, database:
-        database.execute("INSERT INTO leases VALUES ('other', 't', 'h', 'p', 1, 1.0, ?, ?)", (_TIME, _TIME))
+        database.execute("INSERT INTO leases VALUES ('other', 1, 't', 'h', 'p', 1, 1.0, ?, ?)", (_TIME, _TIME))
         database.execute("INSERT INTO operation_pieces VALUES ('local', 'skip', 'before', 0, 1, x'00')")
 
 

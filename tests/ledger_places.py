@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 
 from live.databases import Server
+from sqlalchemy import select, update
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.tables import LEASES
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,22 @@ class LedgerPlace:
 
     def database(self) -> Database:
         return Database(self.url, self.directory)
+
+    def change_leases(self, **values: object) -> None:
+        """Change columns of every lease."""
+        with closing(self.database()) as database, database.write() as connection:
+            connection.execute(update(LEASES).values(**values))
+
+    def move_leases(self) -> None:
+        """Change every lease to one of a process on another machine, whose end cannot be seen from here."""
+        self.change_leases(host="far-away", place="elsewhere")
+
+    def age_leases(self, seconds: float) -> None:
+        """Let every lease expire earlier, as if time had passed. PostgreSQL has a clock that no test can move."""
+        with closing(self.database()) as database, database.write() as connection:
+            for row in connection.execute(select(LEASES)).all():
+                earlier = row.expires - timedelta(seconds=seconds)
+                connection.execute(update(LEASES).where(LEASES.c.name == row.name).values(expires=earlier))
 
     def run(self, script: str) -> None:
         """Run statements as a person with an SQL shell does."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+POSTGRESQL = "[postgresql"
+"""The first parameter of a test of the ledger that runs with a PostgreSQL server."""
 REAL = re.compile(r"[\[-]real[\]-]")
 """The parameter of a test that runs over the stand-in and over the shared sandbox."""
 SANDBOX = (
@@ -24,6 +26,8 @@ SECOND_SANDBOX = (
     "tests/test_a_starting_worker.py",
 )
 """The rest of them: in one process, the tests with a sandbox would take as long as all others in three processes."""
+REPLICAS = ("tests/daemon/test_replicas.py", "tests/ledger/test_postgresql.py")
+"""Files whose tests need the PostgreSQL server, too."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
     for name in ("a_million_planted", "file_copy", "masters", "on_spark", "patch", "violations", "worker_daemon")
@@ -48,6 +52,8 @@ def scope(test: str) -> str:
         return "sandbox"
     if test.startswith(SECOND_SANDBOX):
         return "second sandbox"
+    if POSTGRESQL in test or test.startswith(REPLICAS):
+        return "postgresql"
     return "spark" if test.startswith(SPARK) else test.partition("::")[0]
 
 

@@ -57,7 +57,7 @@ def carry_out(
     """Apply the plan of a situation: each step succeeds or has its result in `results`; `killed` skips the end."""
     about = replace(about, ownership=ledger.ownership(CLUSTER))
     planned = plan(about)
-    records = LedgerRecords(ledger, ledger.operations, about, planned, ManualClock())
+    records = LedgerRecords(ledger, about, planned, ManualClock())
     records.before()
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
@@ -109,7 +109,7 @@ def test_a_declared_connector_that_exists_is_adopted(ledger: WatchedLedger) -> N
 def test_all_adoptions_are_one_write(ledger: WatchedLedger) -> None:
     many = [wanted(f"orders-{number}") for number in range(5)]
     everything = situation(many, [as_observed(one) for one in many])
-    LedgerRecords(ledger, ledger.operations, everything, plan(everything), ManualClock()).before()
+    LedgerRecords(ledger, everything, plan(everything), ManualClock()).before()
     assert len(owned(ledger)) == 5
     assert ledger.writes == 2, "the attempt, and all that were adopted"
 

@@ -59,7 +59,7 @@ class ExecuteOptions:
     before: Mapping[ConnectorName, ObservedConnector]
     stopped: StoppedConnectors
     interrupted: Callable[[], bool]
-    before_effect: Callable[[], None]
+    before_effect: Callable[[], object]
     on_outcome: Callable[[StepOutcome], None]
     on_progress: Callable[[SendingProgress], None]
 

@@ -172,6 +172,8 @@ class _ChunkedChange:
                 began = self._context.clock.monotonic()
                 warning = self._context.cluster.alter_offsets_with(self._operation.connector, chunk.body)
                 seconds = self._context.clock.monotonic() - began
+        except LedgerBusy:  # the lease was lost, and nothing was sent
+            raise
         except (ConnectRefused, Waiting) as error:
             if isinstance(error, OutcomeUnknown) or (
                 isinstance(error, ConnectUnavailable) and not self._retries.failures
@@ -193,6 +195,8 @@ class _ChunkedChange:
             self._check_interrupted()
             try:
                 self._warning = self._context.cluster.reset_offsets(self._operation.connector) or self._warning
+            except LedgerBusy:
+                raise
             except (ConnectRefused, Waiting) as error:
                 self._await_cluster(error)
                 if isinstance(error, OutcomeUnknown) and not self._read(

@@ -24,6 +24,7 @@ from gitops_connect.errors import (
     ConnectRefused,
     GitopsConnectError,
     GroupInUse,
+    LedgerBusy,
     NotFound,
     OffsetsNotSupported,
     OutcomeUnknown,
@@ -101,6 +102,8 @@ class _OffsetChange:
         while True:
             try:
                 return self._request(review)
+            except LedgerBusy:  # the lease was lost, and nothing was sent
+                raise
             except (ConnectRefused, Waiting) as error:
                 self._touched = self._touched or not _is_without_effect(error)
                 doubtful = doubtful or isinstance(error, OutcomeUnknown)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gitops_connect.apply.effects import EffectCheck, Progress, check_delete, check_effect, wanted
 from gitops_connect.apply.polling import ClusterSnapshot
 from gitops_connect.apply.working import Watched, check_working, wanted_working
-from gitops_connect.errors import AlreadyExists, GitopsConnectError, NotSettled, OutcomeUnknown, Waiting
+from gitops_connect.errors import AlreadyExists, GitopsConnectError, LedgerBusy, NotSettled, OutcomeUnknown, Waiting
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 
@@ -89,6 +89,8 @@ class StepExecution:
             case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
                 # This is our own first request, or an equal one of somebody else: the config decides.
                 self._accepted, self._unanswered = True, ""
+            case LedgerBusy():  # the lease was lost, and this request was not sent
+                return self.abandon(str(error))
             case Waiting():
                 return self._later(str(error), now)
             case _:

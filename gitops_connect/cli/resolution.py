@@ -145,7 +145,7 @@ def write(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *
     Raises StalePlan, and writes nothing, if the ledger has changed since the records were shown.
     """
     with runtime.ledger.lease(cluster, runtime.clock) as lease:
-        operations = runtime.ledger.operations.under(lease)
+        operations = runtime.ledger.under(lease).operations
         there = operations.records(cluster)
         for one in chosen:
             if there.get(one.record.name) != (one.record if one.known else None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -46,6 +47,17 @@ class ConnectClient:
         self._clock = clock
         self._transport = Transport(settings, clock)
         self._probe = WorkerProbe(settings.url)
+        self._permit: Callable[[], float] | None = None
+
+    def guarded_by(self, permit: Callable[[], float]) -> ConnectClient:
+        """This client, except that it calls `permit` directly before it sends a request with an effect.
+
+        What `permit` raises is raised by the method, and the request is not sent. It returns for how many seconds the
+        request may be sent: LedgerBusy is raised if the process was suspended for longer.
+        """
+        guarded = copy(self)
+        guarded._permit = permit  # noqa: SLF001 - an object of this class
+        return guarded
 
     def __enter__(self) -> Self:
         return self
@@ -234,7 +246,7 @@ class ConnectClient:
             raise ConnectRefused(f"{text}; check url in [clusters.{self.cluster}]") from error
 
     def _change_offsets(self, name: ConnectorName, method: str, body: Any = None) -> str:
-        request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True)
+        request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True, permit=self._permit)
         try:
             return wire.parse_warning(self._transport.send(request))
         except wire.UnreadableAnswer as error:
@@ -242,7 +254,7 @@ class ConnectClient:
             raise OutcomeUnknown(f"{text}; the change may have been made anyway") from error
 
     def _write(self, method: str, path: str, body: Any = None, secrets: frozenset[str] = frozenset()) -> None:
-        self._transport.send(Request(method, path, body, effect=True, secrets=secrets))
+        self._transport.send(Request(method, path, body, effect=True, secrets=secrets, permit=self._permit))
 
 
 def _path(name: ConnectorName, endpoint: str = "") -> str:

@@ -10,12 +10,15 @@ import math
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from gitops_connect.errors import LedgerBusy
 
 SLOWEST = 64 * 1024
 """Bytes a second. The timeout of a body is extended by one second for each so many bytes that have arrived."""
@@ -27,11 +30,15 @@ _request = threading.local()
 class Deadline:
     """Limits one request, sent in this thread over a `DeadlineAdapter`. Use it as a context manager.
 
-    The request may take `seconds`, and longer for a large body, but never longer than `most` seconds.
+    The request may take `seconds`, and longer for a large body, but never longer than `most` seconds. Once the
+    connection is made, `permit` is called before the request is sent. It prevents that by an exception, or returns for
+    how many seconds the request may be sent.
     """
 
-    def __init__(self, seconds: float, most: float = math.inf) -> None:
+    def __init__(self, seconds: float, most: float = math.inf, permit: Callable[[], float] | None = None) -> None:
         self.expired = False
+        self._permit = permit
+        self._permitted_until = math.inf
         begin = time.monotonic()
         self._end = begin + most
         self._until = min(begin + seconds, self._end)
@@ -53,6 +60,19 @@ class Deadline:
     def received(self, size: int) -> None:
         """So many bytes of the body have arrived: extend the limit by one second for each `SLOWEST`, up to `most`."""
         self._until = min(self._until + size / SLOWEST, self._end)
+
+    def await_permit(self, connection: HTTPConnection) -> None:
+        """Ask for the permit. The connection is made first, because that may take long."""
+        if self._permit is not None:
+            if connection.sock is None:
+                connection.connect()
+            began = time.monotonic()
+            self._permitted_until = began + self._permit()
+
+    def require_permit(self) -> None:
+        """Raise LedgerBusy if the process was suspended since the permit: another process may have the lease."""
+        if time.monotonic() >= self._permitted_until:
+            raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
 
     def watch(self, sock: socket.socket | None) -> None:
         """Use this socket for the request."""
@@ -84,30 +104,39 @@ class Deadline:
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # not SSLSocket's own: another thread reads
 
 
-def _watch(connection: HTTPConnection) -> None:
-    deadline = getattr(_request, "deadline", None)
-    if deadline is not None:
-        deadline.watch(connection.sock)
+def _deadline() -> Deadline | None:
+    return getattr(_request, "deadline", None)
 
 
-class _Connection(HTTPConnection):
+class _Guarded(HTTPConnection):
+    """Sends a request only with the permit of its `Deadline`, which can cut the connection from then on."""
+
     def request(self, *arguments: Any, **options: Any) -> None:
+        deadline = _deadline()
+        if deadline is not None:
+            deadline.await_permit(self)
         super().request(*arguments, **options)
-        _watch(self)
+        if deadline is not None:
+            deadline.watch(self.sock)
+
+    def send(self, data: Any) -> None:
+        """Called by the base class for the headers and for the body."""
+        deadline = _deadline()
+        if deadline is not None:
+            deadline.require_permit()
+        super().send(data)
 
 
-class _TlsConnection(HTTPSConnection):
-    def request(self, *arguments: Any, **options: Any) -> None:
-        super().request(*arguments, **options)
-        _watch(self)
+class _TlsGuarded(_Guarded, HTTPSConnection):
+    pass
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
+    ConnectionCls = _Guarded
 
 
 class _TlsPool(HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
+    ConnectionCls = _TlsGuarded
 
 
 _POOLS = {"http": _Pool, "https": _TlsPool}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,7 +115,8 @@ class Request:
 
     A `body` of bytes is JSON that is sent unchanged. `changes_offsets` is True for PATCH and DELETE of offsets, whose
     failures have messages and meanings of their own. `secrets` are the values in the request that no message may show.
-    At `until` (seconds of the client's monotonic clock) the request ends, together with all its tries.
+    At `until` (seconds of the client's monotonic clock) the request ends, together with all its tries. `permit` is
+    called before each try is sent: it prevents that by an exception, or returns for how many seconds it may be sent.
     """
 
     method: str
@@ -124,6 +126,7 @@ class Request:
     changes_offsets: bool = False
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     until: float = math.inf
+    permit: Callable[[], float] | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

@@ -162,7 +162,7 @@ class Transport:
         if left <= 0:
             raise requests.Timeout
         timeout = min(self._settings.timeout, left)
-        with Deadline(timeout, left) as deadline:
+        with Deadline(timeout, left, request.permit) as deadline:
             try:
                 with self._sent(prepared, worker, timeout) as response:
                     return self._receive(worker, response, deadline, large)

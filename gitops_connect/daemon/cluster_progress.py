@@ -30,7 +30,7 @@ HEARTBEAT = 3600.0
 
 
 class Interrupted(Exception):
-    """A reconciliation has reached its first effect after the daemon was requested to stop."""
+    """The reconciliation changes nothing: the daemon was requested to stop before, or another daemon is the leader."""
 
 
 Ended = ReconciliationOutcome | Exception
@@ -74,22 +74,25 @@ class ClusterProgress:
         self._steps = ()
         self._publish(next=None)
 
-    def proposed(self, declared: Declared, proposal: Proposal) -> None:
-        """The cluster was read and a plan was made, under the lease of the cluster."""
+    def proposed(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
+        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded."""
         situation, plan = proposal.situation, proposal.plan
         problems = problems_by_connector(situation.desired, declared.diagnostics, proposal.diagnostics)
         unhealthy = find_unhealthy(situation)
         found = connector_statuses(plan, situation.desired, situation.observed, unhealthy, problems)
-        after = connector_conditions(situation.conditions, found, plan, situation.now)
-        for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
-            events.rolled_back(self._cluster, name, rolled_back)
-        of_cluster = {key: one for key, one in situation.conditions.items() if key[0] == CLUSTER}
+        before = situation.conditions
+        after = connector_conditions(before, found, plan, situation.now) if records else before
         self._statuses = tuple(with_since(found, after))
-        self._conditions = situation.conditions
-        self._record({**after, **of_cluster})
+        self._conditions = before
+        if records:
+            for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
+                events.rolled_back(self._cluster, name, rolled_back)
+            of_cluster = {key: one for key, one in before.items() if key[0] == CLUSTER}
+            self._record({**after, **of_cluster})
         self._publish(
             plan=plan,
             connectors=self._statuses,
+            conditions=self._conditions,
             diagnostics=declared.diagnostics + proposal.diagnostics,
             steps=(),
             observed=situation.now,
@@ -107,14 +110,14 @@ class ClusterProgress:
         failed = not isinstance(ended, LedgerBusy | Interrupted) and not went_well(ended)
         self._failures = (1 if is_new else self._failures + 1) if failed else 0
         error = ended if isinstance(ended, Exception) else None
-        schedule = self._parts.schedule
-        wait = schedule.after(error, self._failures) if failed else schedule.usual()
+        schedule, is_busy = self._parts.schedule, isinstance(ended, LedgerBusy)
+        wait = schedule.after(error, self._failures) if failed or is_busy else schedule.usual()
         now = self._parts.clock.now()
         if isinstance(ended, ReconciliationOutcome):
             wait = 0.0 if self._should_follow(ended) else min(wait, until_next_restart(ended.plan, now))
             self._log(ended, declared, seconds, is_new=is_new)
-        else:
-            _log_error(self._cluster, declared.revision, ended, None if self._parts.once else wait)
+        elif not isinstance(ended, Interrupted) and not (is_busy and str(ended) == str(self.last)):
+            events.cycle_broken_off(self._cluster, declared.revision, ended, None if self._parts.once else wait)
         self._record_cluster(ended, declared)
         self.last = ended
         self._publish(error=_error_text(ended), next=now + timedelta(seconds=wait))
@@ -187,15 +190,3 @@ def went_well(ended: Ended | None) -> bool:
 
 def _error_text(ended: Ended) -> str:
     return "" if isinstance(ended, ReconciliationOutcome | Interrupted) else f"{type(ended).__name__}: {ended}"
-
-
-def _log_error(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
-    match error:
-        case Interrupted():
-            return
-        case LedgerBusy():
-            events.cycle_put_off(cluster, error)
-        case GitopsConnectError():
-            events.cycle_failed(cluster, revision, error, retry_in)
-        case _:
-            events.bug(error, cluster=cluster, revision=revision, retry_in=retry_in)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from gitops_connect import __version__
@@ -20,15 +21,17 @@ from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.daemon import events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
 from gitops_connect.daemon.jobs import Jobs
+from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.daemon.steps_in_progress import StepsInProgress
+from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.outcomes import SendingProgress, StepOutcome
+from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
-from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, reconcile
+from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, propose, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Source
@@ -71,6 +74,7 @@ class Daemon:
         self._acting = StepsInProgress()
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
+        self.leadership = Leadership(runtime.ledger, runtime.clock, self._reconcile_all)
         self.stop_requested = False
         self.abandoned: Sequence[tuple[ClusterName, Step]] = ()
         """The steps that were in progress when `run` returned, because `[daemon] shutdown_timeout` was over."""
@@ -102,10 +106,14 @@ class Daemon:
         self._over.put(_Over.RELOAD)
 
     def run(self) -> None:
-        """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return."""
+        """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return.
+
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
+        """
         events.started(self._progress, __version__)
         self._jobs.schedule(_POLL, self._poll, 0)
-        if not self._once:
+        if not self._once:  # a single run is a command, and needs only the leases of the clusters
+            self.leadership.begin()
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
         self._jobs.start()
         while (over := self._next_request()) is _Over.RELOAD:
@@ -123,6 +131,8 @@ class Daemon:
             self.abandoned = self._acting.steps()
         for cluster, step in self.abandoned:
             events.abandoned(cluster, step, timeout)
+        if not self.abandoned:
+            self.leadership.end()
         events.stopped()
 
     def _next_request(self) -> _Over:
@@ -179,6 +189,11 @@ class Daemon:
         usual, failures = self._poll_schedule.usual(), self._repository.failures
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
+    def _reconcile_all(self) -> None:
+        with self._scheduling:
+            if self._declared is not None:
+                self._wake(first=True)
+
     def _wake(self, *, first: bool) -> None:
         for cluster in self._progress:
             if first:
@@ -222,7 +237,11 @@ class Daemon:
         return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
 
     def _attempt(self, cluster: ClusterName, declared: Declared) -> Ended:
-        progress = self._progress[cluster]
+        progress, leader = self._progress[cluster], self.leadership.lease
+        is_follower = leader is None and not self._once
+        self.state.set_leader(is_leader=not is_follower)
+        if is_follower:
+            return self._follow(cluster, declared)
 
         def begin(plan: Plan) -> None:
             with self._work:
@@ -230,22 +249,31 @@ class Daemon:
                     raise Interrupted
                 self._acting.begin(cluster, plan)
 
-        def propose(proposal: Proposal) -> None:
-            progress.proposed(declared, proposal)
+        def proposed(proposal: Proposal) -> None:
+            progress.proposed(declared, proposal, records=True)
 
         def listen(outcome: StepOutcome) -> None:
             self._acting.ended(cluster, outcome)
             progress.step_ended(declared.revision, outcome)
 
-        def follow(sending: SendingProgress) -> None:
-            events.sending(cluster, declared.revision, sending)
-
+        follow = partial(events.sending, cluster, declared.revision)
         try:
-            options = ReconcileOptions(propose, begin, listen, self._interrupted, follow, self.stopped, is_daemon=True)
+            options = ReconcileOptions(
+                proposed, begin, listen, self._interrupted, follow, self.stopped, leader, is_daemon=True
+            )
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and cluster not in self._acting
             return Interrupted() if was_left_behind else error
+
+    def _follow(self, cluster: ClusterName, declared: Declared) -> Ended:
+        """Read the cluster for the status page, and change nothing: another daemon is the leader."""
+        try:
+            proposal = propose(self._runtime, declared, cluster, is_daemon=True)
+        except GitopsConnectError as error:
+            return error
+        self._progress[cluster].proposed(declared, proposal, records=False)
+        return Interrupted()
 
 
 def _job(cluster: ClusterName) -> str:

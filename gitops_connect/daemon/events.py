@@ -9,6 +9,7 @@ import logging
 from collections.abc import Hashable, Iterable
 from typing import TypeVar, assert_never
 
+from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -217,9 +218,40 @@ def cycle_put_off(cluster: ClusterName, error: Exception) -> None:
     _say(logging.WARNING, "reconciliation_postponed", cluster=cluster, reason=type(error).__name__, message=str(error))
 
 
+def cycle_broken_off(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
+    """A reconciliation ended with an error; see `cycle_put_off`, `cycle_failed` and `bug`."""
+    match error:
+        case LedgerBusy():
+            cycle_put_off(cluster, error)
+        case GitopsConnectError():
+            cycle_failed(cluster, revision, error, retry_in)
+        case _:
+            bug(error, cluster=cluster, revision=revision, retry_in=retry_in)
+
+
 def started(clusters: Iterable[ClusterName], version: str) -> None:
     """The daemon has started."""
     _say(logging.INFO, "daemon_started", version=version, clusters=list(clusters))
+
+
+def leader_elected(number: int) -> None:
+    """This daemon is the leader now. `number` is the fencing number of its lease."""
+    _say(logging.INFO, "leader_elected", number=number)
+
+
+def leader_followed(message: str) -> None:
+    """Another daemon is the leader: this one changes nothing, and takes over if that one ends."""
+    _say(logging.INFO, "leader_followed", message=message)
+
+
+def leader_lost(error: Exception) -> None:
+    """This daemon could not renew its lease, and is no longer the leader."""
+    _say(logging.WARNING, "leader_lost", reason=type(error).__name__, message=str(error))
+
+
+def leader_unknown(error: Exception) -> None:
+    """The ledger cannot be reached: it is unknown which daemon is the leader, and this one changes nothing."""
+    _say_error("leader_unknown", error)
 
 
 def stopping(in_progress: Iterable[ClusterName]) -> None:

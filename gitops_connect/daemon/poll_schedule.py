@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from gitops_connect.errors import Stalled, UsageError
+from gitops_connect.errors import LedgerBusy, Stalled, UsageError
 from gitops_connect.settings.sections import Settings
+
+BUSY = 2.0
+"""Seconds until a cluster that another process holds is tried again."""
 
 
 @dataclass(slots=True)
@@ -39,14 +42,17 @@ class PollSchedule:
         self.interval, self.retry, self.longest, self.jitter = new.interval, new.retry, new.longest, new.jitter
 
     def usual(self) -> float:
-        """The wait after a success, and if another process reconciles the cluster."""
+        """The wait after a success."""
         return self._with_jitter(self.interval)
 
     def after(self, error: Exception | None, failures: int) -> float:
         """The wait after so many failures in a row; `error` is the last one (None: a step failed).
 
-        If waiting does not help, the wait is the longest.
+        If waiting does not help, the wait is the longest. If another process holds the cluster, the wait is short: for
+        a new leader, the leases of its predecessor expire soon.
         """
+        if isinstance(error, LedgerBusy):
+            return min(BUSY, self.usual())
         if isinstance(error, Stalled):
             return self._with_jitter(self.longest)
         return self._with_jitter(min(self.retry * 2.0 ** min(failures - 1, 32), self.longest))

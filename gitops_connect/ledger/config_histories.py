@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.database import Database, Write
 from gitops_connect.ledger.tables import CONFIG_HISTORIES, upsert
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -22,8 +22,10 @@ from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, DeclaredC
 class ConfigHistories:
     """The table of config histories; its methods raise what those of `Ledger` raise."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, write: Write) -> None:
+        """`write` begins a transaction, under the lease of the ledger if it has one."""
         self._database = database
+        self._write = write
 
     def histories(self, cluster: ClusterName) -> Mapping[ConnectorName, ConfigHistory]:
         """The history of each connector that has one."""
@@ -35,7 +37,7 @@ class ConfigHistories:
         """Replace these histories: all of them or none. Without any, nothing is written."""
         if not changed:
             return
-        with self._database.write() as connection:
+        with self._write() as connection:
             for name, history in changed.items():
                 key = {"cluster": cluster, "connector": name}
                 upsert(connection, CONFIG_HISTORIES, key, {"history": canonical(_value(history)).decode()})

@@ -8,8 +8,8 @@ conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ STATEMENT_TIMEOUT = 60
 SILENCE = 30
 """Seconds until a PostgreSQL whose machine or network no longer answers is given up."""
 _WRITES = "gitops_connect_writes"
+
+Write = Callable[[], AbstractContextManager[Connection]]
+"""Begins a transaction that writes."""
 
 
 class Database:

@@ -31,9 +31,13 @@ class Process:
         """The current process."""
         return Process(socket.gethostname(), _place(), os.getpid(), psutil.Process().create_time())
 
+    def is_here(self) -> bool:
+        """Whether the process runs, or ran, where this process can see it."""
+        return (self.host, self.place) == (socket.gethostname(), _place())
+
     def has_ended(self) -> bool:
         """True if the process has certainly ended; False if it runs, or cannot be seen from here."""
-        if (self.host, self.place) != (socket.gethostname(), _place()):
+        if not self.is_here():
             return False
         try:
             process = psutil.Process(self.pid)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import Connection, Row, delete, select
 
 from gitops_connect.ledger.archive import Archive
 from gitops_connect.ledger.config_histories import ConfigHistories
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
-from gitops_connect.ledger.leases import Lease, LeaseOptions, held, require_idle
+from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.ledger.tables import (
@@ -38,8 +38,6 @@ from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartReq
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
-LEASE_SECONDS = 180.0
-"""Longer than Connect takes over a request (90 s) and than gitops-connect waits for the answer."""
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
 _WHOLE_CLUSTER = ConnectorName("")
@@ -52,18 +50,24 @@ class Ledger:
     database cannot be read or written.
     """
 
-    def __init__(self, database: Database, key: bytes) -> None:
-        """For `open`, which prepares the schema and the key."""
+    def __init__(self, database: Database, key: bytes, lease: Lease | None = None) -> None:
+        """For `open`, which prepares the schema and the key, and for `under`."""
         self._database = database
+        self._lease = lease
         self.key = key
-        self.operations = Operations(database)
-        self.status = StatusStore(database)
-        self.configs = ConfigHistories(database)
+        self.operations = Operations(database, lease)
+        self.status = StatusStore(database, self._write)
+        self.configs = ConfigHistories(database, self._write)
 
     @property
     def place(self) -> str:
         """The file or the URL of the ledger, without credentials."""
         return self._database.place
+
+    @property
+    def allows_replicas(self) -> bool:
+        """Whether several machines can use the ledger. An SQLite file belongs to one machine."""
+        return self._database.file is None
 
     def __repr__(self) -> str:
         return f"Ledger({self.place!r})"
@@ -78,6 +82,10 @@ class Ledger:
         database = Database(url, directory)
         return Ledger(database, prepare(database, key))
 
+    def under(self, lease: Lease) -> Ledger:
+        """This ledger under a lease: a write raises LedgerBusy, and changes nothing, once the lease is lost."""
+        return Ledger(self._database, self.key, lease)
+
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
         """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
@@ -89,7 +97,7 @@ class Ledger:
 
         The first origin and time of each connector are kept.
         """
-        with self._database.write() as connection:
+        with self._write() as connection:
             for ownership in ownerships:
                 upsert(
                     connection,
@@ -106,7 +114,7 @@ class Ledger:
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
-        with self._database.write() as connection:
+        with self._write() as connection:
             for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
@@ -120,13 +128,13 @@ class Ledger:
     def record_restart(self, cluster: ClusterName, connector: ConnectorName, record: RestartRecord) -> None:
         """Record that the connector is about to be restarted; `record` includes that restart."""
         values = {"number": record.count, "last": record.last}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, RESTARTS, {"cluster": cluster, "connector": connector}, values)
 
     def forget_restarts(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
         """Record that the connectors work again, or no longer exist."""
         these = (RESTARTS.c.cluster == cluster) & RESTARTS.c.connector.in_(connectors)
-        with self._database.write() as connection:
+        with self._write() as connection:
             connection.execute(delete(RESTARTS).where(these))
 
     def restart_requests(self, cluster: ClusterName) -> Mapping[tuple[ConnectorName, RestartKind], str]:
@@ -138,7 +146,7 @@ class Ledger:
     def record_restart_request(self, cluster: ClusterName, connector: ConnectorName, request: RestartRequest) -> None:
         """Record that the requested restart was carried out."""
         key = {"cluster": cluster, "connector": connector, "kind": request.kind.value}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
@@ -174,13 +182,13 @@ class Ledger:
     def record_stopped(self, cluster: ClusterName, connector: ConnectorName, returns_to: TargetState) -> None:
         """Record that the connector is about to be stopped for an offset change."""
         key = {"cluster": cluster, "connector": connector}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, STOPPED, key, {"returns_to": returns_to.value})
 
     def forget_stopped(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
         """Record that the connectors are no longer stopped for an offset change."""
         these = (STOPPED.c.cluster == cluster) & STOPPED.c.connector.in_(connectors)
-        with self._database.write() as connection:
+        with self._write() as connection:
             connection.execute(delete(STOPPED).where(these))
 
     def revisions(self, cluster: ClusterName) -> Revisions:
@@ -198,13 +206,19 @@ class Ledger:
         """Record that the cluster is in sync with this revision."""
         self._mark(cluster, _APPLIED, RevisionMark(revision, at, result))
 
-    def lease(self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS) -> AbstractContextManager[Lease]:
+    def lease(
+        self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS, leader: Lease | None = None
+    ) -> AbstractContextManager[Lease]:
         """The right to change the cluster, for the length of a `with` block; see `leases.held`.
 
-        `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. It should be
-        longer than one request to the cluster may take.
+        `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. A daemon passes
+        its lease as the `leader`: it may change the cluster only as long as it is the leader.
         """
-        return held(self._database, LeaseOptions(cluster, clock, ttl))
+        return held(self._database, LeaseOptions(cluster, clock, ttl, leader))
+
+    def leadership(self, clock: Clock) -> Lease:
+        """The lease that makes a daemon the leader, not yet acquired."""
+        return Lease(self._database, LeaseOptions(LEADER, clock))
 
     def export(self) -> Archive:
         """The whole content of the ledger, except its leases and its key."""
@@ -225,9 +239,16 @@ class Ledger:
         """Release the database. Nothing is held between two calls, so a ledger that is not closed does no harm."""
         self._database.close()
 
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with self._database.write() as connection:
+            if self._lease is not None:
+                self._lease.require(connection)
+            yield connection
+
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
         values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
-        with self._database.write() as connection:
+        with self._write() as connection:
             upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values)
 
 

@@ -34,13 +34,9 @@ class Operations:
     """
 
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
-        """For `Ledger.operations`, and for `under`."""
+        """For `Ledger.operations`. Under a lease, a write raises LedgerBusy once the lease is lost."""
         self._database = database
         self._lease = lease
-
-    def under(self, lease: Lease) -> Operations:
-        """The operations under a lease: a write raises LedgerBusy, and changes nothing, once the lease is lost."""
-        return Operations(self._database, lease)
 
     def records(self, cluster: ClusterName) -> Mapping[OperationName, OperationRecord]:
         """All operations of the cluster, in the order of their names."""

@@ -218,7 +218,8 @@ STOPPED = Table(
 LEASES = Table(
     "leases",
     METADATA,
-    Column("cluster", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("number", Integer, nullable=False),
     Column("token", String, nullable=False),
     Column("host", String, nullable=False),
     Column("place", String, nullable=False),
@@ -227,7 +228,10 @@ LEASES = Table(
     Column("since", UtcTime, nullable=False),
     Column("expires", UtcTime, nullable=False),
 )
-"""At most one row per cluster, while a process works on it."""
+"""A row for each lease that was ever held: `name` is a cluster, or `leases.LEADER`. `number` rises with each holder.
+
+Version 5 has the column `number`, and keeps the row of a lease that was given back.
+"""
 
 
 def get_property(connection: Connection, name: str) -> str | None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.journal import JournalEntry
@@ -43,10 +42,10 @@ _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
 class LedgerRecords:
     """Records one plan while it is carried out; the `Journal` of `apply`."""
 
-    def __init__(self, ledger: Ledger, operations: Operations, situation: Situation, plan: Plan, clock: Clock) -> None:
-        """`operations` are the ledger's, under the lease of the cluster."""
+    def __init__(self, ledger: Ledger, situation: Situation, plan: Plan, clock: Clock) -> None:
+        """`ledger` is under the lease of the cluster."""
         self._ledger = ledger
-        self._operations = operations
+        self._operations = ledger.operations
         self._situation = situation
         self._plan = plan
         self._clock = clock

@@ -229,6 +229,13 @@ def test_answers_that_are_lost_after_connects_own_timeout_do_not_end_the_retries
 
 
 class TestGivingUp:
+    @pytest.mark.parametrize("verb", ["alter", "reset"])
+    def test_a_request_without_the_lease_is_not_sent_again(self, verb: str) -> None:
+        stage = Stage() if verb == "alter" else Stage("reset", {})
+        stage.faults(verb, *[Fault(LedgerBusy("the lease was lost"))] * 99)
+        assert stage.run()[-2].message == "the lease was lost"
+        assert len([call for call in stage.cluster.calls if call[0] == verb]) == 1
+
     @pytest.mark.parametrize("error", [ConnectUnavailable("503"), NotStopped("it runs"), GroupInUse("it has members")])
     def test_if_nothing_was_sent_the_connector_resumes_unchanged(self, error: Exception) -> None:
         stage = Stage()

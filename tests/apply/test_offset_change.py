@@ -401,6 +401,13 @@ class TestInterrupts:
 
 
 class TestLedger:
+    def test_a_request_without_the_lease_is_not_sent_again(self) -> None:
+        cluster = runtime()
+        cluster.faults["alter", "a"].extend([Fault(LedgerBusy("the lease was lost"))] * 99)
+        outcomes = run(cluster, MemoryJournal(), *steps(operation("alter", A30)))
+        assert (outcomes[1].result, outcomes[1].message) == (BAD, "the lease was lost")
+        assert [verb for verb, _ in cluster.calls] == ["stop", "alter"]
+
     @pytest.mark.parametrize("error", [LedgerUnusable("disk full"), LedgerBusy("lease lost")])
     def test_a_change_that_cannot_be_recorded_as_begun_is_not_applied(self, error: Exception) -> None:
         cluster, journal = runtime(), MemoryJournal()

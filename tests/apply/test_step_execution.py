@@ -10,6 +10,7 @@ from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
     ConnectUnavailable,
+    LedgerBusy,
     NotFound,
     OutcomeUnknown,
     RebalanceInProgress,
@@ -104,4 +105,8 @@ def test_an_abandoned_step_is_skipped_if_it_had_no_effect_and_failed_otherwise()
     lost.answered(OutcomeUnknown("lost"), 0, 0)
     assert refused.abandon("interrupted").result is Result.SKIPPED
     assert lost.abandon("interrupted").result is Result.FAILED
+    assert StepExecution(step("a", Action.STOP), 0, 30).answered(LedgerBusy("x"), 0, 0) == StepResult(
+        Result.SKIPPED, "skipped: x"
+    )
+    assert lost.answered(LedgerBusy("x"), 0, 0) == lost.abandon("x")
     assert StepExecution(step("a", Action.STOP), 0, 30).abandon("x") == StepResult(Result.SKIPPED, "skipped: x")

@@ -23,6 +23,7 @@ from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
     ConnectUnavailable,
+    LedgerBusy,
     OutcomeUnknown,
     RebalanceInProgress,
     Unauthorized,
@@ -64,6 +65,40 @@ def test_nobody_there(down: str, make_client: MakeClient, clock: ManualClock) ->
     with pytest.raises(ConnectUnavailable, match=f"no worker answered: {down} cannot be reached: Connection refused"):
         make_client(down).create(NAME, CONFIG)
     assert clock.slept == []
+
+
+def test_each_try_of_a_write_needs_a_permit_and_reads_need_none(
+    down: str, standin: StandIn, make_client: MakeClient
+) -> None:
+    """The connection is made first: for a worker that is down, the permit is not even asked for."""
+    seen: list[int] = []
+
+    def permit() -> float:
+        seen.append(standin.count())
+        return 60
+
+    client = make_client(down, standin.url).guarded_by(permit)
+    standin.refuse("POST", "/connectors", 409, EXPECTED, times=2)
+    client.create(NAME, CONFIG)
+    assert client.names() == {NAME}
+    assert seen == [0, 1, 2], "before each try arrives"
+
+
+def test_a_write_without_a_permit_is_not_sent(standin: StandIn, make_client: MakeClient) -> None:
+    def refuse() -> float:
+        raise LedgerBusy("the lease was lost")
+
+    client = make_client(standin.url)
+    guarded = client.guarded_by(refuse)
+    for write in (lambda: guarded.create(NAME, CONFIG), lambda: guarded.alter_offsets(NAME, {})):
+        with pytest.raises(LedgerBusy, match=r"^the lease was lost$"):
+            write()
+    late = client.guarded_by(lambda: 0)
+    with pytest.raises(LedgerBusy, match=r"suspended for longer than its lease lasts; the request was not sent"):
+        late.create(NAME, CONFIG)
+    assert standin.count() == 0
+    client.create(NAME, CONFIG)
+    assert standin.count() == 1
 
 
 def test_a_read_whose_answer_is_lost_is_asked_of_the_next_worker(

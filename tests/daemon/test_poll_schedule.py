@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.daemon.poll_schedule import PollSchedule
-from gitops_connect.errors import ConnectUnavailable, Unauthorized, UsageError
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized, UsageError
 from gitops_connect.model.durations import Duration
 from gitops_connect.settings.sections import DaemonSettings, RepositorySettings, Settings
 
@@ -26,6 +26,12 @@ def test_a_step_that_failed_waits_like_an_error_of_the_world() -> None:
 
 def test_what_time_does_not_mend_waits_longest_from_the_first() -> None:
     assert STEADY.after(Unauthorized("401"), 1) == 300
+
+
+def test_a_cluster_that_another_process_holds_is_tried_again_soon() -> None:
+    """A lease of a killed leader expires after 10 seconds."""
+    assert STEADY.after(LedgerBusy("in use"), 0) == 2
+    assert PollSchedule(interval=1, retry=10, longest=300, jitter=0).after(LedgerBusy("in use"), 0) == 1
 
 
 def test_jitter_is_added_and_spreads() -> None:

@@ -146,20 +146,23 @@ def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, st
     assert ours(slow) == {slow.name("orders")}
 
 
-def test_of_two_daemons_one_acts_and_the_other_takes_over(slow: Workplace, standin: StandIn) -> None:
+def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_and_one_can_start_after_the_first(
+    slow: Workplace, standin: StandIn
+) -> None:
     with AsProcess(slow) as first:
         is_sent(slow, standin, "POST")
-        with AsProcess(slow) as second:
-            event = second.wait("reconciliation_postponed", count=2)
-            assert f"is in use by process {first.process.pid} " in event["message"]
-            assert second.steps() == []
-            first.send(signal.SIGKILL)
-            first.code()
-            release(standin)
-            assert second.wait("step_applied")["action"] == "stop"
-            assert second.wait("reconciliation_finished")["applied"] == 1
-            second.send(signal.SIGTERM)
-            assert second.code() == 0
+        rejected = slow.run("run")
+        assert rejected.code == 5
+        assert f"and the leader is process {first.process.pid} on " in rejected.err
+        assert "stop that process, or store the ledger in PostgreSQL" in rejected.err
+        first.send(signal.SIGKILL)
+        first.code()
+    release(standin)
+    with AsProcess(slow) as second:
+        assert second.wait("step_applied")["action"] == "stop"
+        assert second.wait("reconciliation_finished")["applied"] == 1
+        second.send(signal.SIGTERM)
+        assert second.code() == 0
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
 
 

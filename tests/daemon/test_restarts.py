@@ -52,6 +52,9 @@ class Recording:
         self.times.append(self.clock.now())
         self.client.restart(name, **options)
 
+    def guarded_by(self, permit: Any) -> Any:
+        return replace(self, client=self.client.guarded_by(permit))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.runtime import Runtime
 
 Tell = Callable[[str], None]
@@ -45,23 +44,20 @@ class Watched:
         return watched
 
 
-class WatchedOperations(Watched):
-    """The operations of a ledger, and those that it returns for a lease."""
-
-    def __init__(self, part: Operations, tell: Tell) -> None:
-        super().__init__(part, OPERATION_LOOKS, tell)
-
-    def under(self, lease: Any) -> WatchedOperations:
-        return WatchedOperations(self._part.under(lease), self._tell)  # type: ignore[attr-defined]
+class WatchedClient(Watched):
+    def __init__(self, part: ConnectClient, tell: Tell) -> None:
+        super().__init__(part, LOOKS, tell)
+        self.guarded_by = lambda permit: WatchedClient(part.guarded_by(permit), tell)
 
 
 class WatchedLedger(Watched):
     def __init__(self, part: Ledger, tell: Tell) -> None:
         super().__init__(part, LEDGER_LOOKS, tell)
-        self.operations = WatchedOperations(part.operations, tell)
+        self.operations = Watched(part.operations, OPERATION_LOOKS, tell)
+        self.under = lambda lease: WatchedLedger(part.under(lease), tell)
 
 
 def watch(runtime: Runtime, tell: Tell) -> Runtime:
     """The same runtime with watched clients and ledger. Some steps run in threads."""
-    clients = {name: cast(ConnectClient, Watched(client, LOOKS, tell)) for name, client in runtime.clients.items()}
+    clients = {name: cast(ConnectClient, WatchedClient(client, tell)) for name, client in runtime.clients.items()}
     return replace(runtime, clients=clients, ledger=cast(Ledger, WatchedLedger(runtime.ledger, tell)))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
@@ -124,9 +125,6 @@ class Accounted(Operations):
         super().__init__(database, lease)
         self._account = account
 
-    def under(self, lease: Lease) -> Operations:
-        return Accounted(self._database, self._account, lease)
-
     def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
         super().begin(cluster, operation, before, at)
         self._account.began(operation, before)
@@ -148,3 +146,15 @@ class Accounted(Operations):
     def drop(self, cluster: ClusterName, name: OperationName) -> None:
         super().drop(cluster, name)
         self._account.forget(name)
+
+
+class AccountedLedger(Ledger):
+    """A ledger whose operations report each write to the account."""
+
+    def __init__(self, database: Database, key: bytes, account: Account, lease: Lease | None = None) -> None:
+        super().__init__(database, key, lease)
+        self._account = account
+        self.operations = Accounted(database, account, lease)
+
+    def under(self, lease: Lease) -> AccountedLedger:
+        return AccountedLedger(self._database, self.key, self._account, lease)

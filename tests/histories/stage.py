@@ -30,7 +30,7 @@ from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
-from histories.account import MAX_SKIP, Account, Accounted, at, positions
+from histories.account import MAX_SKIP, Account, AccountedLedger, at, positions
 
 LOCAL = ClusterName("local")
 NAME = ConnectorName("numbers")
@@ -64,6 +64,10 @@ class Numbers(MemoryCluster):
 
     def close(self) -> None:
         """Nothing has to be closed."""
+
+    def guarded_by(self, permit: Callable[[], float]) -> Numbers:
+        """No process takes over from another one here."""
+        return self
 
     def _put(self, one: ObservedConnector) -> None:
         super()._put(one)
@@ -138,8 +142,8 @@ class Stage:
         self.cluster = Numbers(self.clock)
         self.account = Account(self.cluster)
         self.repository = Repository()
-        self.ledger = Ledger.open("sqlite:///state.db", Path(self._directory.name), b"k" * 32)
-        self.ledger.operations = Accounted(self.ledger._database, self.account)
+        opened = Ledger.open("sqlite:///state.db", Path(self._directory.name), b"k" * 32)
+        self.ledger = AccountedLedger(opened._database, opened.key, self.account)
         settings = ClusterSettings(
             LOCAL,
             ("http://127.0.0.1:1",),

@@ -10,10 +10,11 @@ from shutil import copytree
 
 import pytest
 from ledger_places import LedgerPlace, postgres_place
-from live.databases import Server, start_postgres
+from live.databases import Server
 from manual_clock import ManualClock
 
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.tables import METADATA, PROPERTIES
 
 PROGRAM = Path(__file__).with_name("program.py")
 
@@ -21,6 +22,9 @@ PROGRAM = Path(__file__).with_name("program.py")
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
+
+
+BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="session")
@@ -31,24 +35,42 @@ def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """A PostgreSQL server. Tests create databases of their own in it, and leave them there."""
-    server = start_postgres()
-    yield server
-    server.remove()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
+@pytest.fixture(params=BOTH)
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
     """A place without a ledger, on each kind of database."""
     if request.param == "sqlite":
         return LedgerPlace("sqlite:///state.db", tmp_path)
     return postgres_place(request.getfixturevalue("postgres"), tmp_path)
 
 
+@pytest.fixture(scope="session")
+def postgres_ledger(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> LedgerPlace:
+    """A ledger that tests use one after the other: to empty its tables is cheaper than to create them."""
+    place = postgres_place(postgres, tmp_path_factory.mktemp("ledger"))
+    place.open().close()
+    return place
+
+
+@pytest.fixture(params=BOTH)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
+    """A place with an empty ledger, on each kind of database."""
+    if request.param == "sqlite":
+        copytree(request.getfixturevalue("empty_ledger"), tmp_path, dirs_exist_ok=True)
+        return LedgerPlace("sqlite:///state.db", tmp_path)
+    shared: LedgerPlace = request.getfixturevalue("postgres_ledger")
+    shared.run(f"TRUNCATE {', '.join(table for table in METADATA.tables if table != PROPERTIES.name)}")
+    return shared
+
+
 @pytest.fixture
-def ledger(tmp_path: Path, empty_ledger: Path) -> Ledger:
+def ledger(place: LedgerPlace) -> Ledger:
+    """An empty ledger on each kind of database."""
+    return place.open()
+
+
+@pytest.fixture
+def sqlite_ledger(tmp_path: Path, empty_ledger: Path) -> Ledger:
+    """An empty ledger in `state.db`, for tests of what only a file has."""
     copytree(empty_ledger, tmp_path, dirs_exist_ok=True)
     return Ledger.open("sqlite:///state.db", tmp_path, None)
 

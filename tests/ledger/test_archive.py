@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ledger_places import LedgerPlace
 from manual_clock import ManualClock
 from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
 
@@ -107,8 +108,8 @@ SAMPLE = _sample()
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Ledger:
-    return Ledger.open("sqlite:///other.db", tmp_path, KEY)
+def other(new_place: LedgerPlace) -> Ledger:
+    return replace(new_place, key=KEY).open()
 
 
 @pytest.fixture
@@ -164,8 +165,8 @@ def test_no_table_is_forgotten(full: Ledger) -> None:
     assert set(METADATA.tables) - left_out == set(full.export().rows)
 
 
-def test_with_another_key_digests_are_left_out_and_nothing_else(full: Ledger, tmp_path: Path) -> None:
-    other = Ledger.open("sqlite:///other.db", tmp_path, OTHER_KEY)
+def test_with_another_key_digests_are_left_out_and_nothing_else(full: Ledger, new_place: LedgerPlace) -> None:
+    other = replace(new_place, key=OTHER_KEY).open()
     restored = other.restore(full.export(), NOON)
     assert restored.without_digests == 1
     assert other.ownership(LOCAL) == {"orders": replace(ORDERS, desired=None, applied={})}
@@ -196,7 +197,8 @@ def test_nothing_is_exchanged_while_somebody_works(full: Ledger, other: Ledger, 
     other.restore(full.export(), clock.now())
 
 
-def test_an_import_that_fails_half_way_changes_nothing(full: Ledger, other: Ledger, tmp_path: Path) -> None:
+def test_an_import_that_fails_half_way_changes_nothing(full: Ledger, tmp_path: Path) -> None:
+    other = Ledger.open("sqlite:///other.db", tmp_path, KEY)
     other.operations.begin(LOCAL, replace(SKIP, name=OperationName("mine")), STOOD, NOON)
     before = other.export()
     with Database("sqlite:///other.db", tmp_path).write() as connection:

@@ -38,6 +38,12 @@ def plain_directory() -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
+@pytest.fixture
+def ledger(sqlite_ledger: Ledger) -> Ledger:
+    """These tests provoke the failures of a file."""
+    return sqlite_ledger
+
+
 def row(number: int, text: str = "") -> dict[str, object]:
     return {"cluster": f"c{number}", "kind": "k", "revision": "r", "at": datetime.now(UTC), "result": text}
 

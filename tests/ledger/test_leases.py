@@ -1,32 +1,36 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from datetime import datetime
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
+from ledger_places import LedgerPlace
 from manual_clock import ManualClock
-from sqlalchemy import Engine, event, update
+from sqlalchemy import Engine, event, select
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.leases import LEASE_SECONDS
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
+from gitops_connect.runtime import SystemClock
 
 TTL = 60.0
 
 
-def move_elsewhere(directory: Path, **values: object) -> None:
-    """Change every lease to one of a process on another machine."""
-    with Database("sqlite:///state.db", directory).write() as connection:
-        connection.execute(update(LEASES).values(**{"host": "far-away", "place": "elsewhere", **values}))
+def expiry(place: LedgerPlace) -> datetime:
+    with closing(place.database()) as database, database.read() as connection:
+        return connection.execute(select(LEASES.c.expires)).scalar_one()
 
 
 def test_one_holder_at_a_time_and_the_next_after_it(ledger: Ledger, clock: ManualClock) -> None:
     with (
         ledger.lease("local", clock, TTL) as lease,
-        pytest.raises(LedgerBusy, match=r"cluster local is in use by process \d+ on .* since 2026-11-21 10:00"),
+        pytest.raises(LedgerBusy, match=r"cluster local is in use by process \d+ on .* since \d{4}-"),
         ledger.lease("local", clock, TTL),
     ):
         pass
@@ -48,9 +52,11 @@ def test_it_is_given_back_after_an_error_too(ledger: Ledger, clock: ManualClock)
         lease.check()
 
 
-def test_a_ledger_that_is_gone_does_not_hide_the_error(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+def test_a_ledger_that_is_gone_does_not_hide_the_error(
+    sqlite_ledger: Ledger, clock: ManualClock, tmp_path: Path
+) -> None:
     def lose_it() -> None:
-        with ledger.lease("local", clock, TTL):
+        with sqlite_ledger.lease("local", clock, TTL):
             (tmp_path / "state.db").unlink()
             (tmp_path / "state.db").mkdir()
             raise ZeroDivisionError
@@ -60,14 +66,14 @@ def test_a_ledger_that_is_gone_does_not_hide_the_error(ledger: Ledger, clock: Ma
 
 
 def test_from_another_machine_it_is_taken_over_only_when_expired(
-    ledger: Ledger, clock: ManualClock, tmp_path: Path
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace
 ) -> None:
     with ledger.lease("local", clock, TTL) as lost:
-        move_elsewhere(tmp_path)
-        clock.seconds += TTL - 1
+        place.move_leases()
+        place.age_leases(TTL - 5)
         with pytest.raises(LedgerBusy, match="on far-away"), ledger.lease("local", clock, TTL):
             pass
-        clock.seconds += 1
+        place.age_leases(5)
         with ledger.lease("local", clock, TTL) as taken:
             taken.check()
             with pytest.raises(LedgerBusy, match=r"the lease of cluster local was lost.*taken over by process"):
@@ -77,40 +83,39 @@ def test_from_another_machine_it_is_taken_over_only_when_expired(
             taken.check()
 
 
-def test_who_lost_it_does_not_give_back_the_others(ledger: Ledger, clock: ManualClock) -> None:
+def test_who_lost_it_does_not_give_back_the_others(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     first = ledger.lease("local", clock, TTL)
     first.__enter__()
-    clock.seconds += TTL
+    place.age_leases(TTL)
     with ledger.lease("local", clock, TTL) as second:
         first.__exit__(None, None, None)
         second.check()
 
 
-def test_checking_keeps_it_alive_through_any_time(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+def test_checking_keeps_it_alive_through_any_time(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     with ledger.lease("local", clock, TTL) as lease:
-        move_elsewhere(tmp_path)
-        for _ in range(20):
-            clock.seconds += TTL / 2
+        place.move_leases()
+        for _ in range(3):
+            place.age_leases(TTL * 2 / 3)
             lease.check()
             with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
                 pass
 
 
-def test_checking_often_does_not_write_each_time(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+def test_checking_often_does_not_write_each_time(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     with ledger.lease("local", clock, TTL) as lease:
-        before = (tmp_path / "state.db").read_bytes()
+        place.age_leases(TTL / 3)
+        before = expiry(place)
         lease.check()
-        clock.seconds += TTL / 3 - 0.1
+        assert expiry(place) == before
+        place.age_leases(TTL / 3)
         lease.check()
-        assert (tmp_path / "state.db").read_bytes() == before
-        clock.seconds += 0.1
-        lease.check()
-        assert (tmp_path / "state.db").read_bytes() != before
+        assert expiry(place) > before
 
 
-def test_expired_and_taken_by_nobody_it_is_ours_again(ledger: Ledger, clock: ManualClock) -> None:
+def test_expired_and_taken_by_nobody_it_is_ours_again(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     with ledger.lease("local", clock, TTL) as lease:
-        clock.seconds += 10 * TTL
+        place.age_leases(10 * TTL)
         lease.check()
         with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
             pass
@@ -118,28 +123,26 @@ def test_expired_and_taken_by_nobody_it_is_ours_again(ledger: Ledger, clock: Man
 
 @pytest.mark.parametrize("difference", [{"pid": 2**22 + 1}, {"process_started": 1.0}])
 def test_a_process_of_this_machine_that_ended_does_not_hold_it(
-    ledger: Ledger, clock: ManualClock, tmp_path: Path, difference: dict[str, float]
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace, difference: dict[str, float]
 ) -> None:
     """The process id does not exist, or another process has it now."""
     with ledger.lease("local", clock, TTL):
-        with Database("sqlite:///state.db", tmp_path).write() as connection:
-            connection.execute(update(LEASES).values(**difference))
+        place.change_leases(**difference)
         with ledger.lease("local", clock, TTL) as taken:
             taken.check()
 
 
 @pytest.mark.parametrize("difference", [{"place": "another container"}, {"host": "far-away"}])
 def test_a_process_id_of_another_place_says_nothing(
-    ledger: Ledger, clock: ManualClock, tmp_path: Path, difference: dict[str, str]
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace, difference: dict[str, str]
 ) -> None:
     with ledger.lease("local", clock, TTL):
-        with Database("sqlite:///state.db", tmp_path).write() as connection:
-            connection.execute(update(LEASES).values(pid=2**22 + 1, **difference))
+        place.change_leases(pid=2**22 + 1, **difference)
         with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
             pass
 
 
-def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: ManualClock) -> None:
+def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     renewals: list[str] = []
 
     def note(*arguments: Any) -> None:
@@ -147,7 +150,7 @@ def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: M
             renewals.append(arguments[2])
 
     with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(8) as pool:
-        clock.seconds += TTL / 2
+        place.age_leases(TTL * 2 / 3)
         together = Barrier(8)
 
         def check() -> None:
@@ -163,13 +166,94 @@ def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: M
     assert len(renewals) == 1
 
 
-def test_who_writes_does_not_wait_for_who_renews(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+def test_who_writes_does_not_wait_for_who_renews(sqlite_ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
     """One thread has the database's lock, the other the lease's: if each waited for the other, both would hang."""
-    with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(1) as pool:
-        clock.seconds += TTL / 2
+    with sqlite_ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(1) as pool:
+        clock.seconds += TTL * 2 / 3
         with Database("sqlite:///state.db", tmp_path).write() as connection:
             renewing = pool.submit(lease.check)
             while not lease._renewing.locked():
                 assert not renewing.done()
             lease.require(connection)
         renewing.result()
+
+
+def test_the_number_rises_with_each_acquisition(ledger: Ledger, clock: ManualClock) -> None:
+    """Also after the lease was given back, so that an earlier holder never has the number of a later one."""
+    numbers = []
+    for _ in range(3):
+        with ledger.lease("local", clock, TTL) as lease:
+            numbers.append(lease.number)
+    with ledger.lease("other", clock, TTL) as lease:
+        assert (numbers, lease.number) == ([1, 2, 3], 1)
+
+
+def test_a_cluster_is_held_only_as_long_as_the_leader_is(
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace
+) -> None:
+    leader, next_leader = ledger.leadership(clock), ledger.leadership(clock)
+    leader.acquire()
+    with pytest.raises(LedgerBusy, match=r"^the leader is process \d+ on .* since \d{4}-"):
+        next_leader.acquire()
+    with ledger.lease("local", clock, TTL, leader) as lease:
+        lease.check()
+        place.age_leases(leader.ttl)
+        next_leader.acquire()
+        with pytest.raises(LedgerBusy, match=r"the lease of the leader was lost.*taken over by process"):
+            lease.check()
+        with (
+            pytest.raises(LedgerBusy, match="the lease of the leader was lost"),
+            closing(place.database()) as database,
+            database.write() as connection,
+        ):
+            lease.require(connection)
+    with pytest.raises(LedgerBusy, match="the lease of the leader was lost"), ledger.lease("local", clock, TTL, leader):
+        pass
+    assert next_leader.number == leader.number + 1
+
+
+def test_checking_a_cluster_keeps_the_leader_alive(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
+    """If the thread that renews was late, for example because the process was suspended."""
+    leader = ledger.leadership(clock)
+    leader.acquire()
+    with ledger.lease("local", clock, TTL, leader) as lease:
+        place.age_leases(leader.ttl * 2)
+        lease.check()
+        with pytest.raises(LedgerBusy, match="the leader is process"):
+            ledger.leadership(clock).acquire()
+
+
+def test_a_lease_is_renewed_while_its_holder_waits(ledger: Ledger, place: LedgerPlace) -> None:
+    """As during a request to Connect: without any check. If it is not renewed, this test ends by its timeout."""
+    with ledger.lease("local", SystemClock(), 0.3):
+        first = expiry(place)
+        while expiry(place) == first:
+            continue
+
+
+def test_of_replicas_that_campaign_at_once_one_is_elected(place: LedgerPlace, clock: ManualClock) -> None:
+    together, ledgers = Barrier(4), [place.open() for _ in range(4)]
+
+    def campaign(ledger: Ledger) -> int:
+        lease = ledger.leadership(clock)
+        together.wait()
+        with suppress(LedgerBusy):
+            lease.acquire()
+        return lease.number
+
+    for number in (1, 2):  # the row of the lease is inserted, and then it is updated
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(pool.map(campaign, ledgers)) == [0, 0, 0, number]
+        place.age_leases(LEASE_SECONDS)
+
+
+@pytest.mark.slow
+def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger: LedgerPlace) -> None:
+    """Otherwise its locks would keep others from the lease for as long as it is suspended."""
+    ledger, clock = postgres_ledger.open(), ManualClock()
+    with ledger.lease("suspended", clock) as lease, closing(postgres_ledger.database()) as database:
+        with database.write() as connection:
+            lease.require(connection)
+            assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "5s"
+        with database.write() as connection:
+            assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "0"

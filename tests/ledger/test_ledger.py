@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ledger_places import LedgerPlace
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger
@@ -54,9 +55,9 @@ def test_a_new_ledger_owns_nothing_and_knows_no_revision(ledger: Ledger) -> None
     assert ledger.revisions(LOCAL) == Revisions()
 
 
-def test_what_was_recorded_is_there_after_opening_again(ledger: Ledger, tmp_path: Path) -> None:
+def test_what_was_recorded_is_there_after_opening_again(ledger: Ledger, place: LedgerPlace) -> None:
     ledger.record(ORDERS)
-    assert Ledger.open("sqlite:///state.db", tmp_path, None).ownership(LOCAL) == {"orders": ORDERS}
+    assert place.open().ownership(LOCAL) == {"orders": ORDERS}
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -119,11 +120,11 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
 class TestRestarts:
     A, B = ConnectorName("a"), ConnectorName("b")
 
-    def test_the_last_record_of_each_connector_is_kept(self, ledger: Ledger, tmp_path: Path) -> None:
+    def test_the_last_record_of_each_connector_is_kept(self, ledger: Ledger, place: LedgerPlace) -> None:
         ledger.record_restart(LOCAL, self.A, RestartRecord(1, NOON))
         ledger.record_restart(LOCAL, self.B, RestartRecord(1, NOON))
         ledger.record_restart(LOCAL, self.A, RestartRecord(2, NOON + timedelta(minutes=2)))
-        again = Ledger.open("sqlite:///state.db", tmp_path, None)
+        again = place.open()
         expected = {"a": RestartRecord(2, NOON + timedelta(minutes=2)), "b": RestartRecord(1, NOON)}
         assert again.restarts(LOCAL) == expected
         assert again.restarts(ClusterName("other")) == {}

@@ -7,18 +7,17 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from sqlite3 import connect
 
 import pytest
+from ledger_places import LedgerPlace
 from manual_clock import ManualClock
 from operation_values import FREE, LATER, LOCAL, NOON, REWRITTEN, SKIP, STATES, STOOD, bring_to, offsets, record_of
 from sqlalchemy import Engine, event, update
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
-from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.tables import LEASES
+from gitops_connect.ledger.tables import OPERATIONS
 from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import offset_text, offsets_digest, partition_text
 from gitops_connect.model.operations import OperationState
@@ -123,7 +122,8 @@ def test_what_may_be_settled(operations: Operations, state: OperationState | Non
         assert operations.snapshot(LOCAL, SKIP.name) == (STOOD if state is OperationState.OPEN else None)
     else:
         with pytest.raises(
-            LedgerUnusable, match=r"skip took effect on local, but it is not in progress in the ledger .*state\.db"
+            LedgerUnusable,
+            match=r"skip took effect on local, but it is not in progress in the ledger .*(state\.db|/ledger_)",
         ):
             operations.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
         assert operations.records(LOCAL).get(SKIP.name) == before
@@ -229,11 +229,11 @@ def test_a_hundred_thousand_offsets(operations: Operations) -> None:
     assert operations.records(LOCAL)[SKIP.name].before == offsets_digest(many)
 
 
-def test_offsets_that_were_damaged_are_not_sent(operations: Operations, tmp_path: Path) -> None:
+def test_offsets_that_were_damaged_are_not_sent(operations: Operations, place: LedgerPlace) -> None:
     bring_to(operations, OperationState.OPEN)
-    with closing(connect(tmp_path / "state.db")) as database, database:
-        database.execute("UPDATE operations SET declared = x'00', snapshot = x'789c00'")
-    with pytest.raises(LedgerUnusable, match=r"state\.db is damaged: the offsets of skip on local"):
+    with closing(place.database()) as database, database.write() as connection:
+        connection.execute(update(OPERATIONS).values(declared=b"\0", snapshot=b"\x78\x9c\0"))
+    with pytest.raises(LedgerUnusable, match=r" is damaged: the offsets of skip on local"):
         operations.saved(LOCAL, SKIP.name)
     with pytest.raises(LedgerUnusable, match="is damaged"):
         operations.snapshot(LOCAL, SKIP.name)
@@ -254,27 +254,26 @@ WRITES: Mapping[str, Callable[[Operations], None]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 def test_nothing_is_written_once_the_lease_is_lost(
-    ledger: Ledger, clock: ManualClock, tmp_path: Path, write: str
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace, write: str
 ) -> None:
     bring_to(ledger.operations, OperationState.OPEN)
     before = ledger.export()
     with ledger.lease(LOCAL, clock, 60) as lost:
-        with Database("sqlite:///state.db", tmp_path).write() as connection:
-            connection.execute(update(LEASES).values(host="far-away", place="elsewhere"))
-        clock.seconds += 60
+        place.move_leases()
+        place.age_leases(60)
         with ledger.lease(LOCAL, clock, 60) as taken:
             with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
-                WRITES[write](ledger.operations.under(lost))
+                WRITES[write](ledger.under(lost).operations)
             assert ledger.export() == before
-            WRITES[write](ledger.operations.under(taken))
+            WRITES[write](ledger.under(taken).operations)
 
 
-def test_a_lease_that_is_removed_after_it_was_checked_is_lost_too(ledger: Ledger, clock: ManualClock) -> None:
+def test_a_lease_that_is_given_back_after_it_was_checked_is_lost_too(ledger: Ledger, clock: ManualClock) -> None:
     with ledger.lease(LOCAL, clock, 60) as lease:
         lease.check()
         lease.release()
-        with pytest.raises(LedgerBusy, match="removed from the ledger"):
-            ledger.operations.under(lease).begin(LOCAL, SKIP, STOOD, NOON)
+        with pytest.raises(LedgerBusy, match="it was given back"):
+            ledger.under(lease).operations.begin(LOCAL, SKIP, STOOD, NOON)
     assert ledger.operations.records(LOCAL) == {}
 
 
@@ -293,8 +292,8 @@ def full_disk(file: Path) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_what_was_there(ledger: Ledger, tmp_path: Path) -> None:
-    operations = ledger.operations
+def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path) -> None:
+    ledger, operations = sqlite_ledger, sqlite_ledger.operations
     operations.begin(LOCAL, SKIP, STOOD, NOON)
     before = ledger.export()
     large = "".join(chr(32 + n % 90) for n in range(200_000))

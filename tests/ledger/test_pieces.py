@@ -11,21 +11,22 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from sqlite3 import connect
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ledger_places import LedgerPlace
 from manual_clock import ManualClock
 from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, bring_to, offsets, record_of
-from sqlalchemy import update
+from sqlalchemy import select
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled, UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
-from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.pieces import PIECE, BlockCounts, OffsetsPart
-from gitops_connect.ledger.tables import LEASES
+from gitops_connect.ledger.tables import PIECES
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.operations import OperationState
 
@@ -51,9 +52,10 @@ def saved(operations: Operations, part: OffsetsPart) -> bytes:
     return b"".join(operations.pieces(LOCAL, SKIP.name, part))
 
 
-def stored(directory: Path) -> list[tuple[str, int, int]]:
-    with closing(connect(directory / "state.db")) as database:
-        return database.execute("SELECT part, number, entries FROM operation_pieces ORDER BY 1, 2").fetchall()
+def stored(place: LedgerPlace) -> list[Any]:
+    with closing(place.database()) as database, database.read() as connection:
+        columns = PIECES.c.part, PIECES.c.number, PIECES.c.entries
+        return [*connection.execute(select(*columns).order_by(*columns))]
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def operations(ledger: Ledger) -> Operations:
     return ledger.operations
 
 
-def test_a_change_in_progress_is_stored_in_pieces(operations: Operations, tmp_path: Path) -> None:
+def test_a_change_in_progress_is_stored_in_pieces(operations: Operations, place: LedgerPlace) -> None:
     begin(operations)
     before = Digest(hashlib.sha256(b"".join(BEFORE)).hexdigest())
     begun = replace(record_of(LARGE), before=before, entries=20_000, sent=0)
@@ -70,7 +72,7 @@ def test_a_change_in_progress_is_stored_in_pieces(operations: Operations, tmp_pa
     assert (operations.declared(LOCAL, SKIP.name), operations.snapshot(LOCAL, SKIP.name)) == (None, None)
     assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
     assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
-    assert len(stored(tmp_path)) == 2
+    assert len(stored(place)) == 2
     for piece in operations.pieces(LOCAL, SKIP.name, OffsetsPart.BEFORE):
         assert piece.endswith(b"\n")
         assert len(piece) <= PIECE
@@ -112,7 +114,7 @@ def breaking(whole: list[bytes], after: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("part", BOTH)
 def test_an_interrupted_begin_records_nothing_and_is_overwritten(
-    operations: Operations, tmp_path: Path, part: OffsetsPart
+    operations: Operations, place: LedgerPlace, part: OffsetsPart
 ) -> None:
     many = lines(100_000, 9)
     declared, before = (
@@ -121,7 +123,7 @@ def test_an_interrupted_begin_records_nothing_and_is_overwritten(
     with pytest.raises(_KilledError):
         operations.begin_large(LOCAL, LARGE, before, declared, NOON)
     assert operations.records(LOCAL) == {}
-    assert stored(tmp_path)
+    assert stored(place)
     with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
         saved(operations, OffsetsPart.BEFORE)
     begin(operations)
@@ -142,13 +144,13 @@ def test_a_change_in_progress_is_not_begun_again(operations: Operations) -> None
 
 @pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.UNKNOWN])
 def test_a_change_that_may_have_been_applied_is_not_begun(
-    operations: Operations, tmp_path: Path, state: OperationState
+    operations: Operations, place: LedgerPlace, state: OperationState
 ) -> None:
     before = bring_to(operations, state)
     with pytest.raises(OperationSettled):
         begin(operations)
     assert operations.records(LOCAL) == {"skip": before}
-    assert stored(tmp_path) == []
+    assert stored(place) == []
 
 
 def test_other_offsets_under_the_name_of_a_change_in_progress_are_refused(operations: Operations) -> None:
@@ -203,19 +205,19 @@ def test_an_applied_change_keeps_all_its_offsets(operations: Operations) -> None
     assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
 
 
-def test_a_failed_or_dropped_change_keeps_no_offsets(operations: Operations, tmp_path: Path) -> None:
+def test_a_failed_or_dropped_change_keeps_no_offsets(operations: Operations, place: LedgerPlace) -> None:
     begin(operations)
     operations.fail(LOCAL, LARGE, "no", final=False, at=LATER)
     failed = replace(record_of(LARGE), state=OperationState.FAILED, since=LATER, failures=1, message="no")
     assert operations.records(LOCAL) == {"skip": failed}
-    assert stored(tmp_path) == []
+    assert stored(place) == []
     begin(operations)
     operations.drop(LOCAL, SKIP.name)
-    assert stored(tmp_path) == []
+    assert stored(place) == []
 
 
 @pytest.mark.parametrize("again", ["intend", "begin"])
-def test_a_large_change_may_become_small(operations: Operations, tmp_path: Path, again: str) -> None:
+def test_a_large_change_may_become_small(operations: Operations, place: LedgerPlace, again: str) -> None:
     begin(operations)
     operations.settle(LOCAL, SKIP.name, AFTER, "", LATER)
     operations.release(LOCAL, SKIP.name)
@@ -224,7 +226,7 @@ def test_a_large_change_may_become_small(operations: Operations, tmp_path: Path,
     else:
         operations.begin(LOCAL, SKIP, STOOD, LATER)
     assert operations.saved(LOCAL, SKIP.name) == SKIP
-    assert stored(tmp_path) == []
+    assert stored(place) == []
 
 
 def test_a_mark_keeps_the_offsets_of_the_same_change_only(operations: Operations) -> None:
@@ -252,7 +254,7 @@ def test_operations_of_one_name_on_two_clusters_are_independent(operations: Oper
 DAMAGE = {
     "a piece is missing": "DELETE FROM operation_pieces WHERE part = ? AND number = 1",
     "the last one is missing": "DELETE FROM operation_pieces WHERE part = ? AND number = 2",
-    "other bytes": "UPDATE operation_pieces SET content = X'00' WHERE part = ? AND number = 0",
+    "other bytes": "UPDATE operation_pieces SET content = CAST('0' AS BLOB) WHERE part = ? AND number = 0",
     "fewer entries than are said": "UPDATE operation_pieces SET entries = entries + 1 WHERE part = ? AND number = 0",
     "all is missing": "DELETE FROM operation_pieces WHERE part = ?",
 }
@@ -260,62 +262,58 @@ DAMAGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_named(operations: Operations, tmp_path: Path, damage: str) -> None:
+def test_damage_is_named(operations: Operations, place: LedgerPlace, damage: str) -> None:
     begin(operations, lines(90_000), lines(90_000))
-    assert len(stored(tmp_path)) == 6
-    with closing(connect(tmp_path / "state.db")) as database, database:
-        for part in BOTH:
-            database.execute(DAMAGE[damage], (part.value,))
+    assert len(stored(place)) == 6
+    for part in BOTH:
+        place.run(DAMAGE[damage].replace("?", f"'{part.value}'"))
     for part in BOTH:
         with pytest.raises(LedgerUnusable, match=r"is damaged: the offsets of skip on local cannot be read; restore a"):
             saved(operations, part)
 
 
-def test_damaged_offsets_are_found_before_any_of_them_is_sent(operations: Operations, tmp_path: Path) -> None:
+def test_damaged_offsets_are_found_before_any_of_them_is_sent(operations: Operations, place: LedgerPlace) -> None:
     begin(operations, lines(90_000))
-    with closing(connect(tmp_path / "state.db")) as database, database:
-        database.execute("DELETE FROM operation_pieces WHERE part = 'declared' AND number = 2")
+    place.run("DELETE FROM operation_pieces WHERE part = 'declared' AND number = 2")
     with pytest.raises(LedgerUnusable, match="is damaged"):
         next(operations.pieces(LOCAL, SKIP.name, OffsetsPart.DECLARED))
 
 
-def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:
+def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     with ledger.lease(LOCAL, clock, 60) as lost:
-        begin(ledger.operations.under(lost))
+        begin(ledger.under(lost).operations)
         other = replace(LARGE, name=OperationName("other"))
         steps = iter(lines(100_000))
 
         def until_it_is_lost() -> Iterator[bytes]:
             yield b"".join(next(steps) for _ in range(50_000))
-            with Database("sqlite:///state.db", tmp_path).write() as connection:
-                connection.execute(update(LEASES).values(host="far-away", place="elsewhere"))
-            clock.seconds += 60
+            place.age_leases(60)
             with ledger.lease(LOCAL, clock, 60):
                 yield from steps
 
         with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
-            ledger.operations.under(lost).begin_large(LOCAL, other, until_it_is_lost(), DECLARED, LATER)
+            ledger.under(lost).operations.begin_large(LOCAL, other, until_it_is_lost(), DECLARED, LATER)
         with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
-            ledger.operations.under(lost).sent(LOCAL, SKIP.name, 1)
+            ledger.under(lost).operations.sent(LOCAL, SKIP.name, 1)
         assert list(ledger.operations.records(LOCAL)) == ["skip"]
         assert ledger.operations.records(LOCAL)[SKIP.name].sent == 0
-        clock.seconds += 60
+        place.age_leases(60)
         lost.acquire()
 
 
 @pytest.mark.slow
-def test_other_processes_write_between_two_pieces(ledger: Ledger, tmp_path: Path, clock: ManualClock) -> None:
+def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerPlace, clock: ManualClock) -> None:
     """One of these writes is the renewal of the lease."""
     with ledger.lease(LOCAL, clock, 60) as lease:
 
         def meanwhile() -> Iterator[bytes]:
             for _ in range(4):
                 yield b"".join(lines(30_000))
-                clock.seconds += 50
-                Ledger.open("sqlite:///state.db", tmp_path, None).record_attempt(LOCAL, SKIP.revision, LATER)
+                place.age_leases(50)
+                place.open().record_attempt(LOCAL, SKIP.revision, LATER)
                 lease.check()
 
-        ledger.operations.under(lease).begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), NOON)
+        ledger.under(lease).operations.begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), NOON)
     assert ledger.operations.records(LOCAL)[SKIP.name].entries == 120_000
 
 
@@ -331,9 +329,8 @@ class TestExport:
         ledger.operations.sent(LOCAL, SKIP.name, 1000)
         return ledger
 
-    def test_an_export_contains_the_pieces_but_no_leftovers(self, full: Ledger, tmp_path: Path) -> None:
-        (tmp_path / "other").mkdir()
-        other = Ledger.open("sqlite:///state.db", tmp_path / "other", full.key)
+    def test_an_export_contains_the_pieces_but_no_leftovers(self, full: Ledger, new_place: LedgerPlace) -> None:
+        other = replace(new_place, url=new_place.url.replace("state.db", "other.db"), key=full.key).open()
         text = write_archive(full.export())
         assert "cut-off" not in text
         other.restore(read_archive(text, "a.json"), NOON)
@@ -381,7 +378,8 @@ NEWER_TABLES = ("restarts", "restart_requests", "config_histories", "suspensions
 """Tables that an archive of version 2 does not have."""
 
 
-def test_a_ledger_of_version_2_keeps_its_operations(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_ledger_of_version_2_keeps_its_operations(sqlite_ledger: Ledger, tmp_path: Path) -> None:
+    ledger = sqlite_ledger
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     known = ledger.operations.records(LOCAL)
     columns = "cluster, name, connector, kind, state, digest, revision, since, failures, final, message, warning,"

@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL: the limits of the wait for a server, and a ledger on a real server."""
+"""The limits of the wait for a PostgreSQL server. Most other tests of the ledger run with SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from live.databases import Server, start_postgres
-from manual_clock import ManualClock
-from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets
+from live.databases import Server
 from sqlalchemy import text
 
-from gitops_connect.errors import LedgerBusy, LedgerUnusable
-from gitops_connect.ledger.archive import read_archive, write_archive
+from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import Revision
-from gitops_connect.model.operations import OperationState
 
 KEY = b"k" * 32
 PASSWORD = "correct-horse-battery"
@@ -49,13 +43,6 @@ def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(
     assert PASSWORD not in str(raised.value)
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Server]:
-    server = start_postgres()
-    yield server
-    server.remove()
-
-
 def url_of(server: Server, name: str, more: str = "") -> str:
     """The URL of a new database of that name."""
     server.sql(f"CREATE DATABASE {name}")
@@ -76,26 +63,3 @@ def test_a_statement_that_takes_too_long_is_given_up(postgres: Server, tmp_path:
 def test_every_statement_has_a_limit_unless_the_url_sets_another(postgres: Server, tmp_path: Path) -> None:
     with closing(Database(url_of(postgres, "limits"), tmp_path)) as database, database.read() as connection:
         assert connection.execute(text("SHOW statement_timeout")).scalar() == "1min"
-
-
-@pytest.mark.thorough
-def test_a_ledger_in_postgresql_does_all_that_one_in_sqlite_does(postgres: Server, tmp_path: Path) -> None:
-    clock = ManualClock()
-    with (
-        closing(Ledger.open(url_of(postgres, "kept"), tmp_path, KEY)) as ledger,
-        closing(Ledger.open(url_of(postgres, "restored"), tmp_path, KEY)) as other,
-    ):
-        ledger.record_applied(LOCAL, Revision("a" * 40), NOON, "2 steps")
-        with ledger.lease(LOCAL, clock) as lease:
-            with pytest.raises(LedgerBusy), ledger.lease(LOCAL, clock):
-                pass
-            operations = ledger.operations.under(lease)
-            operations.begin(LOCAL, SKIP, STOOD, NOON)
-            operations.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
-        records = ledger.operations.records(LOCAL)
-        assert records["skip"].state is OperationState.SETTLED
-        archive = read_archive(write_archive(ledger.export()), "ledger.json")
-        other.restore(archive, LATER)
-        assert other.operations.records(LOCAL) == records
-        assert other.operations.snapshot(LOCAL, SKIP.name) == STOOD
-        assert other.revisions(LOCAL) == ledger.revisions(LOCAL)

@@ -26,6 +26,12 @@ pytestmark = pytest.mark.slow
 Start = Callable[..., subprocess.Popen[str]]
 
 
+@pytest.fixture
+def ledger(sqlite_ledger: Ledger) -> Ledger:
+    """The processes of these tests open `state.db`."""
+    return sqlite_ledger
+
+
 def race(start: Start, verb: str, count: int) -> list[subprocess.Popen[str]]:
     processes = [start(verb) for _ in range(count)]
     for process in processes:

@@ -72,19 +72,21 @@ def require_content(ledger: Ledger, version: int) -> None:
 
 
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
-def test_a_ledger_of_an_earlier_version_is_upgraded_and_keeps_its_content(place: LedgerPlace, released: Path) -> None:
-    place.run(released.read_text())
+def test_a_ledger_of_an_earlier_version_is_upgraded_and_keeps_its_content(
+    new_place: LedgerPlace, released: Path
+) -> None:
+    new_place.run(released.read_text())
     for _ in range(2):
-        with closing(place.open()) as ledger:
+        with closing(new_place.open()) as ledger:
             require_content(ledger, int(released.stem.rpartition("_")[2]))
-    assert differences(place) == []
-    with closing(place.database()) as database, database.read() as connection:
+    assert differences(new_place) == []
+    with closing(new_place.database()) as database, database.read() as connection:
         assert get_property(connection, "schema_version") == str(SCHEMA_VERSION)
 
 
-def test_a_new_ledger_has_the_newest_tables(place: LedgerPlace) -> None:
-    place.open().close()
-    assert differences(place) == []
+def test_a_new_ledger_has_the_newest_tables(new_place: LedgerPlace) -> None:
+    new_place.open().close()
+    assert differences(new_place) == []
 
 
 def test_there_is_one_migration_for_each_version_and_every_version_is_tested() -> None:
@@ -95,19 +97,19 @@ def test_there_is_one_migration_for_each_version_and_every_version_is_tested() -
 
 
 @pytest.mark.parametrize("before", ["", RELEASED[0].read_text()], ids=["new", "old"])
-def test_processes_that_open_a_ledger_at_once_upgrade_it_once(place: LedgerPlace, before: str) -> None:
-    place.run(before)
+def test_processes_that_open_a_ledger_at_once_upgrade_it_once(new_place: LedgerPlace, before: str) -> None:
+    new_place.run(before)
     together = Barrier(4)
 
     def open_it() -> None:
         together.wait()
-        keyed = replace(place, key=b"k" * 32)
+        keyed = replace(new_place, key=b"k" * 32)
         keyed.open().close()
 
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(open_it) for _ in range(4)]:
             done.result()
-    assert differences(place) == []
+    assert differences(new_place) == []
 
 
 @pytest.mark.slow
@@ -118,33 +120,33 @@ def test_a_ledger_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) -
         subprocess.run([sys.executable, "-c", program, tmp_path], check=True)
 
 
-def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(place: LedgerPlace) -> None:
-    place.run(RELEASED[0].read_text() + "CREATE TABLE restarts (other INTEGER);\n")
-    before = read_tables(place)
+def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(new_place: LedgerPlace) -> None:
+    new_place.run(RELEASED[0].read_text() + "CREATE TABLE restarts (other INTEGER);\n")
+    before = read_tables(new_place)
     with pytest.raises(LedgerUnusable, match=r"restarts.* already exists"):
-        place.open()
-    assert read_tables(place) == before
-    place.run("DROP TABLE restarts")
-    with closing(place.open()) as ledger:
+        new_place.open()
+    assert read_tables(new_place) == before
+    new_place.run("DROP TABLE restarts")
+    with closing(new_place.open()) as ledger:
         require_content(ledger, 1)
 
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 99])
-def test_a_newer_ledger_is_rejected_and_not_changed(place: LedgerPlace, version: int) -> None:
-    place.open().close()
-    with closing(place.database()) as database, database.write() as connection:
+def test_a_newer_ledger_is_rejected_and_not_changed(new_place: LedgerPlace, version: int) -> None:
+    new_place.open().close()
+    with closing(new_place.database()) as database, database.write() as connection:
         set_property(connection, "schema_version", str(version))
     with pytest.raises(LedgerUnusable, match=rf"schema version {version}.*supports {SCHEMA_VERSION} at most.*newer"):
-        place.open()
-    with closing(place.database()) as database, database.read() as connection:
+        new_place.open()
+    with closing(new_place.database()) as database, database.read() as connection:
         assert get_property(connection, "schema_version") == str(version)
 
 
-def test_a_database_of_another_program_is_rejected(place: LedgerPlace) -> None:
-    place.run("CREATE TABLE customers (id INTEGER)")
+def test_a_database_of_another_program_is_rejected(new_place: LedgerPlace) -> None:
+    new_place.run("CREATE TABLE customers (id INTEGER)")
     with pytest.raises(LedgerUnusable, match=r"contains other tables \(customers\)"):
-        place.open()
-    assert read_tables(place) == {"customers": {"id"}}
+        new_place.open()
+    assert read_tables(new_place) == {"customers": {"id"}}
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:

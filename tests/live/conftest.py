@@ -9,16 +9,8 @@ import pytest
 from acceptance.workplace import Workplace
 
 from gitops_connect.sandbox.cluster import Sandbox
-from live.databases import Server, start_mariadb, start_postgres
+from live.databases import Server, start_mariadb
 from live.sources import JdbcSource, MariaDbSource, PostgresSource
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """A PostgreSQL server. Tests create databases of their own in it, and leave them there."""
-    server = start_postgres()
-    yield server
-    server.remove()
 
 
 @pytest.fixture(scope="session")

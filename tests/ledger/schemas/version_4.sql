@@ -41,3 +41,5 @@ INSERT INTO operations (cluster, name, connector, kind, state, digest, revision,
     ('local', 'skip', 'orders', 'alter', 'applied', 'd3', 'r1', '2026-11-21T12:00:00.000000Z', 0, FALSE, '', '', '[]');
 INSERT INTO restarts VALUES ('local', 'orders', 2, '2026-11-21T12:00:00.000000Z');
 INSERT INTO restart_requests VALUES ('local', 'orders', 'restart', 'one');
+INSERT INTO leases VALUES
+    ('local', 't', 'far-away', 'p', 1, 1.0, '2026-11-21T12:00:00.000000Z', '2126-11-21T12:00:00.000000Z');

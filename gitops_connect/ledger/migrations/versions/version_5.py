@@ -1,4 +1,4 @@
-"""What a daemon that runs for months records: conditions, configs on trial, suspensions, and a journal of steps."""
+"""What a daemon that runs for months records, and leases with a fencing number, which rises with each holder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ def upgrade() -> None:
     """Add the tables for conditions, configs, offsets that must move, steps, suspensions and stopped connectors."""
     _add_what_was_observed()
     _add_what_was_decided()
+    _replace_leases()
 
 
 def _add_what_was_observed() -> None:
@@ -71,4 +72,21 @@ def _add_what_was_decided() -> None:
         Column("cluster", String, primary_key=True),
         Column("connector", String, primary_key=True),
         Column("returns_to", String, nullable=False),
+    )
+
+
+def _replace_leases() -> None:
+    """A process of an earlier release that still runs can then change nothing more."""
+    op.drop_table("leases")
+    op.create_table(
+        "leases",
+        Column("name", String, primary_key=True),
+        Column("number", Integer, nullable=False),
+        Column("token", String, nullable=False),
+        Column("host", String, nullable=False),
+        Column("place", String, nullable=False),
+        Column("pid", Integer, nullable=False),
+        Column("process_started", Double, nullable=False),
+        Column("since", String(27), nullable=False),
+        Column("expires", String(27), nullable=False),
     )

@@ -1,0 +1,130 @@
+"""Which of several daemons with one ledger reconciles: the leader. The others follow, and one of them takes over.
+
+The leader has a lease in the ledger, which it renews. This module only decides who reconciles. That two daemons never
+change a cluster at the same time does not depend on it: each change verifies the lease in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
+
+from gitops_connect.daemon import events
+from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
+
+RETRY = 1.0
+"""Seconds between the attempts of a follower to become the leader, and of a leader to renew its lease."""
+
+
+class Leadership:
+    """Whether this daemon is the leader. `elected` is called, in another thread, each time it becomes the leader."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, elected: Callable[[], None]) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._elected = elected
+        self._over = Event()
+        self._thread = Thread(target=self._run, name="leadership", daemon=True)
+        self._renewed = 0.0
+        self._news = events.NewItems()
+        self.lease: Lease | None = None
+        """The lease of the leader; None while this daemon is a follower."""
+        self.leader = ""
+        """Who the leader is if it is another process, in words."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this daemon reconciles."""
+        return self.lease is not None
+
+    def begin(self) -> None:
+        """Become the leader, or follow the leader and take over when it ends.
+
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
+        """
+        if not self._ledger.allows_replicas:
+            self._require_alone()
+        self._thread.start()
+
+    def end(self) -> None:
+        """Let another daemon become the leader. Call this when nothing is changed any more."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            with suppress(GitopsConnectError):  # the lease expires by itself
+                lease.release()
+
+    def step(self) -> float:
+        """Try to become the leader, or to stay the leader. Returns the seconds until the next step."""
+        return self._campaign() if self.lease is None else self._renew(self.lease)
+
+    def _run(self) -> None:
+        wait = 0.0
+        while not self._over.wait(wait):
+            try:
+                wait = self.step()
+            except Exception as error:  # a bug: without this thread, nobody would reconcile
+                events.bug(error)
+                wait = RETRY
+
+    def _campaign(self) -> float:
+        lease, now = self._ledger.leadership(self._clock), self._clock.monotonic()
+        try:
+            lease.acquire()
+        except LedgerBusy as busy:
+            self.leader = str(busy)
+            if self._news.of([self.leader]):
+                events.leader_followed(self.leader)
+            return RETRY
+        except GitopsConnectError as error:
+            if self._news.of([str(error)]):
+                events.leader_unknown(error)
+            return RETRY
+        self._win(lease, now)
+        return lease.ttl / 3
+
+    def _win(self, lease: Lease, now: float) -> None:
+        self._renewed, self.lease, self.leader = now, lease, ""
+        self._news.of(())
+        events.leader_elected(lease.number)
+        self._elected()
+
+    def _renew(self, lease: Lease) -> float:
+        """If the lease cannot be renewed, another daemon may have it as soon as its time is over."""
+        now = self._clock.monotonic()
+        try:
+            lease.renew()
+        except GitopsConnectError as error:
+            if now - self._renewed >= lease.ttl:
+                self.lease = None
+                events.leader_lost(error)
+            return RETRY
+        self._renewed = now
+        return lease.ttl / 3
+
+    def _require_alone(self) -> None:
+        """Become the leader, or raise LedgerBusy.
+
+        A daemon that was killed in another container cannot be seen from here: wait until its lease expires.
+        """
+        lease, now = self._ledger.leadership(self._clock), self._clock.monotonic()
+        until = now + lease.ttl
+        while True:
+            try:
+                lease.acquire()
+            except LedgerBusy as busy:
+                holder = lease.holder()
+                if now >= until or (holder is not None and holder.is_here()):
+                    way_out = "stop that process, or store the ledger in PostgreSQL"
+                    raise LedgerBusy(f"an SQLite ledger allows one daemon, and {busy}; {way_out}") from busy
+            else:
+                self._win(lease, now)
+                return
+            self._clock.sleep(RETRY)
+            now = self._clock.monotonic()

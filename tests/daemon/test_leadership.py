@@ -1,0 +1,142 @@
+"""Which daemon leads: the decisions, on a manual clock and with two ledgers of the same file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+from sqlalchemy import update
+
+from gitops_connect.daemon.leadership import RETRY, Leadership
+from gitops_connect.errors import LedgerBusy
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.leases import LEASE_SECONDS
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.tables import LEASES
+
+URL = "sqlite:///state.db"
+
+
+class Replica:
+    """A daemon's part in the election, on its own connection to the ledger."""
+
+    def __init__(self, directory: Path, clock: ManualClock) -> None:
+        self.ledger = Ledger.open(URL, directory, None)
+        self.elected = 0
+        self.leadership = Leadership(self.ledger, clock, self._count)
+
+    def _count(self) -> None:
+        self.elected += 1
+
+    def step(self) -> float:
+        return self.leadership.step()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def pair(tmp_path: Path, clock: ManualClock) -> tuple[Replica, Replica]:
+    return Replica(tmp_path, clock), Replica(tmp_path, clock)
+
+
+def move_elsewhere(directory: Path) -> None:
+    """Change the leader to a process on another machine, whose end cannot be seen from here."""
+    with Database(URL, directory).write() as connection:
+        connection.execute(update(LEASES).values(host="far-away", place="elsewhere"))
+
+
+def test_the_first_is_elected_and_renews_and_the_second_follows(
+    pair: tuple[Replica, Replica], clock: ManualClock
+) -> None:
+    first, second = pair
+    assert first.step() == LEASE_SECONDS / 3
+    for _ in range(10):
+        clock.seconds += LEASE_SECONDS / 3
+        assert (first.step(), second.step()) == (LEASE_SECONDS / 3, RETRY)
+    assert (first.leadership.is_leader, first.elected, first.leadership.leader) == (True, 1, "")
+    assert (second.leadership.is_leader, second.elected) == (False, 0)
+    assert second.leadership.leader.startswith("the leader is process ")
+
+
+def test_a_follower_takes_over_when_the_leader_is_silent_and_the_leader_steps_down(
+    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+) -> None:
+    first, second = pair
+    first.step()
+    move_elsewhere(tmp_path)
+    waited = 0.0
+    while not second.leadership.is_leader:
+        waited += (wait := second.step())
+        clock.seconds += wait
+    assert waited <= LEASE_SECONDS + RETRY + LEASE_SECONDS / 3
+    lost, won = first.leadership.lease, second.leadership.lease
+    assert lost is not None
+    assert won is not None
+    assert won.number == lost.number + 1
+    with pytest.raises(LedgerBusy, match="the lease of the leader was lost"):
+        lost.check()
+    assert first.step() == RETRY
+    assert not first.leadership.is_leader
+
+
+def test_a_leader_that_cannot_renew_is_no_leader_when_its_lease_is_over(
+    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+) -> None:
+    first, _ = pair
+    first.step()
+    aside = (tmp_path / "state.db").rename(tmp_path / "aside")
+    (tmp_path / "state.db").write_bytes(b"no database" * 100)
+    for seconds in (3, 3, 3):
+        clock.seconds += seconds
+        assert first.step() == RETRY
+        assert first.leadership.is_leader
+    clock.seconds += 1
+    first.step()
+    assert not first.leadership.is_leader
+    assert first.step() == RETRY, "it cannot be elected either"
+    aside.rename(tmp_path / "state.db")
+    first.step()
+    assert (first.leadership.is_leader, first.elected) == (True, 2)
+
+
+def test_a_leader_that_ends_is_followed_at_once(pair: tuple[Replica, Replica]) -> None:
+    first, second = pair
+    first.step()
+    first.leadership.end()
+    second.step()
+    assert (first.leadership.is_leader, second.leadership.is_leader) == (False, True)
+
+
+def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_by_the_name_of_the_first(
+    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+) -> None:
+    """At once if the first one is here and runs; otherwise when its lease should be over, but was renewed."""
+    first, second = pair
+    first.step()
+    text = (
+        r"an SQLite ledger allows one daemon, and the leader is process \d+ on .*: stop that process, or .*PostgreSQL"
+    )
+    with pytest.raises(LedgerBusy, match=text.replace(":", ";")):
+        second.leadership.begin()
+    assert clock.slept == []
+    move_elsewhere(tmp_path)
+    clock.meanwhile = first.step  # type: ignore[assignment]
+    with pytest.raises(LedgerBusy, match=r"process .* on far-away"):
+        second.leadership.begin()
+    assert sum(clock.slept) == LEASE_SECONDS
+
+
+def test_a_daemon_that_was_killed_in_another_container_is_replaced_when_its_lease_is_over(
+    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+) -> None:
+    first, second = pair
+    first.step()
+    move_elsewhere(tmp_path)
+    second.leadership.begin()
+    assert second.leadership.is_leader
+    assert sum(clock.slept) == LEASE_SECONDS
+    second.leadership.end()

@@ -1,0 +1,111 @@
+"""Two daemons with one ledger in PostgreSQL: one leads, and the other takes over if the leader is killed or suspended.
+
+Each daemon has a worker of its own, of one cluster, so that it is known which of them sent a request.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Workplace
+from daemon_log import AsProcess
+from ledger_places import LedgerPlace, postgres_place
+from live.databases import Server
+from standin.cluster import Cluster
+from standin.connect import StandIn
+
+pytestmark = pytest.mark.slow
+FOR_EVER = 10**9
+EFFECTS = "POST|PUT|PATCH|DELETE"
+
+
+@pytest.fixture
+def workers() -> Iterator[tuple[StandIn, StandIn]]:
+    cluster = Cluster("3.6.2")  # on this version, creating a stopped connector takes two steps
+    with StandIn(cluster) as one, StandIn(cluster) as two:
+        yield one, two
+
+
+@pytest.fixture
+def at(workers: tuple[StandIn, StandIn], tmp_path: Path) -> Iterator[Workplace]:
+    workplace = Workplace(tmp_path, (workers[0].url,))
+    yield workplace
+    workplace.session.close()
+
+
+@pytest.fixture
+def place(postgres: Server, at: Workplace) -> LedgerPlace:
+    """The ledger of both daemons."""
+    found = postgres_place(postgres, at.directory)
+    at.settings(more=f'[state]\nurl = "{found.url}"\nkey = {{env = "LEDGER_KEY"}}')
+    return found
+
+
+def replica(at: Workplace, worker: StandIn) -> AsProcess:
+    return AsProcess(at, environment={"LEDGER_KEY": "k" * 32, "GITOPS_CONNECT_CLUSTERS__LOCAL__URL": worker.url})
+
+
+def changes(worker: StandIn) -> int:
+    """How many requests that change something the daemon of this worker has sent."""
+    return worker.count(EFFECTS) - worker.count("PUT", ".*/validate")
+
+
+def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(
+    at: Workplace, workers: tuple[StandIn, StandIn], place: LedgerPlace
+) -> None:
+    """In the middle of a step. Nothing is done twice."""
+    workers[0].cluster.lag = FOR_EVER
+    at.commit("orders.yaml", at.source("orders", "state: stopped"))
+    with replica(at, workers[0]) as first:
+        number = first.wait("leader_elected")["number"]
+        at.await_that(lambda: changes(workers[0]), bool)
+        with replica(at, workers[1]) as second:
+            assert f"the leader is process {first.process.pid} on " in second.wait("leader_followed")["message"]
+            second.wait("revision_changed")
+            place.move_leases()
+            first.send(signal.SIGKILL)
+            first.code()
+            with workers[0].cluster.lock:
+                workers[0].cluster.lag = 0
+                for connector in workers[0].cluster.connectors.values():
+                    connector.due = 0
+            assert second.wait("leader_elected")["number"] == number + 1
+            assert second.wait("step_applied")["action"] == "stop"
+            second.send(signal.SIGTERM)
+            assert second.code() == 0
+    assert [workers[0].count("POST"), workers[1].count("POST"), changes(workers[1])] == [1, 0, 1]
+
+
+def test_a_leader_that_was_suspended_past_its_lease_changes_nothing_more(
+    at: Workplace, workers: tuple[StandIn, StandIn], place: LedgerPlace
+) -> None:
+    """It continues in the middle of a plan with many steps, as a follower, and leads again when the other one ends."""
+    one, two = workers
+    names = [f"orders{number}" for number in range(20)]
+    with replica(at, one) as leader:
+        leader.wait("leader_elected")
+        with replica(at, two) as follower:
+            follower.wait("leader_followed")
+            at.commit("orders.yaml", *(at.source(name, "state: stopped") for name in names))
+            at.await_that(lambda: changes(one), lambda count: count > 5)
+            leader.send(signal.SIGSTOP)
+            follower.wait("leader_elected")
+            follower.wait("reconciliation_finished")
+            sent = changes(one)
+            leader.send(signal.SIGCONT)
+            assert "the lease of the leader was lost" in leader.wait("leader_lost")["message"]
+            leader.wait("leader_followed")
+            leader.wait("step_skipped")
+            at.commit("more.yaml", at.source("more"))
+            follower.wait("step_applied", connector=at.name("more"))
+            leader.wait("revision_changed", revision=at.git("rev-parse", "HEAD"))
+            assert changes(one) == sent < 40
+            assert at.states() == {**dict.fromkeys(names, "STOPPED"), "more": "RUNNING"}
+            follower.send(signal.SIGTERM)
+            assert follower.code() == 0
+            leader.wait("leader_elected", count=2)
+            at.commit("last.yaml", at.source("last"))
+            leader.wait("step_applied", connector=at.name("last"))
