@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 
 from gitops_connect import __version__
 from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.daemon import events
+from gitops_connect.daemon import events, process_events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.daemon.leadership import Leadership
@@ -110,7 +110,7 @@ class Daemon:
 
         Raises LedgerBusy if the ledger allows one daemon, and there is another one.
         """
-        events.started(self._progress, __version__)
+        process_events.started(self._progress, __version__)
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
             self.leadership.begin()
@@ -122,7 +122,7 @@ class Daemon:
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
-                events.stopping(self._acting)
+                process_events.stopping(self._acting)
         self._jobs.end()
         timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
@@ -130,10 +130,10 @@ class Daemon:
             self._work.wait_for(lambda: not self._jobs.running, GRACE)
             self.abandoned = self._acting.steps()
         for cluster, step in self.abandoned:
-            events.abandoned(cluster, step, timeout)
+            process_events.abandoned(cluster, step, timeout)
         if not self.abandoned:
             self.leadership.end()
-        events.stopped()
+        process_events.stopped()
 
     def _next_request(self) -> _Over:
         """Wait for the next request of a signal or a job.

@@ -14,7 +14,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
-from gitops_connect.model.plans import Plan, Step
+from gitops_connect.model.plans import Plan
 from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.reconcile import Declared
 from gitops_connect.report import offset_lines
@@ -43,25 +43,25 @@ class NewItems:
 def revision_seen(declared: Declared, before: Revision | None) -> None:
     """The repository has another revision. A second event warns if the earlier revision is not in its history."""
     counts = {"documents": declared.documents, "errors": len(declared.diagnostics.errors)}
-    _say(logging.INFO, "revision_changed", revision=declared.revision, before=before, **counts)
+    say(logging.INFO, "revision_changed", revision=declared.revision, before=before, **counts)
     if declared.rewritten:
-        _say(logging.WARNING, "history_rewritten", revision=declared.revision, before=declared.rewritten)
+        say(logging.WARNING, "history_rewritten", revision=declared.revision, before=declared.rewritten)
 
 
 def repository_not_read(error: Exception, enforced: Revision | None) -> None:
     """The repository could not be read. If there is an earlier revision, it remains in effect."""
-    _say_error("repository_unreachable", error, enforced=enforced)
+    say_error("repository_unreachable", error, enforced=enforced)
 
 
 def repository_read_again(revision: Revision) -> None:
     """The end of `repository_unreachable`: the repository was read again."""
-    _say(logging.INFO, "repository_recovered", revision=revision)
+    say(logging.INFO, "repository_recovered", revision=revision)
 
 
 def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
     """One problem of a document; `cluster` is set if only that cluster has the problem."""
     level = logging.ERROR if diagnostic.severity is Severity.ERROR else logging.WARNING
-    _say(
+    say(
         level,
         "diagnostic",
         cluster=cluster,
@@ -94,7 +94,7 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
 
 def noted(cluster: ClusterName, connector: str, message: str) -> None:
     """Something that no step fixes, such as a connector that is kept although it is no longer declared."""
-    _say(logging.WARNING, "note", cluster=cluster, connector=connector, message=message)
+    say(logging.WARNING, "note", cluster=cluster, connector=connector, message=message)
 
 
 def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
@@ -115,7 +115,7 @@ def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[Conne
 def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
     """A declared or managed connector has stopped working. This is one event, even if the problem lasts."""
     hint = remedy(one.name) if one.failures else None
-    _say(
+    say(
         logging.WARNING,
         "connector_unhealthy",
         cluster=cluster,
@@ -127,7 +127,7 @@ def unhealthy(cluster: ClusterName, one: UnhealthyConnector) -> None:
 
 def given_up(cluster: ClusterName, one: UnhealthyConnector) -> None:
     """A connector is FAILED after its last automatic restart, and is not restarted again."""
-    _say(
+    say(
         logging.ERROR,
         "connector_given_up",
         cluster=cluster,
@@ -139,7 +139,7 @@ def given_up(cluster: ClusterName, one: UnhealthyConnector) -> None:
 
 def rolled_back(cluster: ClusterName, connector: ConnectorName, found: RolledBack) -> None:
     """The previous config of a connector is restored, because the connector did not work with the new one."""
-    _say(
+    say(
         logging.ERROR,
         "config_rolled_back",
         cluster=cluster,
@@ -152,14 +152,14 @@ def rolled_back(cluster: ClusterName, connector: ConnectorName, found: RolledBac
 
 def recovered(cluster: ClusterName, connector: ConnectorName) -> None:
     """The end of `connector_unhealthy`: the connector works again."""
-    _say(logging.INFO, "connector_recovered", cluster=cluster, connector=connector)
+    say(logging.INFO, "connector_recovered", cluster=cluster, connector=connector)
 
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
     """One event for each step. If a successful step has a message, it is a warning: the effect may be another one."""
     operation = outcome.step.operation
     level = logging.WARNING if is_warned_of(outcome) else _level(outcome.result)
-    _say(
+    say(
         level,
         f"step_{outcome.result.value}",
         cluster=cluster,
@@ -175,7 +175,7 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:
     """The progress of a step that sends very many offsets."""
-    _say(
+    say(
         logging.INFO,
         "offsets_sent",
         cluster=cluster,
@@ -191,7 +191,7 @@ def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress)
 
 def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
     """The result of a whole reconciliation."""
-    _say(
+    say(
         logging.INFO,
         "reconciliation_finished",
         cluster=outcome.cluster,
@@ -210,12 +210,12 @@ def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
 def cycle_failed(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
     """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds."""
     wait = None if retry_in is None else round(retry_in, 1)
-    _say_error("reconciliation_failed", error, cluster=cluster, revision=revision, retry_in=wait)
+    say_error("reconciliation_failed", error, cluster=cluster, revision=revision, retry_in=wait)
 
 
 def cycle_put_off(cluster: ClusterName, error: Exception) -> None:
     """Another process reconciles the cluster, which is no failure."""
-    _say(logging.WARNING, "reconciliation_postponed", cluster=cluster, reason=type(error).__name__, message=str(error))
+    say(logging.WARNING, "reconciliation_postponed", cluster=cluster, reason=type(error).__name__, message=str(error))
 
 
 def cycle_broken_off(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
@@ -227,70 +227,6 @@ def cycle_broken_off(cluster: ClusterName, revision: Revision, error: Exception,
             cycle_failed(cluster, revision, error, retry_in)
         case _:
             bug(error, cluster=cluster, revision=revision, retry_in=retry_in)
-
-
-def started(clusters: Iterable[ClusterName], version: str) -> None:
-    """The daemon has started."""
-    _say(logging.INFO, "daemon_started", version=version, clusters=list(clusters))
-
-
-def leader_elected(number: int) -> None:
-    """This daemon is the leader now. `number` is the fencing number of its lease."""
-    _say(logging.INFO, "leader_elected", number=number)
-
-
-def leader_followed(message: str) -> None:
-    """Another daemon is the leader: this one changes nothing, and takes over if that one ends."""
-    _say(logging.INFO, "leader_followed", message=message)
-
-
-def leader_lost(error: Exception) -> None:
-    """This daemon could not renew its lease, and is no longer the leader."""
-    _say(logging.WARNING, "leader_lost", reason=type(error).__name__, message=str(error))
-
-
-def leader_unknown(error: Exception) -> None:
-    """The ledger cannot be reached: it is unknown which daemon is the leader, and this one changes nothing."""
-    _say_error("leader_unknown", error)
-
-
-def stopping(in_progress: Iterable[ClusterName]) -> None:
-    """The daemon was requested to stop; `in_progress` are the clusters on which steps are in progress."""
-    _say(logging.INFO, "daemon_stopping", in_progress=sorted(in_progress))
-
-
-def abandoned(cluster: ClusterName, step: Step, timeout: float) -> None:
-    """A step is still in progress when the time for the shutdown is over. The next start finds out how it ended."""
-    _say(
-        logging.WARNING,
-        "step_abandoned",
-        cluster=cluster,
-        connector=step.connector,
-        action=step.action.value,
-        offset_change=step.operation.name if step.operation is not None else None,
-        reason=step.reason,
-        message=f"still in progress after shutdown_timeout ({timeout:g}s); the next start finishes it",
-    )
-
-
-def settings_reloaded(changed: list[str]) -> None:
-    """The settings were read again; `changed` are the names of those that are different from now on."""
-    _say(logging.INFO, "settings_reloaded", changed=changed)
-
-
-def restart_needed(settings: list[str]) -> None:
-    """Settings were changed that only a restart can apply. Until then, the earlier ones remain in effect."""
-    _say(logging.WARNING, "settings_need_restart", settings=settings)
-
-
-def settings_rejected(error: Exception) -> None:
-    """The settings were read again and have an error. The earlier ones remain in effect."""
-    _say_error("settings_rejected", error)
-
-
-def stopped() -> None:
-    """The daemon has ended its work."""
-    _say(logging.INFO, "daemon_stopped")
 
 
 def left_stopped(cluster: ClusterName, connector: ConnectorName, worker_url: str) -> logging.LogRecord:
@@ -306,11 +242,13 @@ def bug(error: Exception, **fields: object) -> None:
     log.error("bug", exc_info=error, extra={"fields": {**fields, "reason": type(error).__name__}})
 
 
-def _say_error(event: str, error: Exception, **fields: object) -> None:
-    _say(logging.ERROR, event, **fields, reason=type(error).__name__, message=str(error))
+def say_error(event: str, error: Exception, **fields: object) -> None:
+    """Log an event about an error, with its class and its message."""
+    say(logging.ERROR, event, **fields, reason=type(error).__name__, message=str(error))
 
 
-def _say(level: int, event: str, **fields: object) -> None:
+def say(level: int, event: str, **fields: object) -> None:
+    """Log an event with these fields."""
     log.log(level, event, extra={"fields": fields})
 
 

@@ -56,7 +56,7 @@ class Ledger:
         self._lease = lease
         self.key = key
         self.operations = Operations(database, lease)
-        self.status = StatusStore(database, self._write)
+        self.status = StatusStore(database)
         self.configs = ConfigHistories(database, self._write)
 
     @property

@@ -1,6 +1,7 @@
 """What was observed of a cluster over time: conditions, current offsets, and the steps that were carried out.
 
-No plan needs it to be complete. It is not part of an export of the ledger.
+No plan needs it to be complete. It is not part of an export of the ledger, and needs no lease: a process that has lost
+its lease also records what it did.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, insert, select
 
-from gitops_connect.ledger.database import Database, Write
+from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, upsert
 from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
 from gitops_connect.model.journal import JournalEntry
@@ -26,10 +27,8 @@ KEPT_STEPS = 5000
 class StatusStore:
     """The conditions, offset positions and steps in the ledger; its methods raise what those of `Ledger` raise."""
 
-    def __init__(self, database: Database, write: Write) -> None:
-        """`write` begins a transaction, under the lease of the ledger if it has one."""
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._write = write
 
     def conditions(self, cluster: ClusterName) -> Conditions:
         """All conditions of the cluster and its connectors."""
@@ -45,7 +44,7 @@ class StatusStore:
         gone = list(ended)
         if not changed and not gone:
             return
-        with self._write() as connection:
+        with self._database.write() as connection:
             for connector, kind in gone:
                 connection.execute(
                     delete(CONDITIONS)
@@ -78,7 +77,7 @@ class StatusStore:
         """Record positions that have moved, and forget those of connectors that need not move any more."""
         if not changed and not ended:
             return
-        with self._write() as connection:
+        with self._database.write() as connection:
             here = OFFSET_POSITIONS.c.cluster == cluster
             connection.execute(delete(OFFSET_POSITIONS).where(here, OFFSET_POSITIONS.c.connector.in_(ended)))
             for connector, one in changed.items():
@@ -101,7 +100,7 @@ class StatusStore:
             "seconds": entry.seconds,
         }
         here = STEPS.c.cluster == entry.cluster
-        with self._write() as connection:
+        with self._database.write() as connection:
             connection.execute(insert(STEPS).values(**values))
             kept = select(STEPS.c.id).where(here).order_by(STEPS.c.id.desc()).offset(KEPT_STEPS).limit(1)
             oldest = connection.scalar(kept)

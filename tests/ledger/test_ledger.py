@@ -164,19 +164,18 @@ class TestSuspensions:
     def by(self, who: str, *, whole_cluster: bool = False) -> Suspension:
         return Suspension(SuspendedBy.COMMAND, whole_cluster, who, NOON, "INC-4711")
 
-    def test_the_last_record_is_kept_until_it_is_resumed(self, ledger: Ledger, tmp_path: Path) -> None:
+    def test_the_last_record_is_kept_until_it_is_resumed(self, ledger: Ledger) -> None:
         for who in ("ana@a", "bob@b"):
             ledger.suspend(LOCAL, self.A, self.by(who))
             ledger.suspend(LOCAL, None, self.by(who, whole_cluster=True))
-        again = Ledger.open("sqlite:///state.db", tmp_path, None)
         whole, alone = self.by("bob@b", whole_cluster=True), {self.A: self.by("bob@b")}
-        assert again.suspensions(LOCAL) == Suspensions(whole, alone)
-        assert again.suspensions(ClusterName("other")) == Suspensions()
+        assert ledger.suspensions(LOCAL) == Suspensions(whole, alone)
+        assert ledger.suspensions(ClusterName("other")) == Suspensions()
         assert ledger.resume(LOCAL, None)
-        assert again.suspensions(LOCAL) == Suspensions(None, alone)
+        assert ledger.suspensions(LOCAL) == Suspensions(None, alone)
         assert not ledger.resume(LOCAL, None)
         assert ledger.resume(LOCAL, self.A)
-        assert again.suspensions(LOCAL) == Suspensions()
+        assert ledger.suspensions(LOCAL) == Suspensions()
 
     def test_that_of_a_deleted_connector_ends(self, ledger: Ledger) -> None:
         ledger.suspend(LOCAL, self.A, self.by("ana@a"))
