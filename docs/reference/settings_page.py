@@ -69,6 +69,7 @@ TABLES = {
     sections.SecretsSettings: "secrets",
     sections.SparkSettings: "spark",
     sections.DaemonSettings: "daemon",
+    sections.ServerSettings: "server",
 }
 
 

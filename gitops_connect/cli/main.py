@@ -22,6 +22,7 @@ from gitops_connect.cli import (
     ledger,
     offsets,
     plan,
+    reconcile,
     restart,
     run,
     sandbox,
@@ -47,6 +48,7 @@ app.command()(validate.validate)
 app.command()(plan.plan)
 app.command()(apply.apply)
 app.command()(run.run)
+app.command()(reconcile.reconcile)
 app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")

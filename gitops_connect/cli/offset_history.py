@@ -104,17 +104,10 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
 
 def _counts(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Mapping[Direction, int] | None:
     """The partitions by direction, from the ledger alone. Without the connector's class, each move is `changed`."""
-    from gitops_connect.model.canonical import digest
     from gitops_connect.model.differences import Direction
-    from gitops_connect.model.operations import Operation
-    from gitops_connect.plan.offset_review import effect_of, find_difference
+    from gitops_connect.offset_changes.recorded_difference import recorded_difference
 
-    before = runtime.ledger.operations.snapshot(cluster, record.name)
-    declared = runtime.ledger.operations.declared(cluster, record.name)
-    if before is None or declared is None:
+    difference = recorded_difference(runtime.ledger.operations, cluster, record)
+    if difference is None:
         return None
-    operation = Operation(
-        record.name, record.connector, record.kind, record.digest or digest([]), record.revision, declared
-    )
-    counted = find_difference(before, effect_of(operation, before), None).counts
-    return {one: counted[one] for one in Direction if counted.get(one)}
+    return {one: difference.counts[one] for one in Direction if difference.counts.get(one)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,10 +12,13 @@ import typer
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.interrupts import interruptible, on_hangup, tell_at_once
+from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.model.outcomes import ReconciliationOutcome
+    from gitops_connect.runtime import Runtime
+    from gitops_connect.server.address import Address
 
 
 def run(
@@ -24,7 +27,7 @@ def run(
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
     from gitops_connect.cli.logs import formatter, logging_to_stderr
-    from gitops_connect.daemon import events
+    from gitops_connect.daemon import events, process_events
     from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.runtime import open_source
 
@@ -38,7 +41,14 @@ def run(
                 record = events.left_stopped(cluster, connector, runtime.cluster(cluster).url[0])
                 tell_at_once(writer.format(record))
 
-        with logging_to_stderr(log_format), interruptible(daemon.stop, end_at_once), on_hangup(daemon.reload):
+        with ExitStack() as stack:
+            stack.enter_context(logging_to_stderr(log_format))
+            stack.enter_context(interruptible(daemon.stop, end_at_once))
+            stack.enter_context(on_hangup(daemon.reload))
+            if runtime.settings.server.listen is not None and not once:
+                process_events.server_started(
+                    stack.enter_context(_serving(runtime, daemon, runtime.settings.server.listen)).url
+                )
             daemon.run()
             if daemon.abandoned:
                 end_at_once()
@@ -46,6 +56,18 @@ def run(
         if daemon.is_polling:
             _leave(code)
     return code
+
+
+def _serving(runtime: Runtime, daemon: Daemon, listen: str) -> AbstractContextManager[Address]:
+    try:
+        from gitops_connect.server.address import address_of
+        from gitops_connect.server.serving import serving
+    except ImportError as error:
+        raise UsageError(
+            f"[server] listen: the package {error.name} is not installed; install the extra `server`:"
+            " pip install 'gitops-connect[server]'"
+        ) from error
+    return serving(runtime, daemon, address_of(listen))
 
 
 def _exit_code(daemon: Daemon) -> ExitCode:

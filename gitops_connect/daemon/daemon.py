@@ -10,7 +10,7 @@ progress in the ledger and on the cluster.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import partial
@@ -23,6 +23,7 @@ from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts,
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.poll_schedule import PollSchedule
+from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
@@ -69,6 +70,7 @@ class Daemon:
         parts = DaemonParts(runtime.ledger, runtime.clock, self.state, self._poll_schedule, once)
         self._progress = {cluster: ClusterProgress(cluster, parts) for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
+        self.reconciliations = Reconciliations()
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
         self._work = threading.Condition()  # for `_acting` and `_jobs.running`, and setting `_interrupted`
         self._acting = StepsInProgress()
@@ -93,9 +95,29 @@ class Daemon:
         return self._repository.error
 
     @property
+    def is_alive(self) -> bool:
+        """Whether the thread that starts the jobs runs."""
+        return self._jobs.is_alive
+
+    @property
     def is_polling(self) -> bool:
         """Whether, after `run`, a thread still waits for a server. Only a step in `abandoned` may have an effect."""
         return self._jobs.running > 0
+
+    def poll_now(self) -> None:
+        """Poll the repository at once. A poll in progress is followed by another one."""
+        self.reconcile_now(())
+
+    def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
+        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed.
+
+        Returns the number of the request, for `reconciliations`. Requests during a poll are carried out by one other
+        poll.
+        """
+        with self._scheduling:
+            number = self.reconciliations.request(clusters)
+            self._jobs.hurry(_POLL)  # a poll that runs now will see at its end that there is another request
+        return number
 
     def stop(self) -> None:
         """Begin no further step, and let `run` return. A signal handler may call it, because it takes no lock."""
@@ -156,15 +178,20 @@ class Daemon:
                 self._jobs.hurry(name)
 
     def _poll(self) -> None:
-        """Poll the repository; a new revision ends the wait of every cluster."""
+        """Poll the repository. A new revision ends the wait of every cluster, a request that of its clusters."""
+        number = self.reconciliations.last
         declared = self._repository.poll(self._declared)
         self.state.set_repository(self._repository_view(declared))
         with self._scheduling:
+            self.reconciliations.poll_ended(number)
             before, self._declared = self._declared, declared
             if declared and (before is None or before.revision != declared.revision):
-                self._wake(first=before is None)
+                self._wake(self._progress, first=before is None)
+            elif declared:
+                self._wake(self.reconciliations.due(self._progress))
             if not self._once:
-                self._jobs.schedule(_POLL, self._poll, self._until_next_poll())
+                is_late = self.reconciliations.last > number
+                self._jobs.schedule(_POLL, self._poll, 0 if is_late else self._until_next_poll())
             elif declared is None:
                 self._over.put(_Over.DONE)
 
@@ -192,13 +219,13 @@ class Daemon:
     def _reconcile_all(self) -> None:
         with self._scheduling:
             if self._declared is not None:
-                self._wake(first=True)
+                self._wake(self._progress, first=True)
 
-    def _wake(self, *, first: bool) -> None:
-        for cluster in self._progress:
+    def _wake(self, clusters: Iterable[ClusterName], *, first: bool = False) -> None:
+        for cluster in clusters:
             if first:
                 self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0)
-            else:  # if it runs now, it will see at its end that there is another revision
+            else:  # if it runs now, it will see at its end that it must run again
                 self._jobs.hurry(_job(cluster))
 
     def _give_back(self) -> None:
@@ -212,11 +239,14 @@ class Daemon:
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:
-            declared = self._declared
+            declared, number = self._declared, self.reconciliations.polled
         if declared is None or self._interrupted.is_set():
             return
+        began = self._runtime.clock.monotonic()
         try:
             wait = self._cycle(cluster, declared)
+            if (ended := self._progress[cluster].last) is not None:
+                self.reconciliations.end(cluster, number, ended, self._runtime.clock.monotonic() - began)
         finally:
             with self._work:
                 self._acting.discard(cluster)
@@ -227,6 +257,7 @@ class Daemon:
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
+                is_old = is_old or bool(self.reconciliations.due([cluster]))
                 self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:

@@ -157,7 +157,7 @@ def recovered(cluster: ClusterName, connector: ConnectorName) -> None:
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
     """One event for each step. If a successful step has a message, it is a warning: the effect may be another one."""
-    operation = outcome.step.operation
+    operation, restart = outcome.step.operation, outcome.step.restart
     level = logging.WARNING if is_warned_of(outcome) else _level(outcome.result)
     say(
         level,
@@ -167,6 +167,7 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
         connector=outcome.step.connector,
         action=outcome.step.action.value,
         offset_change=operation.name if operation is not None else None,
+        restart=None if restart is None else "automatic" if restart.request is None else "requested",
         reason=outcome.step.reason,
         message=outcome.message,
         seconds=round(outcome.seconds, 3),

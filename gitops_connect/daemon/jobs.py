@@ -27,6 +27,12 @@ class Jobs:
         pool = {"default": ThreadPoolExecutor(threads)}
         self._scheduler = BackgroundScheduler(executors=pool, job_defaults=defaults, timezone=UTC)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread that starts the jobs runs."""
+        thread: threading.Thread | None = getattr(self._scheduler, "_thread", None)  # APScheduler has no public name
+        return thread is not None and thread.is_alive()
+
     def start(self) -> None:
         """Begin to run jobs."""
         self._scheduler.start()

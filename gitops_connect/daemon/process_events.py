@@ -15,6 +15,11 @@ def started(clusters: Iterable[ClusterName], version: str) -> None:
     say(logging.INFO, "daemon_started", version=version, clusters=list(clusters))
 
 
+def server_started(url: str) -> None:
+    """The HTTP server answers."""
+    say(logging.INFO, "server_started", url=url)
+
+
 def leader_elected(number: int) -> None:
     """This daemon is the leader now. `number` is the fencing number of its lease."""
     say(logging.INFO, "leader_elected", number=number)

@@ -232,6 +232,30 @@ class DaemonSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """`[server]`: the HTTP server of `gitops-connect run`, with the status page, the API, metrics and webhooks."""
+
+    listen: str | None = None
+    """The address and the port of the server, such as `127.0.0.1:8080` or `[::]:8080`. Not set: there is no server."""
+    public_url: str | None = None
+    """The URL under which others reach the server, if it differs from `listen`. `gitops-connect reconcile` uses it."""
+    token: Credential | None = None
+    """The token for requests that start something. It also allows to read. Not set: the server is read-only."""
+    read_token: Credential | None = None
+    """The token that is required to read. Not set: no token is required, which `anonymous_read` may have to allow."""
+    anonymous_read: bool = False
+    """Allow to read without a token on an address that other machines can reach. On a loopback address, only
+    `read_token` restricts reading."""
+    hosts: tuple[str, ...] = ()
+    """If reading needs no token: further host names of the server. `localhost`, IP addresses and the host of
+    `public_url` are always accepted."""
+    webhook_secret: Credential | None = None
+    """The secret of the webhooks of GitHub, Gitea, Forgejo or GitLab. Not set: webhooks are rejected."""
+    metrics_connectors: int = 1000
+    """How many connectors of each cluster have metrics of their own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
 
@@ -243,3 +267,4 @@ class Settings:
     secrets: SecretsSettings = field(default_factory=SecretsSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    server: ServerSettings = field(default_factory=ServerSettings)

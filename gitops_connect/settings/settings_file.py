@@ -22,6 +22,7 @@ from gitops_connect.settings.sections import (
     DaemonSettings,
     RepositorySettings,
     SecretsSettings,
+    ServerSettings,
     Settings,
     SparkSettings,
     StateSettings,
@@ -45,6 +46,7 @@ _SECTIONS = {
     "secrets": SecretsSettings,
     "spark": SparkSettings,
     "daemon": DaemonSettings,
+    "server": ServerSettings,
 }
 
 

@@ -307,6 +307,7 @@ def nothing(at: Place) -> None:
 SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "back-up-and-restore-the-ledger": back_up_and_restore_the_ledger,
     "check-a-very-large-manifest": check_a_very_large_manifest,
+    "look-at-the-status-page": nothing,
     "protect-connectors-from-deletion": protect_connectors_from_deletion,
     "recover-a-failed-offset-change": recover_a_failed_offset_change,
     "reset-a-source": reset_a_source,
@@ -318,6 +319,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "seed-a-migrated-connector": seed_a_migrated_connector,
     "skip-a-poison-pill": skip_a_poison_pill,
     "take-over-existing-connectors": take_over_existing_connectors,
+    "trigger-by-webhook": nothing,
     "troubleshooting": one_connector,
     "try-a-connector-in-the-sandbox": nothing,
     "undo-an-offset-change": undo_an_offset_change,

@@ -1,0 +1,209 @@
+"""The endpoints of `/api/v1`. `openapi.py` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.operations import OperationRecord
+from gitops_connect.model.outcomes import ReconciliationOutcome
+from gitops_connect.offset_changes.recorded_difference import recorded_difference
+from gitops_connect.report import plan_json
+from gitops_connect.server import queries, values
+from gitops_connect.server.access import Access
+from gitops_connect.server.openapi import document
+from gitops_connect.server.outcomes import outcome_word
+from gitops_connect.server.queries import ConnectorFilter
+from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in, connector_in, served
+
+
+def openapi(_request: Request) -> Response:
+    """The description of this API."""
+    return JSONResponse(document())
+
+
+def status(request: Request) -> Response:
+    """The repository and all clusters."""
+    return JSONResponse(values.status_value(served(request).snapshot))
+
+
+def clusters(request: Request) -> Response:
+    """All clusters."""
+    found = served(request).snapshot.clusters.values()
+    return JSONResponse({"clusters": [values.cluster_value(view) for view in found]})
+
+
+def cluster(request: Request) -> Response:
+    """One cluster, with the steps of its reconciliation."""
+    view = cluster_in(served(request).snapshot, request.path_params["cluster"])
+    steps = [values.step_value(one) for one in view.steps]
+    return JSONResponse({**values.cluster_value(view), "steps": steps})
+
+
+def plan(request: Request) -> Response:
+    """The last plan of a cluster, in the format of `plan -o json`."""
+    one = served(request)
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    if view.plan is None or view.observed is None:
+        raise HTTPException(404, f"there is no plan of the cluster {view.cluster} yet")
+    origin = plan_json.PlanOrigin(view.observed, view.plan.revision, directory=one.directory)
+    diagnostics = view.diagnostics.under(one.directory)
+    return Response(plan_json.render([view.plan], diagnostics, origin), media_type="application/json")
+
+
+def connectors(request: Request) -> Response:
+    """The connectors that the parameters select."""
+    chosen = ConnectorFilter.of(request.query_params).select(served(request).snapshot)
+    return JSONResponse({"connectors": [values.connector_value(one) for one in chosen]})
+
+
+def connector(request: Request) -> Response:
+    """One connector, with its conditions, restarts, offset changes and last steps."""
+    one = served(request)
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    found = connector_in(view, request.path_params["connector"])
+    outlook = (
+        next((each.restarts for each in view.plan.unhealthy if each.name == found.name), None) if view.plan else None
+    )
+    changes = [record for record in _records(one, view.cluster) if record.connector == found.name]
+    steps = one.ledger.status.steps(view.cluster, found.name, limit=queries.USUAL)
+    return JSONResponse(
+        {
+            **values.connector_value(found),
+            "conditions": values.condition_values(view.cluster, view.conditions, found.name),
+            "restarts": values.restart_value(one.ledger.restarts(view.cluster).get(found.name), outlook),
+            "operations": [values.operation_value(view.cluster, record) for record in changes[: queries.MOST]],
+            "journal": values.journal_values(steps),
+        }
+    )
+
+
+def operations(request: Request) -> Response:
+    """Offset changes in the ledger, the last one first."""
+    one, params = served(request), request.query_params
+    found = [
+        values.operation_value(name, record)
+        for name in one.snapshot.clusters
+        if params.get("cluster", name) == name
+        for record in _records(one, name)
+        if params.get("connector", record.connector) == record.connector
+        and params.get("state", record.state.value) == record.state.value
+    ]
+    found.sort(key=lambda value: str(value["since"]), reverse=True)
+    return JSONResponse({"total": len(found), "operations": found[: queries.page_size(params)]})
+
+
+def operation(request: Request) -> Response:
+    """One offset change, with the offsets before and after."""
+    one = served(request)
+    name = cluster_in(one.snapshot, request.path_params["cluster"]).cluster
+    record = operation_in(one, name, request.path_params["operation"])
+    difference = recorded_difference(one.ledger.operations, name, record)
+    changed = values.moves_value(difference, queries.page_size(request.query_params))
+    return JSONResponse({**values.operation_value(name, record), "offsets": changed})
+
+
+def journal(request: Request) -> Response:
+    """Steps, the newest first, with the parameters for the next page."""
+    one, params = served(request), request.query_params
+    limit = queries.page_size(params)
+    entries = one.ledger.status.steps(
+        ClusterName(params["cluster"]) if params.get("cluster") else None,
+        ConnectorName(params["connector"]) if params.get("connector") else None,
+        before=queries.number(params, "before", None),
+        limit=limit,
+    )
+    following = entries[-1].id if len(entries) == limit else None
+    return JSONResponse({"steps": values.journal_values(entries), "next": following})
+
+
+def conditions(request: Request) -> Response:
+    """The conditions of clusters and connectors."""
+    params, snapshot = request.query_params, served(request).snapshot
+    of = ConnectorName(params["connector"]) if "connector" in params else None
+    views = [view for view in snapshot.clusters.values() if params.get("cluster", view.cluster) == view.cluster]
+    found = [one for view in views for one in values.condition_values(view.cluster, view.conditions, of)]
+    return JSONResponse({"conditions": found})
+
+
+def diagnostics(request: Request) -> Response:
+    """The problems of the documents."""
+    one = served(request)
+    found = values.diagnostic_values(one.snapshot.repository.diagnostics.under(one.directory), None)
+    for view in one.snapshot.clusters.values():
+        of_cluster = cluster_diagnostics(one.snapshot, view).under(one.directory)
+        found += values.diagnostic_values(of_cluster, view.cluster)
+    return JSONResponse({"diagnostics": found})
+
+
+def reconcile(request: Request) -> Response:
+    """Poll the repository, then reconcile one cluster or all of them."""
+    one, access = served(request), Access(served(request).settings.server)
+    if not access.has_token:
+        raise HTTPException(403, "the server is read-only: [server] token is not set")
+    if not access.may_change(request.headers):
+        raise HTTPException(
+            401, "expected the token in the header Authorization: Bearer", {"WWW-Authenticate": "Bearer"}
+        )
+    name = request.query_params.get("cluster")
+    chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
+    number = one.daemon.reconcile_now(chosen)
+    return JSONResponse({"request": number, "clusters": chosen}, 202, {"Location": f"/api/v1/reconcile/{number}"})
+
+
+def reconciliation(request: Request) -> Response:
+    """Whether a request to reconcile was carried out, and the result of each cluster."""
+    one, number = served(request), request.path_params["number"]
+    if not 1 <= number <= one.daemon.reconciliations.last:
+        raise HTTPException(404, f"there is no request {number}; the daemon counts from 1 after each start")
+    name = request.query_params.get("cluster")
+    chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
+    polled = one.daemon.reconciliations.polled >= number
+    results = {each: _result(one, each, number) for each in chosen}
+    is_unread = polled and one.snapshot.repository.revision is None
+    return JSONResponse(
+        {
+            "request": number,
+            "polled": polled,
+            "finished": is_unread or all(result is not None for result in results.values()),
+            "repository_error": one.snapshot.repository.error if polled else "",
+            "results": [result for result in results.values() if result is not None],
+        }
+    )
+
+
+def _result(one: Served, name: ClusterName, number: int) -> Mapping[str, Any] | None:
+    """The result of a reconciliation that began after the request; None if there is none yet."""
+    result = one.daemon.reconciliations.result(name, number)
+    return None if result is None else {"cluster": name, "result": outcome_word(result), **_outcome(result)}
+
+
+def _outcome(result: ReconciliationOutcome | Exception) -> Mapping[str, Any]:
+    if isinstance(result, Exception):
+        parts: Mapping[str, Any] = {"commit": None, "planned": 0, "errors": 0, "steps": []}
+        return {**parts, "error": type(result).__name__, "message": str(result)}
+    return {
+        "commit": result.revision,
+        "planned": len(result.plan.steps),
+        "errors": len(result.diagnostics.errors),
+        "steps": [values.step_value(step) for step in result.steps],
+        "error": "",
+        "message": "",
+    }
+
+
+def operation_in(one: Served, cluster: ClusterName, name: str) -> OperationRecord:
+    """The record of that name. Raises HTTPException (404)."""
+    record = one.ledger.operations.records(cluster).get(OperationName(name))
+    if record is None:
+        raise HTTPException(404, f"the ledger has no offset change {name!r} on the cluster {cluster}")
+    return record
+
+
+def _records(one: Served, cluster: ClusterName) -> list[OperationRecord]:
+    return sorted(one.ledger.operations.records(cluster).values(), key=lambda record: record.since, reverse=True)

@@ -1,0 +1,39 @@
+"""Errors as answers: `application/problem+json` (RFC 9457), or a page for a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.server.pages.layout import error_page
+
+
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer for a request that is rejected or has failed."""
+    content = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return JSONResponse(content, status, headers, "application/problem+json")
+
+
+def rejected(request: Request, error: Exception) -> Response:
+    """The answer for an HTTPException."""
+    status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return _answer(request, status, detail, headers)
+
+
+def failed(request: Request, error: Exception) -> Response:
+    """The answer if the ledger cannot be read now."""
+    reason = str(error) if isinstance(error, GitopsConnectError) else "an error that the log describes"
+    return _answer(request, 503, reason, {"Retry-After": "5"})
+
+
+def _answer(request: Request, status: int, detail: str, headers: Mapping[str, str] | None) -> Response:
+    is_page = not request.url.path.startswith(("/api/", "/webhooks/"))
+    if is_page and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(error_page(HTTPStatus(status).phrase, detail), status, headers)
+    return problem(status, detail, headers)

@@ -1,0 +1,185 @@
+"""The snapshot and the ledger as JSON values of the API. `openapi.py` describes each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from gitops_connect.daemon.state import ClusterView, RepositoryView, Snapshot
+from gitops_connect.model.conditions import Condition, Conditions
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.journal import JournalEntry
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.operations import OperationRecord
+from gitops_connect.model.outcomes import StepOutcome
+from gitops_connect.model.restarts import RestartOutlook, RestartRecord
+from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.report.offsets_json import value as offset_value
+from gitops_connect.report.problems import problem_value
+
+Value = dict[str, Any]
+
+
+def time_value(when: datetime | None) -> str | None:
+    """ISO 8601 in UTC, in seconds."""
+    return None if when is None else when.isoformat(timespec="seconds")
+
+
+def status_value(snapshot: Snapshot) -> Value:
+    """`/api/v1/status`."""
+    return {
+        "snapshot": snapshot.number,
+        "is_leader": snapshot.is_leader,
+        "repository": repository_value(snapshot.repository),
+        "clusters": [cluster_value(view) for view in snapshot.clusters.values()],
+    }
+
+
+def repository_value(view: RepositoryView) -> Value:
+    """The repository at the last poll."""
+    return {
+        "revision": view.revision,
+        "author": view.author,
+        "subject": view.subject,
+        "documents": view.documents,
+        "errors": len(view.diagnostics.errors),
+        "warnings": len(view.diagnostics.warnings),
+        "error": view.error,
+        "polled": time_value(view.polled),
+    }
+
+
+def cluster_value(view: ClusterView) -> Value:
+    """One cluster, with the number of its connectors in each state."""
+    return {
+        "cluster": view.cluster,
+        "connect_version": str(view.plan.connect_version) if view.plan else None,
+        "desired": view.plan.revision if view.plan else None,
+        "applied": view.applied,
+        "observed": time_value(view.observed),
+        "next": time_value(view.next),
+        "error": view.error,
+        "connectors": len(view.connectors),
+        "attention": sum(not one.is_fine for one in view.connectors),
+        "sync": {one.value: sum(each.sync is one for each in view.connectors) for one in Sync},
+        "health": {one.value: sum(each.health is one for each in view.connectors) for one in Health},
+        "drifted": list(view.plan.drifted) if view.plan else [],
+        "suspension": view.plan.suspension.value() if view.plan and view.plan.suspension else None,
+        "conditions": condition_values(view.cluster, view.conditions, ConnectorName("")),
+    }
+
+
+def connector_value(one: ConnectorStatus) -> Value:
+    """One connector."""
+    return {**one.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
+
+
+def condition_values(cluster: ClusterName, conditions: Conditions, of: ConnectorName | None = None) -> list[Value]:
+    """The conditions of one connector (empty: the cluster itself), or all of them, in a fixed order."""
+    chosen = ((key, one) for key, one in conditions.items() if of is None or key[0] == of)
+    return [_condition(cluster, key[0], one) for key, one in sorted(chosen, key=lambda found: _order(found[0]))]
+
+
+def _order(key: tuple[ConnectorName, Any]) -> tuple[str, str]:
+    return key[0], key[1].value
+
+
+def _condition(cluster: ClusterName, connector: ConnectorName, one: Condition) -> Value:
+    return {
+        "cluster": cluster,
+        "connector": connector,
+        "type": one.type.value,
+        "status": one.status.value,
+        "reason": one.reason,
+        "message": one.message,
+        "lastTransitionTime": time_value(one.since),
+        "observedCommit": one.revision,
+    }
+
+
+def diagnostic_values(diagnostics: Diagnostics, cluster: ClusterName | None) -> list[Value]:
+    """The problems of the documents (None), or those that only a cluster or the ledger reveals."""
+    return [{"cluster": cluster, **problem_value(one)} for one in diagnostics]
+
+
+def step_value(outcome: StepOutcome) -> Value:
+    """A step of the reconciliation in progress, or of the last one."""
+    return {
+        "connector": outcome.step.connector,
+        "action": outcome.step.action.value,
+        "offset_change": outcome.step.operation.name if outcome.step.operation else None,
+        "result": outcome.result.value,
+        "reason": outcome.step.reason,
+        "message": outcome.message,
+        "seconds": round(outcome.seconds, 3),
+        "finished": time_value(outcome.finished),
+    }
+
+
+def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
+    """Steps of the journal."""
+    return [
+        {
+            "id": one.id,
+            "cluster": one.cluster,
+            "at": time_value(one.at),
+            "commit": one.revision,
+            "author": one.author,
+            "connector": one.connector,
+            "action": one.action.value,
+            "offset_change": one.operation or None,
+            "result": one.result.value,
+            "reason": one.reason,
+            "message": one.message,
+            "seconds": round(one.seconds, 3),
+        }
+        for one in entries
+    ]
+
+
+def operation_value(cluster: ClusterName, record: OperationRecord) -> Value:
+    """The ledger's record of an offset change."""
+    return {
+        "cluster": cluster,
+        "name": record.name,
+        "connector": record.connector,
+        "operation": record.kind.value,
+        "state": record.state.value,
+        "since": time_value(record.since),
+        "commit": record.revision,
+        "failures": record.failures,
+        "final": record.final,
+        "message": record.message,
+        "warning": record.warning,
+        "entries": record.entries,
+        "sent": record.sent,
+    }
+
+
+def moves_value(difference: Difference | None, limit: int) -> Value | None:
+    """The offsets before and after, of at most so many partitions; None if they were not saved."""
+    if difference is None:
+        return None
+    return {
+        "counts": {one.value: difference.counts.get(one, 0) for one in Direction},
+        "complete": len(difference.moves) <= limit,
+        "moves": [
+            {"partition": offset_value(move.partition), "before": offset_value(move.current), "after": after}
+            for move in difference.moves[:limit]
+            for after in [offset_value(move.declared)]
+        ],
+    }
+
+
+def restart_value(record: RestartRecord | None, outlook: RestartOutlook | None) -> Value:
+    """The automatic restarts of a connector."""
+    return {
+        "count": record.count if record else 0,
+        "last": time_value(record.last if record else None),
+        "limit": outlook.limit if outlook else None,
+        "next": time_value(outlook.next if outlook else None),
+        "gave_up": outlook.gave_up if outlook else False,
+        "why_not": outlook.why_not if outlook else "",
+    }

@@ -1,0 +1,135 @@
+"""Who may read, which host names are accepted, and the headers that protect a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from gitops_connect.errors import UsageError
+from gitops_connect.server.address import Address, address_of, open_socket, require_safe
+from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.sections import ServerSettings
+
+READ, CHANGE = "read-0123456789abcdef", "change-0123456789abcdef"
+TOKENS = {"read_token": Credential(value=READ), "token": Credential(value=CHANGE)}
+RESTRICTED = ("/", "/metrics", "/api/v1/status", "/api/v1/openapi.json", "/clusters/local", "/journal", "/nothing")
+OPEN = ("/healthz", "/readyz")
+
+
+def test_reading_is_restricted_by_a_token(serve: Any) -> None:
+    client: TestClient = serve(**TOKENS)
+    for path in (*RESTRICTED, "/events"):
+        answer = client.get(path)
+        assert answer.status_code == 401, path
+        assert answer.headers["www-authenticate"].startswith("Basic")
+    for path in OPEN:
+        assert client.get(path).status_code == 200, path
+    for token in (READ, CHANGE):
+        assert client.get("/", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        assert client.get("/", auth=("anyone", token)).status_code == 200
+    for wrong in ("", "x", READ[:-1], f"{READ}x", "ü"):
+        assert client.get("/", auth=("anyone", wrong)).status_code == 401
+    for header in ("Basic ~", "Basic /w==", "Bearer", "Digest x", READ):
+        assert client.get("/", headers={"Authorization": header}).status_code == 401
+    assert client.get(f"/?token={READ}").status_code == 401
+
+
+def test_the_token_to_read_changes_nothing(serve: Any) -> None:
+    client: TestClient = serve(**TOKENS)
+    assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {READ}"}).status_code == 401
+    assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {CHANGE}"}).status_code == 202
+
+
+def test_a_rotated_token_needs_no_restart(serve: Any, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{READ}\n")
+    client: TestClient = serve(read_token=Credential(file=file))
+    assert client.get("/", auth=("x", READ)).status_code == 200
+    file.write_text("another-0123456789")
+    assert client.get("/", auth=("x", READ)).status_code == 401
+    assert client.get("/", auth=("x", "another-0123456789")).status_code == 200
+    file.unlink()
+    answer = client.get("/", auth=("x", READ))
+    assert answer.status_code == 503, "without the file, nobody may read"
+
+
+@pytest.mark.parametrize(
+    ("host", "is_accepted"),
+    [
+        ("localhost:8080", True),
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("192.0.2.7", True),
+        ("page.example.com", True),
+        ("PAGE.example.com:443", True),
+        ("status.internal", True),
+        ("evil.example.com", False),
+        ("localhost.evil.example.com", False),
+        ("[::1", False),
+        ("", False),
+    ],
+)
+def test_a_host_name_of_somebody_else_is_rejected_while_reading_is_open(
+    serve: Any, host: str, is_accepted: bool
+) -> None:
+    client: TestClient = serve(public_url="https://page.example.com/", hosts=("status.internal",))
+    answer = client.get("/api/v1/status", headers={"Host": host})
+    assert answer.status_code == (200 if is_accepted else 421)
+
+
+def test_with_a_token_any_host_name_is_accepted(serve: Any) -> None:
+    client: TestClient = serve(**TOKENS)
+    assert client.get("/", headers={"Host": "any.example.com"}, auth=("x", READ)).status_code == 200
+
+
+def test_a_browser_is_protected(client: TestClient) -> None:
+    for path in ("/", "/api/v1/status", "/nothing", "/healthz"):
+        headers = client.get(path).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    ("listen", "expected"),
+    [
+        ("127.0.0.1:8080", Address("127.0.0.1", 8080)),
+        ("[::1]:0", Address("::1", 0)),
+        ("localhost:80", Address("localhost", 80)),
+        ("0.0.0.0:65535", Address("0.0.0.0", 65535)),
+    ],
+)
+def test_an_address(listen: str, expected: Address) -> None:
+    assert address_of(listen) == expected
+    assert expected.is_loopback == (expected.host != "0.0.0.0")
+
+
+@pytest.mark.parametrize("listen", ["", "8080", ":8080", "127.0.0.1", "http://x:1", "::1:80", "x:65536", "x:1:2"])
+def test_no_address(listen: str) -> None:
+    with pytest.raises(UsageError, match=r"\[server\] listen: expected an address"):
+        address_of(listen)
+
+
+def test_an_address_that_others_reach_needs_a_decision() -> None:
+    everywhere = Address("0.0.0.0", 8080)
+    with pytest.raises(UsageError, match="set read_token"):
+        require_safe(ServerSettings(), everywhere)
+    require_safe(ServerSettings(), Address("::1", 8080))
+    require_safe(ServerSettings(anonymous_read=True), everywhere)
+    require_safe(ServerSettings(read_token=Credential(value=READ)), everywhere)
+    with pytest.raises(UsageError, match="webhook_secret: expected at least 16 characters"):
+        require_safe(ServerSettings(webhook_secret=Credential(value="short")), Address("::1", 8080))
+
+
+def test_a_port_in_use_is_an_error() -> None:
+    with open_socket(Address("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=rf"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            open_socket(Address("127.0.0.1", port))

@@ -1,0 +1,190 @@
+"""The JSON API: each answer is what `openapi.json` says, and contains what the snapshot and the ledger contain."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from server_parts.made_up import PROD, World
+from situations import CLUSTER, REVISION
+from starlette.testclient import TestClient
+
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
+from gitops_connect.server.app import API
+from gitops_connect.settings.credential_sources import Credential
+
+PATHS = {
+    "/status": "",
+    "/clusters": "",
+    "/clusters/{cluster}": "/clusters/local",
+    "/clusters/{cluster}/plan": "/clusters/local/plan",
+    "/connectors": "/connectors?attention=1&search=failed",
+    "/clusters/{cluster}/connectors/{connector}": "/clusters/local/connectors/orders",
+    "/operations": "",
+    "/clusters/{cluster}/operations/{operation}": "/clusters/local/operations/rewind-in-may",
+    "/journal": "/journal?limit=7",
+    "/conditions": "",
+    "/diagnostics": "",
+    "/reconcile/{number}": "/reconcile/1",
+    "/openapi.json": "",
+}
+TOKEN = "0123456789abcdef-token"
+SECRET = Credential(value=TOKEN)
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def get(client: TestClient, path: str) -> Any:
+    answer = client.get(f"/api/v1{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def outcome(made: World, cluster: ClusterName, result: Result) -> ReconciliationOutcome:
+    plan = made.served.snapshot.clusters[CLUSTER].plan
+    assert plan is not None
+    return ReconciliationOutcome(cluster, REVISION, plan, Diagnostics(), (StepOutcome(plan.steps[0], result, "why"),))
+
+
+def validator(document: Any, path: str, method: str, code: str) -> jsonschema.Draft202012Validator:
+    schema = document["paths"][path][method]["responses"][code]["content"]["application/json"]["schema"]
+    return jsonschema.Draft202012Validator({**schema, "components": document["components"]})
+
+
+def test_every_answer_is_as_described(client: TestClient, made: World) -> None:
+    made.daemon.reconciliations.request([CLUSTER])
+    made.daemon.reconciliations.poll_ended(1)
+    made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.APPLIED), 1.0)
+    made.daemon.reconciliations.end(PROD, 1, ConnectUnavailable("no worker answered"), 1.0)
+    document = get(client, "/openapi.json")
+    described = {path for path, methods in document["paths"].items() if "get" in methods}
+    assert described == PATHS.keys()
+    for path, real in PATHS.items():
+        answer = get(client, real or path)
+        validator(document, path, "get", "200").validate(answer)
+        assert answer
+
+
+def test_every_endpoint_is_described(client: TestClient) -> None:
+    routes = {(re.sub(":[a-z]+}", "}", route.path), method.lower()) for route in API for method in route.methods or ()}
+    document = get(client, "/openapi.json")
+    described = {(path, method) for path, methods in document["paths"].items() for method in methods}
+    assert {(path, method) for path, method in routes if method != "head"} == described
+    jsonschema.Draft202012Validator.check_schema(document["components"]["schemas"]["Cluster"])
+
+
+def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:
+    plan = get(client, "/clusters/local/plan")
+    assert plan["summary"]["create"] == 1
+    assert plan["diagnostics"][0]["file"].startswith("connect/")
+    assert "hunter2-secret" not in json.dumps(plan)
+
+
+def test_connectors_are_filtered(client: TestClient, made: World) -> None:
+    def names(query: str) -> set[str]:
+        return {one["name"] for one in get(client, f"/connectors?{query}")["connectors"]}
+
+    everything = names("")
+    assert len(everything) == sum(len(view.connectors) for view in made.served.snapshot.clusters.values()) - 3
+    assert names("cluster=prod-eu") < everything
+    assert names("sync=Unmanaged") == {"of-others"}
+    assert names("health=Missing") == {"new"}
+    assert names("search=DISK+failed") == {"failed"}
+    assert {"failed", "orders"} < names("attention=1")
+    assert names("health=nonsense") == set()
+
+
+def test_an_offset_change_has_its_offsets_before_and_after(client: TestClient) -> None:
+    change = get(client, "/clusters/local/operations/rewind-in-may")
+    (move,) = change["offsets"]["moves"]
+    assert (move["before"], move["after"]) == ({"position": 1200}, {"position": 100})
+    assert change["state"] == "applied"
+    assert get(client, "/operations?state=failed&cluster=local")["total"] == 1
+
+
+def test_the_journal_has_pages(client: TestClient) -> None:
+    first = get(client, "/journal?limit=20")
+    second = get(client, f"/journal?limit=20&before={first['next']}")
+    ids = [step["id"] for step in [*first["steps"], *second["steps"]]]
+    assert ids == sorted(ids, reverse=True)
+    assert len(ids) == 30
+    assert second["next"] is None
+    assert {step["author"] for step in first["steps"]} == {"Ada Lovelace", "Grace Hopper"}
+    assert {step["cluster"] for step in get(client, "/journal?cluster=prod-eu")["steps"]} == {"prod-eu"}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/clusters/nowhere", 404),
+        ("/clusters/local/connectors/nothing", 404),
+        ("/clusters/local/operations/nothing", 404),
+        ("/reconcile/7", 404),
+        ("/nothing", 404),
+        ("/journal?limit=0", 400),
+        ("/journal?limit=1001", 400),
+        ("/journal?before=-1", 400),
+        ("/journal?before=%EF%BC%99", 400),
+    ],
+)
+def test_a_wrong_request_is_a_problem(client: TestClient, path: str, status: int) -> None:
+    answer = client.get(f"/api/v1{path}")
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+
+
+def test_a_request_to_reconcile(serve: Any) -> None:
+    client = serve(token=SECRET)
+    made: World = client.made
+    assert client.post("/api/v1/reconcile").status_code == 401
+    assert client.post("/api/v1/reconcile", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    basic = client.post("/api/v1/reconcile", auth=("x", TOKEN))
+    assert basic.status_code == 401, "a browser sends it by itself, also for a page of somebody else"
+    assert client.post("/api/v1/reconcile?cluster=nowhere", headers=BEARER).status_code == 404
+    answer = client.post("/api/v1/reconcile?cluster=local", headers=BEARER)
+    document = get(client, "/openapi.json")
+    validator(document, "/reconcile", "post", "202").validate(answer.json())
+    assert (answer.status_code, answer.json()) == (202, {"request": 1, "clusters": ["local"]})
+    path = "/reconcile/1?cluster=local"
+    assert (get(client, path)["finished"], get(client, path)["polled"]) == (False, False)
+    made.daemon.reconciliations.end(CLUSTER, 0, outcome(made, CLUSTER, Result.APPLIED), 1.0)
+    assert get(client, path)["finished"] is False, "that one began before the request"
+    made.daemon.reconciliations.poll_ended(1)
+    made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.FAILED), 1.0)
+    done = get(client, path)
+    assert (done["finished"], done["results"][0]["result"]) == (True, "failed")
+    client.post("/api/v1/reconcile?cluster=local", headers=BEARER)
+    made.daemon.reconciliations.poll_ended(2)
+    path = "/reconcile/2?cluster=local"
+    made.daemon.reconciliations.end(CLUSTER, 2, LedgerBusy("another process"), 1.0)
+    assert get(client, path)["results"][0] | {"steps": []} == {
+        "cluster": "local",
+        "result": "postponed",
+        "commit": None,
+        "planned": 0,
+        "errors": 0,
+        "steps": [],
+        "error": "LedgerBusy",
+        "message": "another process",
+    }
+
+
+def test_a_request_ends_if_the_repository_was_never_read(serve: Any) -> None:
+    client = serve(token=SECRET)
+    state = client.made.daemon.state
+    state.set_repository(replace(state.snapshot.repository, revision=None, error="no route to host"))
+    client.post("/api/v1/reconcile", headers=BEARER)
+    client.made.daemon.reconciliations.poll_ended(1)
+    done = get(client, "/reconcile/1")
+    assert (done["finished"], done["repository_error"], done["results"]) == (True, "no route to host", [])
+
+
+def test_without_a_token_the_server_is_read_only(client: TestClient) -> None:
+    assert client.post("/api/v1/reconcile", headers={"Authorization": "Bearer "}).status_code == 403

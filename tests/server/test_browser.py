@@ -1,0 +1,200 @@
+"""The pages in a real headless Chromium: updates, keyboard, contrast, phone, and hostile values.
+
+The screenshots are in the directory `screenshots`, to be looked at.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from manual_clock import ManualClock
+from server_parts.browser import Browser, browser, find_chromium
+from server_parts.made_up import World, made_up_state, world
+from server_parts.running import served
+from situations import CLUSTER
+
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.server.app import application
+
+CHROMIUM = find_chromium()
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed; on Debian: apt install chromium"),
+]
+SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
+PAGES = {
+    "overview": "/",
+    "cluster": "/clusters/local",
+    "connector": "/clusters/local/connectors/failed",
+    "offset-change": "/clusters/local/operations/rewind-in-may",
+    "offset-changes": "/offset-changes",
+    "journal": "/journal",
+    "problems": "/problems",
+}
+CONTRAST = """(() => {
+  const parse = (text) => {
+    const [r, g, b, a] = text.match(/[\\d.]+/g).map(Number);
+    const scale = text.startsWith("color(") ? 1 : 255;
+    return [r / scale, g / scale, b / scale, a === undefined ? 1 : a];
+  };
+  const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+  const background = (element) => {
+    if (!element) return [1, 1, 1, 1];
+    const own = parse(getComputedStyle(element).backgroundColor);
+    return own[3] === 1 ? own : over(own, background(element.parentElement));
+  };
+  const light = (color) => color.slice(0, 3).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const low = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const text = [...element.childNodes].filter((one) => one.nodeType === 3 && one.textContent.trim());
+    if (!text.length || !element.getClientRects().length || element.closest(".silent, option")) continue;
+    const below = background(element);
+    const [a, b] = [light(over(parse(getComputedStyle(element).color), below)), light(below)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) low.push(`${element.className} ${text[0].textContent.trim().slice(0, 30)}: ${ratio.toFixed(2)}`);
+  }
+  return low;
+})()"""
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked=1">',
+    "javascript:window.hacked=1",
+    "'-alert(1)-'</title></textarea></script><svg onload=window.hacked=1>",
+    "\x1b[31m\u202eevil\u0000",
+)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    assert CHROMIUM is not None
+    with browser(CHROMIUM, tmp_path_factory.mktemp("chromium")) as one:
+        yield one
+
+
+@pytest.fixture
+def made(tmp_path: Path, ledger_directory: Path) -> Iterator[World]:
+    shutil.copytree(ledger_directory, tmp_path, dirs_exist_ok=True)
+    with world(tmp_path, made_up_state(ManualClock().now(), 100)) as made:
+        yield made
+
+
+@pytest.fixture
+def url(made: World) -> Iterator[str]:
+    with served(application(made.served)) as url:
+        yield url
+
+
+def complaints(chromium: Browser) -> list[object]:
+    """What the console shows: errors of the script, violations of the policy."""
+    names = ("Log.entryAdded", "Runtime.exceptionThrown")
+    found = [one["params"] for one in chromium.events if one.get("method") in names]
+    chromium.events.clear()
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: bool) -> None:
+    for name, path in PAGES.items():
+        chromium.open(url + path, width=width, dark=dark)
+        chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert chromium.evaluate(CONTRAST) == [], name
+        chromium.screenshot(SCREENSHOTS / f"{name}-{width}-{'dark' if dark else 'light'}.png", full=True)
+    assert complaints(chromium) == []
+
+
+def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Browser, url: str, made: World) -> None:
+    chromium.open(f"{url}/?cluster=local", height=500)
+    chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+    row = "document.getElementById('c/local/orders')"
+    chromium.evaluate("search.value = 'o'; search.dispatchEvent(new Event('input', {bubbles: true}))")
+    chromium.await_that("location.search === '?search=o&cluster=local'")
+    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 100")
+    chromium.evaluate(f"{row}.scrollIntoView({{block: 'center'}}); {row}.querySelector('a').focus()")
+    other = "document.getElementById('c/local/orders-source-0000')"
+    chromium.evaluate(f"{other}.kept = true")
+    before = chromium.evaluate("scrollY")
+    connectors = made.served.snapshot.clusters[CLUSTER].connectors
+    changed = tuple(replace(one, state="PAUSED") if one.name == "orders" else one for one in connectors)
+    made.daemon.state.update_cluster(CLUSTER, connectors=changed)
+    chromium.await_that(f"{row}.textContent.includes('PAUSED')")
+    assert chromium.evaluate(f"document.activeElement === {row}.querySelector('a')")
+    assert chromium.evaluate("scrollY") == before
+    assert chromium.evaluate("search.value") == "o"
+    assert chromium.evaluate(f"{other}.kept"), "a row that did not change is not replaced"
+    made.daemon.state.update_cluster(CLUSTER, connectors=changed[:1])
+    chromium.await_that("document.getElementById('announce').textContent.startsWith('0 connectors need attention')")
+    assert complaints(chromium) == []
+
+
+def test_the_page_connects_again(chromium: Browser, made: World) -> None:
+    app = application(made.served)
+    with served(app) as url:
+        chromium.open(url)
+        chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+    chromium.await_that("document.getElementById('connection').textContent === 'Reconnecting'")
+    assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") > 100, (
+        "it still shows the last state"
+    )
+    complaints(chromium)
+
+
+def test_the_keyboard_is_enough(chromium: Browser, url: str) -> None:
+    chromium.open(url)
+    chromium.press("Tab")
+    assert chromium.evaluate("document.activeElement.className") == "skip"
+    chromium.press("/")
+    assert chromium.evaluate("document.activeElement.id") == "search"
+    for key in "disk":
+        chromium.press(key)
+    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length === 1")
+    chromium.await_that("document.getElementById('shown').textContent.startsWith('1 of ')")
+    assert complaints(chromium) == []
+
+
+def test_without_scripts_the_page_has_everything(chromium: Browser, url: str) -> None:
+    chromium.open(f"{url}/?attention=1", scripts=False)
+    picture = SCREENSHOTS / "overview-without-scripts.png"
+    chromium.screenshot(picture)
+    chromium.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert chromium.evaluate("getComputedStyle(document.querySelector('.filter button')).display") != "none"
+    assert chromium.evaluate("document.getElementById('connection').hidden")
+    assert "UTC" in chromium.evaluate("document.querySelector('time').textContent")
+
+
+def test_hostile_values_are_only_text(chromium: Browser, url: str, made: World) -> None:
+    state = made.daemon.state
+    first, *others = state.snapshot.clusters[CLUSTER].connectors
+    for value in HOSTILE:
+        chromium.open("about:blank#")
+        one = replace(first, name=ConnectorName(value), state=value, problem=value, tasks=value)
+        place = Location(value, 1, 1)
+        problems = Diagnostics.of([Diagnostic(Severity.ERROR, value, value, place, value, ConnectorName(value))])
+        state.update_cluster(CLUSTER, connectors=(one, *others[:3]), error=value, diagnostics=problems)
+        repository = state.snapshot.repository
+        state.set_repository(
+            replace(
+                repository, author=value, subject=value, error=value, revision=Revision(value), diagnostics=problems
+            )
+        )
+        for path in ("/", "/clusters/local", "/problems", f"/?search={value}"):
+            chromium.open(url + path)
+            chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+            assert chromium.evaluate("window.hacked") is None
+            assert (
+                chromium.evaluate("document.querySelectorAll('main script, main img, [onload], [onerror]').length") == 0
+            )
+            assert chromium.evaluate("[...document.links].every((one) => one.protocol === 'http:')")
+        link = chromium.evaluate(
+            "[...document.querySelectorAll('#connectors th a')].map((one) => one.href).concat([location.href])[0]"
+        )
+        chromium.open(link)
+        assert chromium.evaluate("window.hacked") is None
+    assert complaints(chromium) == []

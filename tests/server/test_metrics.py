@@ -1,0 +1,127 @@
+"""The metrics: what they count, how many labels they have, and the page that explains them."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+from manual_clock import ManualClock
+from prometheus_client.parser import text_string_to_metric_families
+from server_parts.made_up import World, made_up_state
+from situations import CLUSTER
+from starlette.testclient import TestClient
+
+from gitops_connect.daemon import events
+from gitops_connect.errors import LedgerBusy
+from gitops_connect.model.names import ConnectorName, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
+from gitops_connect.server.metrics import OTHERS, Metrics
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
+REVISION = Revision("a" * 40)
+
+
+def samples(client: TestClient) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    text = client.get("/metrics").text
+    return {
+        (one.name, tuple(sorted(one.labels.items()))): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def value(client: TestClient, name: str, **labels: str) -> float:
+    return samples(client)[f"gitops_connect_{name}", tuple(sorted(labels.items()))]
+
+
+def step(connector: str, action: Action, **more: Any) -> StepOutcome:
+    return StepOutcome(Step(ConnectorName(connector), action, "why", **more), Result.APPLIED)
+
+
+def test_the_gauges_are_those_of_the_snapshot(client: TestClient, made: World) -> None:
+    view = made.served.snapshot.clusters[CLUSTER]
+    assert (
+        value(
+            client,
+            "connector_info",
+            cluster="local",
+            connector="failed",
+            sync_status="Synced",
+            health_status="Degraded",
+        )
+        == 1
+    )
+    assert value(client, "connectors", cluster="local", sync_status="Unmanaged", health_status="Healthy") == 1
+    assert value(client, "offset_changes_pending", cluster="local", status="blocked") == 2
+    assert value(client, "last_success_timestamp_seconds", cluster="local") == view.observed.timestamp()  # type: ignore[union-attr]
+    assert value(client, "cluster_condition", cluster="local", type="Ready") == 0
+    assert value(client, "cluster_condition", cluster="prod-eu", type="Ready") == 1
+    assert value(client, "diagnostics", severity="error") == 1
+    assert value(client, "repository_up") == 1
+    assert value(client, "connectors_omitted", cluster="local") == 0
+
+
+def test_log_events_are_counted(client: TestClient, made: World) -> None:
+    metrics = made.served.metrics
+    log = logging.getLogger("gitops_connect")
+    level = log.level
+    log.setLevel(logging.INFO)
+    try:
+        with metrics.counting(made.daemon.reconciliations):
+            change = Operation(OperationName("skip"), ConnectorName("a"), OperationKind.ALTER, "d", REVISION)  # type: ignore[arg-type]
+            requested = Restart(request=RestartRequest(RestartKind.CONNECTOR, "1"))
+            for one in (
+                step("a", Action.ALTER, operation=change),
+                step("a", Action.CREATE, operation=change),
+                step("a", Action.RESTART, restart=Restart()),
+                step("a", Action.RESTART, restart=requested),
+            ):
+                events.step_ended(CLUSTER, REVISION, one)
+            made.daemon.reconciliations.end(CLUSTER, 0, LedgerBusy("x"), 3.0)
+            made.daemon.reconciliations.end(CLUSTER, 0, ValueError("x"), 3.0)
+        events.step_ended(CLUSTER, REVISION, step("a", Action.CREATE))
+    finally:
+        log.setLevel(level)
+    assert value(client, "steps_total", cluster="local", action="create", result="applied") == 1
+    assert value(client, "offset_changes_total", cluster="local", result="applied") == 1
+    for kind in ("automatic", "requested"):
+        labels = {"cluster": "local", "connector": "a", "kind": kind, "result": "applied"}
+        assert value(client, "connector_restarts_total", **labels) == 1
+    assert value(client, "log_events_total", event="step_applied", level="info") == 4
+    assert value(client, "reconcile_total", cluster="local", result="postponed") == 1
+    assert value(client, "reconcile_total", cluster="local", result="failed") == 1
+    assert value(client, "reconcile_duration_seconds_sum", cluster="local") == 6
+
+
+def test_the_number_of_labels_is_bounded(serve: Any) -> None:
+    client = serve(metrics_connectors=5)
+    metrics: Metrics = client.made.served.metrics
+    for number in range(20):
+        fields = {"cluster": "local", "connector": f"c{number}", "action": "restart", "restart": "automatic"}
+        metrics.event("step_applied", "info", fields)
+    found = samples(client)
+    names = {dict(labels)["connector"] for name, labels in found if name == "gitops_connect_connector_info"}
+    counted = {dict(labels)["connector"] for name, labels in found if name == "gitops_connect_connector_restarts_total"}
+    assert len(names) <= 10
+    assert counted == {OTHERS, "c0", "c1", "c2", "c3", "c4"}
+    labels = {"cluster": "local", "connector": OTHERS, "kind": "automatic", "result": "applied"}
+    assert value(client, "connector_restarts_total", **labels) == 15
+    everything = made_up_state(ManualClock().now()).snapshot.clusters[CLUSTER].connectors
+    assert value(client, "connectors_omitted", cluster="local") == len(everything) - 5
+
+
+def test_the_page_explains_every_metric_and_no_other() -> None:
+    registry = Metrics(made_up_state(ManualClock().now()), 10).registry
+    suffix = {"counter": "_total"}
+    real = {
+        f"{family.name}{suffix.get(family.type, '')}": sorted({*getattr(family, "_labelnames", ())})
+        for family in registry.collect()
+        if family.name.startswith("gitops_connect_")
+    }
+    explained = set(re.findall(r"^\| `(gitops_connect_[a-z_]+)`", PAGE.read_text(), re.MULTILINE))
+    assert explained == real.keys()
