@@ -26,7 +26,7 @@ from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.settings_reload import reload
-from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
+from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.daemon.steps_in_progress import StepsInProgress
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
@@ -181,7 +181,7 @@ class Daemon:
         """Poll the repository. A new revision ends the wait of every cluster, a request that of its clusters."""
         number = self.reconciliations.last
         declared = self._repository.poll(self._declared)
-        self.state.set_repository(self._repository_view(declared))
+        self.state.set_repository(self._repository.view(declared, self._runtime.clock.now()))
         with self._scheduling:
             self.reconciliations.poll_ended(number)
             before, self._declared = self._declared, declared
@@ -194,22 +194,6 @@ class Daemon:
                 self._jobs.schedule(_POLL, self._poll, 0 if is_late else self._until_next_poll())
             elif declared is None:
                 self._over.put(_Over.DONE)
-
-    def _repository_view(self, declared: Declared | None) -> RepositoryView:
-        now, error = self._runtime.clock.now(), self._repository.error
-        why = "" if error is None else f"{type(error).__name__}: {error}"
-        if declared is None:
-            return RepositoryView(error=why, polled=now)
-        checkout = declared.checkout
-        return RepositoryView(
-            declared.revision,
-            checkout.author,
-            checkout.subject,
-            declared.documents,
-            declared.diagnostics,
-            why,
-            now,
-        )
 
     def _until_next_poll(self) -> float:
         """Seconds until the next poll. After a failure it is earlier than usual, and never later."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from gitops_connect.daemon import events
+from gitops_connect.daemon.state import RepositoryView
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.reconcile import Caches, Declared, declare
 from gitops_connect.settings.sections import Settings
@@ -36,6 +38,14 @@ class RepositoryFollower:
         self._tell_of_success(declared)
         self._tell_of_revision(declared, before)
         return declared
+
+    def view(self, declared: Declared | None, now: datetime) -> RepositoryView:
+        """The repository after a poll that ended at `now` and returned `declared`."""
+        why = "" if self.error is None else f"{type(self.error).__name__}: {self.error}"
+        if declared is None:
+            return RepositoryView(error=why, polled=now)
+        author, subject = declared.checkout.author, declared.checkout.subject
+        return RepositoryView(declared.revision, author, subject, declared.documents, declared.diagnostics, why, now)
 
     def _declare(self, source: Source) -> Declared:
         return declare(source, self._clusters, self._caches)

@@ -141,7 +141,7 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
     now = clock.now()
     for cluster in (CLUSTER, PROD):
         with ledger.lease(cluster, clock) as lease:
-            operations = ledger.operations.under(lease)
+            operations = ledger.under(lease).operations
             _record_changes(operations, cluster, now)
     for number in range(steps):
         ledger.status.record_step(
