@@ -12,12 +12,13 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import applying, converging, help_text, large, planning, status_page, unchanged
+from benchmarks import applying, converging, help_text, large, planning, status_page, unchanged, webhook
 from benchmarks.figures import Figure, NotMeasured, table
 
 BENCHMARKS = {
     "help": help_text,
     "status-page": status_page,
+    "webhook": webhook,
     "unchanged": unchanged,
     "planning": planning,
     "converging": converging,

@@ -80,7 +80,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture
 def made(tmp_path: Path, ledger_directory: Path) -> Iterator[World]:
     shutil.copytree(ledger_directory, tmp_path, dirs_exist_ok=True)
-    with world(tmp_path, made_up_state(ManualClock().now(), 100)) as made:
+    with world(tmp_path, made_up_state(ManualClock().now(), 40)) as made:
         yield made
 
 
@@ -116,7 +116,7 @@ def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Bro
     row = "document.getElementById('c/local/orders')"
     chromium.evaluate("search.value = 'o'; search.dispatchEvent(new Event('input', {bubbles: true}))")
     chromium.await_that("location.search === '?search=o&cluster=local'")
-    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 100")
+    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 40")
     chromium.evaluate(f"{row}.scrollIntoView({{block: 'center'}}); {row}.querySelector('a').focus()")
     other = "document.getElementById('c/local/orders-source-0000')"
     chromium.evaluate(f"{other}.kept = true")
@@ -140,7 +140,7 @@ def test_the_page_connects_again(chromium: Browser, made: World) -> None:
         chromium.open(url)
         chromium.await_that("document.getElementById('connection').textContent === 'Live'")
     chromium.await_that("document.getElementById('connection').textContent === 'Reconnecting'")
-    assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") > 100, (
+    assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") > 40, (
         "it still shows the last state"
     )
     complaints(chromium)
