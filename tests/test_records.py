@@ -121,6 +121,27 @@ def test_a_suspended_or_observed_connector_is_not_adopted(ledger: WatchedLedger,
     assert owned(ledger) == {}
 
 
+def test_a_suspended_connector_whose_offset_change_is_finished_is_not_recorded_as_in_sync(
+    ledger: WatchedLedger,
+) -> None:
+    """Its new config is not sent. If it were recorded, a secret that Connect masks would never be sent."""
+    orders, back = wanted("orders"), change("back", "orders", acknowledge=["rewind"])
+    carry_out(ledger, situation([orders], [as_observed(orders)]))
+    before, applied = ledger.ownership(CLUSTER), ledger.revisions(CLUSTER).applied
+    begun = Operation(back.name, ORDERS, OperationKind.ALTER, back.digest, REVISION, current_offsets(a=4))
+    offsets = OffsetSituation(
+        {back.name: record(back, "in_progress")},
+        {back.name: Unfinished(begun, current_offsets(a=20))},
+        current={ORDERS: current_offsets(a=20)},
+    )
+    changed = wanted("orders", config={"a": "b"}, suspend=True)
+    finished = situation([changed], [seen("orders", "STOPPED")], offsets=offsets, changes=[back])
+    assert [step.action.value for step in plan(finished).steps] == ["alter", "resume"]
+    carry_out(ledger, replace(finished, revision=Revision("newer")))
+    assert ledger.ownership(CLUSTER) == before
+    assert ledger.revisions(CLUSTER).applied == applied
+
+
 def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: WatchedLedger) -> None:
     orders = wanted("orders")
     carry_out(ledger, situation([orders], [as_observed(orders)], invalid=frozenset({ORDERS})))

@@ -53,6 +53,7 @@ class LedgerRecords:
         self._clearing: set[ConnectorName] = set()
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+        self._partial = {one.name for one in plan.connectors if one.applicable and one.suspension is not None}
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def intend(self, operation: Operation) -> None:
@@ -141,6 +142,7 @@ class LedgerRecords:
         """Record a connector when its last step took effect, whether or not the connector works with it.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
+        The steps of a suspended connector only finish an offset change, and do not bring it in sync with its document.
         """
         if outcome.result is not Result.APPLIED and not outcome.took_effect:
             return
@@ -158,7 +160,7 @@ class LedgerRecords:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
-            if not self._left[name]:
+            if not self._left[name] and name not in self._partial:
                 self._record([connector], origin)
             elif action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
@@ -177,7 +179,7 @@ class LedgerRecords:
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.
 
-        The revision is applied if no step failed, the plan was complete, and no step of it was only shown.
+        The revision is applied if no step failed, the plan was complete, and no step of a connector was left out.
         """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
@@ -189,8 +191,8 @@ class LedgerRecords:
             recorded = self._ledger.revisions(self._cluster)
             if recorded.attempted is not None and recorded.attempted.result:
                 self._ledger.record_attempt(self._cluster, self._revision, now)
-            is_shown_only = any(one.steps and not one.applicable for one in self._plan.connectors)
-            if not is_shown_only and (recorded.applied is None or recorded.applied.revision != self._revision):
+            is_left_out = any(one.steps and not one.applicable for one in self._plan.connectors) or self._partial
+            if not is_left_out and (recorded.applied is None or recorded.applied.revision != self._revision):
                 self._ledger.record_applied(self._cluster, self._revision, now)
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
