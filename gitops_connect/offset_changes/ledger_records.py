@@ -12,7 +12,7 @@ from dataclasses import replace
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offsets import Offsets
@@ -26,7 +26,7 @@ from gitops_connect.model.operations import (
 )
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
 from gitops_connect.model.restarts import RestartRecord
 from gitops_connect.plan.operation_status import is_cleared
 from gitops_connect.plan.ownership_records import remember
@@ -179,7 +179,8 @@ class LedgerRecords:
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.
 
-        The revision is applied if no step failed, the plan was complete, and no step of a connector was left out.
+        The revision is applied if no step failed, the plan was complete, and no step was left out by a command or
+        a setting.
         """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
@@ -191,9 +192,16 @@ class LedgerRecords:
             recorded = self._ledger.revisions(self._cluster)
             if recorded.attempted is not None and recorded.attempted.result:
                 self._ledger.record_attempt(self._cluster, self._revision, now)
-            is_left_out = any(one.steps and not one.applicable for one in self._plan.connectors) or self._partial
-            if not is_left_out and (recorded.applied is None or recorded.applied.revision != self._revision):
+            is_applied = not any(map(self._is_left_out, self._plan.connectors))
+            if is_applied and (recorded.applied is None or recorded.applied.revision != self._revision):
                 self._ledger.record_applied(self._cluster, self._revision, now)
+
+    def _is_left_out(self, planned: ConnectorPlan) -> bool:
+        """Whether the connector has steps that are not applied, although its document does not say so."""
+        desired = self._desired.get(planned.name)
+        if desired is not None and (desired.suspend or desired.mode is Mode.OBSERVE):
+            return False
+        return bool(planned.steps) and (not planned.applicable or planned.name in self._partial)
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
         """Write only differences: a reconciliation in which nothing changed writes nothing."""
