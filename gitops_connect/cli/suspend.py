@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import shlex
 import socket
 from collections.abc import Iterator, Sequence
@@ -132,8 +132,8 @@ def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:
 def _user() -> str:
     """The user of the operating system and the machine, as in `ana@ops-1`."""
     try:
-        name = getpass.getuser()
-    except (KeyError, OSError):  # a container may run with a user id that has no name
+        name = pwd.getpwuid(os.getuid()).pw_name  # unlike `getpass.getuser`, which trusts environment variables
+    except KeyError:  # a container may run with a user id that has no name
         name = str(os.getuid())
     return f"{name}@{socket.gethostname()}"
 
