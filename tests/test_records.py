@@ -17,6 +17,7 @@ from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
@@ -119,6 +120,44 @@ def test_a_suspended_or_observed_connector_is_not_adopted(ledger: WatchedLedger,
     looked_at = wanted("orders", **more)
     carry_out(ledger, situation([looked_at], [as_observed(looked_at)]))
     assert owned(ledger) == {}
+
+
+def test_a_suspended_connector_whose_offset_change_is_finished_is_not_recorded_as_in_sync(
+    ledger: WatchedLedger,
+) -> None:
+    """Its new config is not sent. If it were recorded, a secret that Connect masks would never be sent."""
+    orders, back = wanted("orders"), change("back", "orders", acknowledge=["rewind"])
+    carry_out(ledger, situation([orders], [as_observed(orders)]))
+    before, applied = ledger.ownership(CLUSTER), ledger.revisions(CLUSTER).applied
+    begun = Operation(back.name, ORDERS, OperationKind.ALTER, back.digest, REVISION, current_offsets(a=4))
+    offsets = OffsetSituation(
+        {back.name: record(back, "in_progress")},
+        {back.name: Unfinished(begun, current_offsets(a=20))},
+        current={ORDERS: current_offsets(a=20)},
+    )
+    changed = wanted("orders", config={"a": "b"})
+    suspended = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})
+    finished = situation([changed], [seen("orders", "STOPPED")], offsets=offsets, changes=[back], suspensions=suspended)
+    assert [step.action.value for step in plan(finished).steps] == ["alter", "resume"]
+    carry_out(ledger, replace(finished, revision=Revision("newer")))
+    assert ledger.ownership(CLUSTER) == before
+    assert ledger.revisions(CLUSTER).applied == applied
+
+
+@pytest.mark.parametrize(
+    ("more", "is_applied"),
+    [
+        ({"desired": {"suspend": True}}, True),
+        ({"desired": {"mode": "observe"}}, True),
+        ({"suspensions": Suspensions(Suspension(SuspendedBy.SETTINGS, whole_cluster=True))}, False),
+        ({"policy": Policy(enforce=False)}, False),
+    ],
+)
+def test_a_revision_is_applied_if_nothing_but_its_documents_leaves_steps_out(
+    ledger: WatchedLedger, more: dict[str, Any], is_applied: bool
+) -> None:
+    carry_out(ledger, situation([wanted("orders", **more.pop("desired", {}))], **more))
+    assert (ledger.revisions(CLUSTER).applied is not None) is is_applied
 
 
 def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: WatchedLedger) -> None:

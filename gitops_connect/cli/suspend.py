@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import shlex
 import socket
 from collections.abc import Iterator, Sequence
@@ -44,11 +44,11 @@ def suspend_connector(
     """
     from gitops_connect.model.names import ConnectorName
 
-    wanted = ConnectorName(name)
+    connector = ConnectorName(name)
     with _ledger(context) as (settings, ledger):
-        where = _managed_on(settings, ledger, wanted, cluster)
-        ledger.suspend(where, wanted, _suspension(reason))
-        begun = [one for one in _in_progress(ledger, where) if one[1] == wanted]
+        where = _managed_on(settings, ledger, connector, cluster)
+        ledger.suspend(where, connector, _suspension(reason))
+        begun = [one for one in _in_progress(ledger, where) if one[1] == connector]
     emit(f"{name} on {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
     echo(f"To end this: gitops-connect resume connector {shlex.quote(name)} --cluster {where}")
@@ -76,15 +76,15 @@ def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: C
     """End the suspension of a connector by a command."""
     from gitops_connect.model.names import ConnectorName
 
-    wanted = ConnectorName(name)
+    connector = ConnectorName(name)
     with _ledger(context) as (settings, ledger):
         candidates = cluster_commands.chosen_in(settings, [cluster] if cluster else None)
-        there = [one for one in candidates if wanted in ledger.suspensions(one).connectors]
+        there = [one for one in candidates if connector in ledger.suspensions(one).connectors]
         where = _only_one(name, "suspended", there)
         if where is None:
             echo(f"{name} is not suspended by a command; if its document has `suspend: true`, remove that")
             return ExitCode.DONE
-        ledger.resume(where, wanted)
+        ledger.resume(where, connector)
         still = _why_cluster_is_suspended(settings, ledger, where)
     emit(f"{name} on {where} is resumed: the next reconciliation brings it in sync.\n")
     if still:
@@ -132,8 +132,8 @@ def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:
 def _user() -> str:
     """The user of the operating system and the machine, as in `ana@ops-1`."""
     try:
-        name = getpass.getuser()
-    except (KeyError, OSError):  # a container may run with a user id that has no name
+        name = pwd.getpwuid(os.getuid()).pw_name  # unlike `getpass.getuser`, which trusts environment variables
+    except KeyError:  # a container may run with a user id that has no name
         name = str(os.getuid())
     return f"{name}@{socket.gethostname()}"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.journal import JournalEntry
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.observed_state import WorkerState
@@ -26,7 +26,7 @@ from gitops_connect.model.operations import (
 )
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
 from gitops_connect.model.restarts import RestartRecord
 from gitops_connect.plan.operation_status import is_cleared
 from gitops_connect.plan.ownership_records import remember
@@ -54,6 +54,7 @@ class LedgerRecords:
         self._clearing: set[ConnectorName] = set()
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+        self._partial = {one.name for one in plan.connectors if one.applicable and one.suspension is not None}
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def intend(self, operation: Operation) -> None:
@@ -149,6 +150,7 @@ class LedgerRecords:
         """Record the step, and its connector when its last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
+        The steps of a suspended connector only finish an offset change, and do not bring it in sync with its document.
         """
         self._record_step(outcome)
         if outcome.result is not Result.APPLIED and not outcome.took_effect:
@@ -168,7 +170,7 @@ class LedgerRecords:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
-            if not self._left[name]:
+            if not self._left[name] and name not in self._partial:
                 self._record([connector], origin)
             elif action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
@@ -209,7 +211,8 @@ class LedgerRecords:
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.
 
-        The revision is applied if no step failed, the plan was complete, and no step of it was only shown.
+        The revision is applied if no step failed, the plan was complete, and no step was left out by a command or
+        a setting.
         """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
@@ -221,9 +224,16 @@ class LedgerRecords:
             recorded = self._ledger.revisions(self._cluster)
             if recorded.attempted is not None and recorded.attempted.result:
                 self._ledger.record_attempt(self._cluster, self._revision, now)
-            is_shown_only = any(one.steps and not one.applicable for one in self._plan.connectors)
-            if not is_shown_only and (recorded.applied is None or recorded.applied.revision != self._revision):
+            is_applied = not any(map(self._is_left_out, self._plan.connectors))
+            if is_applied and (recorded.applied is None or recorded.applied.revision != self._revision):
                 self._ledger.record_applied(self._cluster, self._revision, now)
+
+    def _is_left_out(self, planned: ConnectorPlan) -> bool:
+        """Whether the connector has steps that are not applied, although its document does not say so."""
+        desired = self._desired.get(planned.name)
+        if desired is not None and (desired.suspend or desired.mode is Mode.OBSERVE):
+            return False
+        return bool(planned.steps) and (not planned.applicable or planned.name in self._partial)
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
         """Write only differences: a reconciliation in which nothing changed writes nothing."""
