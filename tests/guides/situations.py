@@ -316,6 +316,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "run-as-a-daemon": one_connector,
     "run-in-ci": one_connector,
     "run-in-kubernetes": nothing,
+    "run-several-replicas": nothing,
     "seed-a-migrated-connector": seed_a_migrated_connector,
     "skip-a-poison-pill": skip_a_poison_pill,
     "take-over-existing-connectors": take_over_existing_connectors,
