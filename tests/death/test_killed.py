@@ -55,7 +55,18 @@ STORIES = {
 }
 
 
-@pytest.mark.parametrize("name", STORIES)
+IN_MAKE_TEST = (
+    "alter",
+    "replace in a stopped one",
+    "two changes and another config",
+    "initial offsets of a paused one",
+)
+"""Together they have a change of each kind, to a running, a stopped and a new connector."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in IN_MAKE_TEST else pytest.mark.thorough) for name in STORIES]
+)
 def test_each_change_takes_effect_once_and_the_connector_ends_as_desired(
     name: str, deaths: Each, worker: Recorder
 ) -> None:

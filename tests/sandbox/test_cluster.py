@@ -240,6 +240,7 @@ def killed_at(directory: Path, word: str, number: int) -> None:
         process.wait()
 
 
+@pytest.mark.thorough
 def test_after_down_nothing_runs_and_up_gives_up_ports_that_were_taken(
     own: Sandbox, again: Callable[..., Sandbox]
 ) -> None:
