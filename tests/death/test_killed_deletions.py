@@ -40,7 +40,8 @@ def require_gone(trial: Trial, worker: Recorder, place: str) -> None:
     assert trial.ledger().operations.snapshot(LOCAL, CLEAR) == worker.before[-1 if worker.before[-1] else 0], place
 
 
-@pytest.mark.parametrize("seed", [pytest.param(False, marks=pytest.mark.thorough), True])
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [False, True])
 def test_a_deletion_is_finished_though_git_wants_the_connector_back_and_it_can_be_deleted_again(
     seed: bool, deaths: Each, worker: Recorder
 ) -> None:

@@ -16,7 +16,6 @@ from guides.situations import EVENTS, SITUATIONS, Place
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 IN_MAKE_TEST = (
-    "protect-connectors-from-deletion",
     "reset-a-source",
     "rewind-a-sink",
     "rotate-a-secret",
