@@ -7,8 +7,8 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
-# Tests often wait, for a broker, a worker or a time limit: four processes keep two cores busy.
-PARALLEL = $(BIN)/pytest -q -n 4 --dist loadgroup --no-loadscope-reorder
+# Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
+PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
 

@@ -39,6 +39,7 @@ def _offsets() -> OffsetPatch:
     return {partition_text({**fixed, "topic": f"t{number}"}): offset_text({"offset": 1}) for number in range(_MANY)}
 
 
+@pytest.mark.thorough
 def test_no_connector_is_absent_while_its_worker_starts(sandbox: Sandbox, connector_name: Callable[[str], str]) -> None:
     name, absent = ConnectorName(connector_name("there")), ConnectorName(connector_name("absent"))
     with ConnectClient(ClusterSettings(ClusterName("local"), tuple(sandbox.worker_urls)), _Restless()) as client:

@@ -50,7 +50,6 @@ def numbers(at: Workplace) -> Numbers:
     return Numbers(at)
 
 
-@pytest.mark.on_kafka
 def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_back(
     at: Workplace, numbers: Numbers
 ) -> None:

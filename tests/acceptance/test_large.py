@@ -15,7 +15,7 @@ from acceptance.workplace import Ran
 
 __all__ = ["place", "worker"]
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 HALF = MANY // 2
 

@@ -102,6 +102,7 @@ def test_a_worker_that_joins_in_the_middle_rebalances_and_nothing_fails(sandbox:
     at.clean()
 
 
+@pytest.mark.thorough
 def test_during_a_rebalance_nothing_is_taken_for_absent(sandbox: Sandbox, two_workers: Workplace) -> None:
     """Plans that are made while a worker leaves never propose to create a connector again."""
     at = two_workers

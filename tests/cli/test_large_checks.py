@@ -201,6 +201,7 @@ def test_what_is_too_much_to_be_held_is_saved_as_it_comes(many_offsets: Workplac
     assert at.run("offsets", "get", at.name("lines"), "--save", str(file)).code == 64
 
 
+@pytest.mark.thorough
 def test_a_table_of_too_many_has_the_first_and_the_way_to_all(many_offsets: Workplace) -> None:
     at = many_offsets
     ran = at.run("offsets", "get", at.name("lines"))
@@ -250,6 +251,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
     return make
 
 
+@pytest.mark.thorough
 def test_undo_of_a_large_change_from_nothing_is_a_reset(large_change: Callable[..., Workplace]) -> None:
     at = large_change(1_000, is_settled=True, earlier=0)
     ran = at.run("offsets", "undo", "one")
@@ -260,6 +262,7 @@ def test_undo_of_a_large_change_from_nothing_is_a_reset(large_change: Callable[.
     assert "offsets" not in spec
 
 
+@pytest.mark.thorough
 def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable[..., Workplace]) -> None:
     at = large_change(31_000, is_settled=False)
     assert "31,000 of 230,000 sent" in at.run("offsets", "history", at.name("lines")).out
@@ -274,6 +277,7 @@ def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable
     assert "offset change one is in progress; run `gitops-connect apply` to finish it" in ran.err
 
 
+@pytest.mark.thorough
 def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document(
     large_change: Callable[..., Workplace],
 ) -> None:

@@ -55,7 +55,13 @@ STORIES = {
 }
 
 
-@pytest.mark.parametrize("name", STORIES)
+IN_MAKE_TEST = ("two changes and another config", "initial offsets of a paused one")
+"""Together they have several changes of a running connector, and those of a new one."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in IN_MAKE_TEST else pytest.mark.thorough) for name in STORIES]
+)
 def test_each_change_takes_effect_once_and_the_connector_ends_as_desired(
     name: str, deaths: Each, worker: Recorder
 ) -> None:
@@ -70,6 +76,7 @@ def test_each_change_takes_effect_once_and_the_connector_ends_as_desired(
         require_position(trial, worker, story, place)
 
 
+@pytest.mark.thorough
 def test_a_change_in_progress_is_finished_after_its_removal_from_git_and_no_other(
     deaths: Each, worker: Recorder
 ) -> None:
@@ -115,6 +122,7 @@ def test_a_connector_that_was_started_after_the_kill_is_never_rewound(deaths: Ea
     assert found >= 3, "before it was sent, before it was looked at, before it was settled"
 
 
+@pytest.mark.thorough
 def test_a_kill_with_a_new_ledger_reapplies_nothing(deaths: Each, worker: Recorder) -> None:
     """Killed in the first reconciliation: the next one must not take old changes in the repository for new."""
     changes = (BACK, ("exact", "replace", 3, "rewind, tombstone"))

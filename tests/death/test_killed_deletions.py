@@ -18,7 +18,10 @@ DELETIONS = {
 }
 
 
-@pytest.mark.parametrize("name", DELETIONS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.thorough if name in ("absent", "pruned") else ()) for name in DELETIONS],
+)
 def test_a_deletion_with_offsets_leaves_no_half(name: str, deaths: Each, worker: Recorder) -> None:
     story = DELETIONS[name]
     for trial, _ in deaths(story):
@@ -37,6 +40,7 @@ def require_gone(trial: Trial, worker: Recorder, place: str) -> None:
     assert trial.ledger().operations.snapshot(LOCAL, CLEAR) == worker.before[-1 if worker.before[-1] else 0], place
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [False, True])
 def test_a_deletion_is_finished_though_git_wants_the_connector_back_and_it_can_be_deleted_again(
     seed: bool, deaths: Each, worker: Recorder

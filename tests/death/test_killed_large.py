@@ -58,7 +58,7 @@ def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
     return bool(ended["code"] == 0)
 
 
-@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_the_next_run_resumes_at_the_unfinished_chunk(
     worlds: Iterator[tuple[LargeWorld, StandIn]], orders: Program, twice: bool
 ) -> None:

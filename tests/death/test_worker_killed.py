@@ -19,7 +19,7 @@ from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import OperationState
 from gitops_connect.sandbox.cluster import Sandbox
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
 MANY = 100_000
 END = 50
 NUMBERS = "org.example.fixtures.MovableNumberSource"

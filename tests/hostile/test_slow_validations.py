@@ -59,6 +59,7 @@ def documents(count: int) -> str:
     return "---\n".join(document(f"c{number:05}") for number in range(count))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", graded(ROWS))
 def test_many_new_connectors(row: Row, tmp_path: Path) -> None:
     with StandIn() as hostile, StandIn() as fine:

@@ -1,4 +1,4 @@
-"""The only live test of `make test`: a rewind that Debezium for PostgreSQL cannot follow is reported and undone."""
+"""A rewind that Debezium for PostgreSQL cannot follow is reported and undone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from live.sources import PostgresSource
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
 
 
 def test_a_rewind_that_the_slot_forbids_is_acknowledged_fails_is_reported_and_undone(orders: PostgresSource) -> None:

@@ -104,6 +104,7 @@ def test_what_was_killed_comes_back_on_the_same_data_and_ports(own: Sandbox, aga
     assert "kept" in get(connectors)  # type: ignore[operator] # a list of names
 
 
+@pytest.mark.thorough
 def test_a_broker_that_was_killed_alone_comes_back_alone(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     broker, worker = pids(own)
     assert broker is not None
@@ -131,6 +132,7 @@ def test_a_broker_that_was_dying_when_it_was_looked_at_comes_back(own: Sandbox) 
     assert pids(own)[0] != broker
 
 
+@pytest.mark.thorough
 def test_workers_come_and_go(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     second = own.start_worker()
     assert own.worker_urls[1] == second
@@ -182,6 +184,7 @@ def test_running_workers_do_not_change_how_often_sources_send(own: Sandbox, opti
         Sandbox.up(SandboxOptions(directory=options.directory, exactly_once=False))
 
 
+@pytest.mark.thorough
 @pytest.mark.thorough
 def test_a_broker_may_be_alone(tmp_path: Path) -> None:
     with Sandbox.up(SandboxOptions(directory=tmp_path, workers=0, tied=True)) as sandbox:
@@ -240,6 +243,7 @@ def killed_at(directory: Path, word: str, number: int) -> None:
         process.wait()
 
 
+@pytest.mark.thorough
 def test_after_down_nothing_runs_and_up_gives_up_ports_that_were_taken(
     own: Sandbox, again: Callable[..., Sandbox]
 ) -> None:

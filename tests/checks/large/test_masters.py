@@ -114,7 +114,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return executors_python(tmp_path_factory.mktemp("python") / "of executors")
 
 
-@pytest.fixture(scope="module", params=[connect_server, pytest.param(standalone, marks=pytest.mark.thorough)])
+@pytest.fixture(scope="module", params=[connect_server, standalone])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, python: Path) -> Iterator[Place]:
     with running(request.param(tmp_path_factory.mktemp("place"), python)) as started:
         yield started
@@ -134,6 +134,7 @@ def test_the_python_of_the_executors_has_its_dependencies_but_not_gitops_connect
         assert f"No module named '{name}'" in said(f"import {name}")
 
 
+@pytest.mark.thorough
 def test_verdicts_are_the_same_before_and_after_an_outage_that_is_named(
     place: Place, on_this_machine: Any, tmp_path: Path
 ) -> None:
@@ -299,7 +300,14 @@ exec sleep 1000
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.thorough),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.thorough),
+        signal.SIGKILL,
+    ],
+)
 @pytest.mark.parametrize("is_started", [True, False])
 def test_nothing_is_left_when_the_program_ends(
     number: signal.Signals, is_started: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

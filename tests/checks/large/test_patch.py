@@ -227,6 +227,7 @@ def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:
     assert not [*(tmp_path / "ready").iterdir()]
 
 
+@pytest.mark.thorough
 def test_patches_of_five_manifests_of_different_classes_in_one_job(spark: Any, tmp_path: Path) -> None:
     """One manifest's input splits are in several tasks, and one task has input splits of several manifests."""
     rnd = random.Random(3)  # noqa: S311 - the same each time

@@ -32,6 +32,7 @@ MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
     "server": (DEBEZIUM, lambda n, at: entry({"server": "b"}, {"lsn": at, "ts_usec": 5}), "manifest/server"),
     "topic": (SINK, lambda n, at: sunk("others", n, at), "manifest/topic"),
 }
+KINDS = [OperationKind.ALTER, pytest.param(OperationKind.REPLACE, marks=pytest.mark.thorough)]
 ONE_PARTITION = ("file", "server")
 SPLIT_SIZE = 300
 """In bytes; small, so that there are several splits and several blocks."""
@@ -51,7 +52,7 @@ def _lines(name: str) -> Iterable[dict[str, Any]]:
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
 @pytest.mark.parametrize("current", [None, 0, 2, 1], ids=["not known", "nothing", "half", "all"])
-@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_line_is_checked_individually(
     name: str, acknowledged: Any, current: int | None, kind: OperationKind, tmp_path: Path
 ) -> None:
@@ -89,7 +90,7 @@ OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("current", [None, "others", "half", "all"])
-@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
 def test_lines_with_individual_values(
     name: str, current: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
