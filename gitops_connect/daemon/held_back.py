@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from gitops_connect.daemon.events import NewItems, log
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.daemon.events import NewItems, say
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.report.words import suspended_lines
@@ -25,15 +25,21 @@ class HeldBack:
         self._log_connectors(outcome)
         drifted = [(one.name, _steps(one)) for one in outcome.plan.connectors if one.drifted and not one.applicable]
         for name, steps in self._drifted.of(drifted):
-            _say(logging.WARNING, "drift_detected", outcome.cluster, connector=name, message=f"not corrected: {steps}")
+            say(
+                logging.WARNING,
+                "drift_detected",
+                cluster=outcome.cluster,
+                connector=name,
+                message=f"not corrected: {steps}",
+            )
 
     def _log_cluster(self, outcome: ReconciliationOutcome) -> None:
         suspension, before = outcome.plan.suspension, self._cluster_is_suspended
         self._cluster_is_suspended = suspension is not None
         if suspension is not None and not before:
-            _say(logging.WARNING, "cluster_suspended", outcome.cluster, message=f"suspended {suspension.origin}")
+            say(logging.WARNING, "cluster_suspended", cluster=outcome.cluster, message=f"suspended {suspension.origin}")
         elif suspension is None and before:
-            _say(logging.INFO, "cluster_resumed", outcome.cluster)
+            say(logging.INFO, "cluster_resumed", cluster=outcome.cluster)
 
     def _log_connectors(self, outcome: ReconciliationOutcome) -> None:
         """A connector whose document has errors keeps its state: it is unknown whether the document suspends it."""
@@ -43,14 +49,10 @@ class HeldBack:
         before, self._suspended = self._suspended, frozenset({*suspended, *(self._suspended & unknown)})
         for name in sorted(self._suspended - before):
             message = " ".join(suspended_lines(suspended[name]))
-            _say(logging.WARNING, "connector_suspended", outcome.cluster, connector=name, message=message)
+            say(logging.WARNING, "connector_suspended", cluster=outcome.cluster, connector=name, message=message)
         for name in sorted(before - self._suspended):
-            _say(logging.INFO, "connector_resumed", outcome.cluster, connector=name)
+            say(logging.INFO, "connector_resumed", cluster=outcome.cluster, connector=name)
 
 
 def _steps(connector: ConnectorPlan) -> str:
     return ", ".join(f"{step.action.value} ({step.reason})" for step in connector.steps)
-
-
-def _say(level: int, event: str, cluster: ClusterName, **fields: object) -> None:
-    log.log(level, event, extra={"fields": {"cluster": cluster, **fields}})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from situations import change, seen, situation, wanted
 
-from gitops_connect.daemon import events, held_back
+from gitops_connect.daemon import events, held_back, process_events
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -29,10 +29,10 @@ def test_only_new_items_are_news() -> None:
 
 
 def test_every_event_and_field_is_documented() -> None:
-    source = "".join(Path(module.__file__).read_text() for module in (events, held_back))
+    source = "".join(Path(module.__file__).read_text() for module in (events, held_back, process_events))
     page = (ROOT / "docs" / "reference" / "log-events.md").read_text()
-    names = set(re.findall(r'_say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
-    names |= set(re.findall(r'_say_error\("([^"]+)"', source)) | set(re.findall(r'log\.error\("([^"]+)"', source))
+    names = set(re.findall(r'say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
+    names |= set(re.findall(r'say_error\("([^"]+)"', source)) | set(re.findall(r'log\.error\("([^"]+)"', source))
     names |= {f"step_{result.value}" for result in Result}
     assert len(names) >= 28
     assert not {name for name in names if f"`{name}`" not in page}
