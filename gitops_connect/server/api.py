@@ -150,6 +150,8 @@ def reconcile(request: Request) -> Response:
         raise HTTPException(
             401, "expected the token in the header Authorization: Bearer", {"WWW-Authenticate": "Bearer"}
         )
+    if not one.snapshot.is_leader:
+        raise HTTPException(409, "this replica makes no changes now; send the request to the leader")
     name = request.query_params.get("cluster")
     chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
     number = one.daemon.reconcile_now(chosen)

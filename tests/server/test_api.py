@@ -186,5 +186,12 @@ def test_a_request_ends_if_the_repository_was_never_read(serve: Any) -> None:
     assert (done["finished"], done["repository_error"], done["results"]) == (True, "no route to host", [])
 
 
+def test_a_replica_that_is_not_the_leader_rejects_the_request(serve: Any) -> None:
+    client = serve(token=SECRET)
+    client.made.daemon.state.set_leader(is_leader=False)
+    answer = client.post("/api/v1/reconcile", headers=BEARER)
+    assert (answer.status_code, client.made.daemon.reconciliations.last) == (409, 0)
+
+
 def test_without_a_token_the_server_is_read_only(client: TestClient) -> None:
     assert client.post("/api/v1/reconcile", headers={"Authorization": "Bearer "}).status_code == 403
