@@ -49,6 +49,8 @@ def run(
                 process_events.server_started(
                     stack.enter_context(_serving(runtime, daemon, runtime.settings.server.listen)).url
                 )
+            if runtime.settings.notifications.targets and not once:
+                stack.enter_context(_notifying(runtime))
             daemon.run()
             if daemon.abandoned:
                 end_at_once()
@@ -56,6 +58,19 @@ def run(
         if daemon.is_polling:
             _leave(code)
     return code
+
+
+def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
+    from gitops_connect.daemon.notifications import notifying
+
+    link = runtime.settings.server.public_url or ""
+    try:
+        return notifying(runtime.settings.notifications, runtime.clock, link)
+    except ImportError as error:
+        raise UsageError(
+            f"[notifications] targets: the package {error.name} is not installed; install the extra `notifications`:"
+            " pip install 'gitops-connect[notifications]'"
+        ) from error
 
 
 def _serving(runtime: Runtime, daemon: Daemon, listen: str) -> AbstractContextManager[Address]:

@@ -136,6 +136,7 @@ class ClusterProgress:
             events.noted(outcome.cluster, connector, message)
         self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
         self._held_back.log(outcome)
+        events.drift_corrected(outcome)
         given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
         for name in self._given_up.of(given_up):
             events.given_up(outcome.cluster, given_up[name])

@@ -190,6 +190,15 @@ def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress)
     )
 
 
+def drift_corrected(outcome: ReconciliationOutcome) -> None:
+    """One event for each connector that was changed on the cluster, and is as declared again."""
+    for name in outcome.plan.drifted:
+        steps = [one for one in outcome.steps if one.step.connector == name]
+        if steps and all(one.result is Result.APPLIED for one in steps):
+            done = ", ".join(f"{one.step.action.value} ({one.step.reason})" for one in steps)
+            say(logging.WARNING, "drift_corrected", cluster=outcome.cluster, connector=name, message=done)
+
+
 def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
     """The result of a whole reconciliation."""
     say(

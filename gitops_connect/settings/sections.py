@@ -256,6 +256,29 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NotificationSettings:
+    """`[notifications]`: what `run` tells people, through Slack, Teams, mail and other services."""
+
+    targets: Mapping[str, Credential] = field(default_factory=dict)
+    """The services, by any name, each as a URL of apprise. A URL usually contains a token, so use a credential."""
+    events: tuple[str, ...] = (
+        "config_rolled_back",
+        "connector_given_up",
+        "drift_corrected",
+        "reconciliation_failed",
+        "reconciliation_finished",
+        "repository_unreachable",
+        "step_failed",
+    )
+    """The log events that are sent (glob patterns). `reconciliation_finished` is sent only if a step was applied or has
+    failed."""
+    repeat_after: Duration = Duration(4 * 3600)
+    """The same event with the same message is sent again only after this time."""
+    max_per_hour: int = 30
+    """How many notifications are sent in an hour. The next one says how many were left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
 
@@ -268,3 +291,4 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
+    notifications: NotificationSettings = field(default_factory=NotificationSettings)

@@ -20,6 +20,7 @@ from gitops_connect.settings.convert import section
 from gitops_connect.settings.sections import (
     ClusterSettings,
     DaemonSettings,
+    NotificationSettings,
     RepositorySettings,
     SecretsSettings,
     ServerSettings,
@@ -47,6 +48,7 @@ _SECTIONS = {
     "spark": SparkSettings,
     "daemon": DaemonSettings,
     "server": ServerSettings,
+    "notifications": NotificationSettings,
 }
 
 

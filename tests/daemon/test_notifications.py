@@ -1,0 +1,167 @@
+"""Which events are sent to people, how often, and what they say; and real requests of apprise to a webhook."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from acceptance.workplace import SINK, Workplace
+from daemon_log import InThread
+from manual_clock import ManualClock
+from standin.connect import StandIn
+
+from gitops_connect.daemon.notifications import (
+    Notification,
+    NotificationFilter,
+    NotificationHandler,
+    notifying,
+    sender,
+)
+from gitops_connect.errors import UsageError
+from gitops_connect.model.durations import Duration
+from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.sections import NotificationSettings
+
+FAILED = {"cluster": "local", "connector": "orders", "message": "task 0 is FAILED"}
+
+
+def chosen(clock: ManualClock, link: str = "", **settings: Any) -> NotificationFilter:
+    return NotificationFilter(NotificationSettings(**settings), clock, link)
+
+
+def test_a_notification_names_the_connector_the_cause_and_the_page() -> None:
+    found = chosen(ManualClock(), "https://status.example").notification(
+        "config_rolled_back", logging.ERROR, {**FAILED, "revision": "abc", "keys": ["file", "topics"]}
+    )
+    assert found == Notification(
+        "gitops-connect: config rolled back: orders on local",
+        "message: task 0 is FAILED\nrevision: abc\nkeys: file, topics\nhttps://status.example",
+        logging.ERROR,
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "fields", "is_sent"),
+    [
+        ("connector_given_up", FAILED, True),
+        ("connector_unhealthy", FAILED, False),
+        ("reconciliation_finished", {"applied": 0, "failed": 0}, False),
+        ("reconciliation_finished", {"applied": 2, "failed": 0}, True),
+    ],
+)
+def test_the_default_is_what_people_must_know(event: str, fields: dict[str, Any], is_sent: bool) -> None:
+    assert (chosen(ManualClock()).notification(event, logging.INFO, fields) is not None) is is_sent
+
+
+def test_events_are_chosen_by_pattern() -> None:
+    everything = chosen(ManualClock(), events=("connector_*",))
+    assert everything.notification("connector_recovered", logging.INFO, FAILED) is not None
+    assert everything.notification("step_failed", logging.ERROR, FAILED) is None
+
+
+def test_the_same_message_is_sent_again_only_after_some_time() -> None:
+    clock = ManualClock()
+    found = chosen(clock, repeat_after=Duration(60))
+    sent = [found.notification("step_failed", logging.ERROR, FAILED)]
+    sent += [found.notification("step_failed", logging.ERROR, FAILED)]
+    sent += [found.notification("step_failed", logging.ERROR, {**FAILED, "message": "another"})]
+    clock.sleep(60)
+    sent += [found.notification("step_failed", logging.ERROR, FAILED)]
+    assert [one is not None for one in sent] == [True, False, True, True]
+
+
+def test_too_many_are_left_out_and_counted() -> None:
+    clock = ManualClock()
+    found = chosen(clock, max_per_hour=2)
+
+    def fail(number: int) -> Notification | None:
+        return found.notification("step_failed", logging.ERROR, {**FAILED, "message": f"number {number}"})
+
+    assert [fail(number) is not None for number in range(5)] == [True, True, False, False, False]
+    clock.sleep(3600)
+    later = fail(5)
+    assert later is not None
+    assert "3 earlier notifications were left out" in later.body
+
+
+def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    release, results = threading.Event(), iter([OSError("down"), False, True])
+
+    def send(_notification: Notification) -> bool:
+        release.wait(10)
+        result = next(results)
+        if isinstance(result, OSError):
+            raise result
+        return result
+
+    handler = NotificationHandler(chosen(ManualClock()), send)
+    logger = logging.getLogger("gitops_connect")
+    logger.addHandler(handler)
+    try:
+        with caplog.at_level(logging.INFO, "gitops_connect"):
+            for number in range(3):
+                logger.error("step_failed", extra={"fields": {**FAILED, "message": f"number {number}"}})
+            release.set()
+            handler.end()
+    finally:
+        logger.removeHandler(handler)
+    failed = [record for record in caplog.records if record.getMessage() == "notification_failed"]
+    assert [record.__dict__["fields"].get("reason") for record in failed] == ["OSError", None]
+
+
+@contextmanager
+def service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A webhook on this machine, as a URL of apprise, and the requests that it got."""
+    got: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"json://127.0.0.1:{server.server_address[1]}/hook", got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
+def test_drift_that_the_daemon_corrects_reaches_a_webhook(at: Workplace, standin: StandIn) -> None:
+    with service() as (url, got):
+        settings = NotificationSettings({"team": Credential(value=url)})
+        at.commit(
+            "sink.yaml", at.document("sink", SINK, "", {"file": str(at.directory / "out.txt"), "topics": "lines"})
+        )
+        with notifying(settings, ManualClock(), ""), InThread(at) as daemon:
+            daemon.wait("reconciliation_finished", applied=1)
+            config = at.rest("GET", f"/connectors/{at.name('sink')}/config")
+            at.rest("PUT", f"/connectors/{at.name('sink')}/config", {**config, "topics": "others"})
+            daemon.wait("drift_corrected", connector=at.name("sink"))
+            at.await_that(lambda: [one["title"] for one in got], lambda titles: any("drift" in one for one in titles))
+    (drift,) = [one for one in got if "drift corrected" in one["title"]]
+    assert drift["title"] == f"gitops-connect: drift corrected: {at.name('sink')} on local"
+    assert "configure (1 key differs)" in drift["message"]
+    assert (drift["type"], got[0]["title"]) == ("warning", "gitops-connect: reconciliation finished: local")
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
+def test_a_url_that_no_service_has_is_an_error_that_does_not_quote_it() -> None:
+    settings = NotificationSettings({"team": Credential(value="secret-nonsense")})
+    with pytest.raises(UsageError, match=r"\[notifications.targets\] team: this is not a URL") as caught:
+        sender(settings)
+    assert "nonsense" not in str(caught.value)
