@@ -12,7 +12,7 @@ from gitops_connect.daemon import events
 from gitops_connect.daemon.held_back import HeldBack
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.state import DaemonState
-from gitops_connect.errors import GitopsConnectError, LedgerBusy, Stalled
+from gitops_connect.errors import LedgerBusy, Stalled
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
@@ -161,8 +161,10 @@ class ClusterProgress:
         of_cluster = {key: one.follows(self._conditions.get(key)) for key, one in keyed.items()}
         try:
             self._record({**of_connectors, **of_cluster})
-        except GitopsConnectError as error:  # the ledger is the problem, or fails as well
-            events.cycle_failed(self._cluster, declared.revision, error, None)
+            applied = self._parts.ledger.revisions(self._cluster).applied
+            self._publish(applied=None if applied is None else applied.revision)
+        except Exception as error:  # the ledger is the problem, or a bug: the daemon goes on
+            events.cycle_broken_off(self._cluster, declared.revision, error, None)
 
     def _ready(self, ended: Ended, declared: Declared) -> Condition:
         now, revision = self._parts.clock.now(), declared.revision
