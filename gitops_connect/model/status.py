@@ -82,4 +82,6 @@ class ConnectorStatus:
 
     def row(self) -> tuple[str, ...]:
         """The status as a row of a table."""
-        return tuple(str(value or "-") for key, value in self.value().items() if key != "suspension")
+        since = "" if self.since is None else f"{self.since:%Y-%m-%d %H:%M:%S}"
+        cells = (self.sync.value, self.health.value, self.state, self.tasks, since, self.message)
+        return tuple(cell or "-" for cell in (self.cluster, self.name, *cells))
