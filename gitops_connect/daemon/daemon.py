@@ -201,9 +201,9 @@ class Daemon:
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _reconcile_all(self) -> None:
+        """This daemon has become the leader. A job that runs now will see that at its end."""
         with self._scheduling:
-            if self._declared is not None:
-                self._wake(self._progress, first=True)
+            self._wake(self._progress)
 
     def _wake(self, clusters: Iterable[ClusterName], *, first: bool = False) -> None:
         for cluster in clusters:
@@ -223,7 +223,7 @@ class Daemon:
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:
-            declared, number = self._declared, self.reconciliations.polled
+            declared, number, leader = self._declared, self.reconciliations.polled, self.leadership.lease
         if declared is None or self._interrupted.is_set():
             return
         began = self._runtime.clock.monotonic()
@@ -241,7 +241,7 @@ class Daemon:
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
-                is_old = is_old or bool(self.reconciliations.due([cluster]))
+                is_old = is_old or leader is not self.leadership.lease or bool(self.reconciliations.due([cluster]))
                 self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared) -> float:

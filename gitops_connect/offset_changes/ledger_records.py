@@ -7,8 +7,10 @@ never recorded, the next reconciliation finds it as a declared connector that al
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
@@ -196,7 +198,9 @@ class LedgerRecords:
             message=outcome.message,
             seconds=outcome.seconds,
         )
-        self._ledger.status.record_step(entry)
+        # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
+        with suppress(GitopsConnectError):
+            self._ledger.status.record_step(entry)
 
     def _record_start(self, step: Step) -> None:
         """Record that a connector which was stopped for an offset change has returned to its state."""
