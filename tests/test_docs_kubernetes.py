@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ MANIFESTS: dict[str, Any] = {
 POD = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
 MOUNTS = {mount["name"]: mount for mount in CONTAINER["volumeMounts"]}
+PROBES = ("livenessProbe", "readinessProbe")
 VOLUMES = {volume["name"]: volume for volume in POD["volumes"]}
 
 
@@ -47,6 +49,16 @@ def test_the_pod_runs_as_the_user_of_the_image() -> None:
     assert f"{context['runAsUser']}:{context['runAsGroup']}" == final("USER")
     assert context["fsGroup"] == context["runAsGroup"]
     assert MOUNTS["state"]["mountPath"] == final("WORKDIR")
+
+
+def test_prometheus_and_the_probes_find_the_port_of_the_server() -> None:
+    (port,) = CONTAINER["ports"]
+    annotations = MANIFESTS["Deployment"]["spec"]["template"]["metadata"]["annotations"]
+    settings = tomllib.loads(MANIFESTS["ConfigMap"]["data"]["gitops-connect.toml"])
+    assert annotations["prometheus.io/port"] == str(port["containerPort"])
+    assert settings["server"]["listen"].endswith(f":{port['containerPort']}")
+    probes = {CONTAINER[probe]["httpGet"]["path"]: CONTAINER[probe]["httpGet"]["port"] for probe in PROBES}
+    assert probes == {"/healthz": port["name"], "/readyz": port["name"]}
 
 
 def test_the_settings_are_found_and_name_only_what_is_mounted(tmp_path: Path) -> None:

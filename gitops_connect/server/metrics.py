@@ -7,7 +7,7 @@ values: names from outside become labels only for `[server] metrics_connectors` 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,14 +16,17 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from gitops_connect.daemon.reconciliations import Reconciliations, Result
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action
-from gitops_connect.server.outcomes import outcome_word
+from gitops_connect.server.outcomes import WORDS, outcome_word
 from gitops_connect.server.snapshot_metrics import PREFIX, SnapshotCollector
 
 OTHERS = "(others)"
 """The label of all connectors above the limit. No connector has this name: Connect's plugins accept no parentheses."""
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _OFFSET_ACTIONS = frozenset(one.value for one in (Action.ALTER, Action.RESET, Action.RECORD))
+_ALERTS = ("bug", "notification_failed")
+"""Log events for which deploy/prometheus-alerts.yaml has an alert."""
 
 
 class Metrics:
@@ -50,9 +53,22 @@ class Metrics:
         self.webhooks = self._counter("webhooks", "Webhooks by result.", "provider", "result")
         self.registry.register(SnapshotCollector(state, most_connectors))
         ProcessCollector(registry=self.registry)
+        self._start_at_zero(state.snapshot.clusters)
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"{PREFIX}{name}", documentation, labels, registry=self.registry)
+
+    def _start_at_zero(self, clusters: Iterable[ClusterName]) -> None:
+        """Create the counters of alerts: `increase` of Prometheus ignores the first value of a new counter."""
+        for cluster in clusters:
+            for word in WORDS:
+                self._reconciliations.labels(cluster, word)
+            for result in StepResult:
+                self._offset_changes.labels(cluster, result.value)
+                for action in Action:
+                    self._steps.labels(cluster, action.value, result.value)
+        for event in _ALERTS:
+            self._events.labels(event, "error")
 
     @contextmanager
     def counting(self, reconciliations: Reconciliations) -> Iterator[None]:
