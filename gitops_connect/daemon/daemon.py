@@ -65,6 +65,7 @@ class Daemon:
         self._load = load or (lambda: runtime.settings)
         self._poll_schedule = PollSchedule.of(runtime.settings)
         self.state = DaemonState({cluster: ClusterView(cluster) for cluster in runtime.settings.clusters})
+        self.state.set_leader(is_leader=once)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
         parts = DaemonParts(runtime.ledger, runtime.clock, self.state, self._poll_schedule, once)
@@ -144,7 +145,7 @@ class Daemon:
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
-                process_events.stopping(self._acting)
+                process_events.stopping(self._acting.clusters)
         self._jobs.end()
         timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
@@ -201,9 +202,11 @@ class Daemon:
         return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _reconcile_all(self) -> None:
-        """This daemon has become the leader. A job that runs now will see that at its end."""
+        """This daemon has become the leader. It does not wait for jobs of the time before, which change nothing."""
+        self.state.set_leader(is_leader=True)
         with self._scheduling:
-            self._wake(self._progress)
+            if self._declared is not None:
+                self._wake(self._progress, first=True)
 
     def _wake(self, clusters: Iterable[ClusterName], *, first: bool = False) -> None:
         for cluster in clusters:
@@ -223,17 +226,18 @@ class Daemon:
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:
-            declared, number, leader = self._declared, self.reconciliations.polled, self.leadership.lease
+            declared, number = self._declared, self.reconciliations.polled
         if declared is None or self._interrupted.is_set():
             return
-        began = self._runtime.clock.monotonic()
+        began, begun = self._runtime.clock.monotonic(), list[int]()
         try:
-            wait = self._cycle(cluster, declared)
+            wait = self._cycle(cluster, declared, begun)
             if (ended := self._progress[cluster].last) is not None:
                 self.reconciliations.end(cluster, number, ended, self._runtime.clock.monotonic() - began)
         finally:
             with self._work:
-                self._acting.discard(cluster)
+                for plan in begun:
+                    self._acting.discard(plan)
                 self._work.notify_all()
         with self._scheduling:
             if self._once:
@@ -241,17 +245,17 @@ class Daemon:
                     self._over.put(_Over.DONE)
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
-                is_old = is_old or leader is not self.leadership.lease or bool(self.reconciliations.due([cluster]))
+                is_old = is_old or bool(self.reconciliations.due([cluster]))
                 self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
 
-    def _cycle(self, cluster: ClusterName, declared: Declared) -> float:
-        """Reconcile one cluster. Returns the seconds until its next reconciliation."""
+    def _cycle(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> float:
+        """Reconcile one cluster. `begun` gets the number of the plan. Returns the seconds until the next one."""
         progress, began = self._progress[cluster], self._runtime.clock.monotonic()
         progress.begin()
-        ended = self._attempt(cluster, declared)
+        ended = self._attempt(cluster, declared, begun)
         return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
 
-    def _attempt(self, cluster: ClusterName, declared: Declared) -> Ended:
+    def _attempt(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> Ended:
         progress, leader = self._progress[cluster], self.leadership.lease
         is_follower = leader is None and not self._once
         self.state.set_leader(is_leader=not is_follower)
@@ -262,13 +266,13 @@ class Daemon:
             with self._work:
                 if self._interrupted.is_set():
                     raise Interrupted
-                self._acting.begin(cluster, plan)
+                begun.append(self._acting.begin(cluster, plan))
 
         def proposed(proposal: Proposal) -> None:
             progress.proposed(declared, proposal, records=True)
 
         def listen(outcome: StepOutcome) -> None:
-            self._acting.ended(cluster, outcome)
+            self._acting.ended(begun[0], outcome)
             progress.step_ended(declared.revision, outcome)
 
         follow = partial(events.sending, cluster, declared.revision)
@@ -278,7 +282,7 @@ class Daemon:
             )
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
-            was_left_behind = self._interrupted.is_set() and cluster not in self._acting
+            was_left_behind = self._interrupted.is_set() and not begun
             return Interrupted() if was_left_behind else error
 
     def _follow(self, cluster: ClusterName, declared: Declared) -> Ended:
