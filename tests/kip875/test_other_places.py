@@ -86,6 +86,7 @@ def test_can_view_and_alter_the_offsets_of_an_exactly_once_source_with_a_custom_
     view_and_alter(bench, subject)
 
 
+@pytest.mark.thorough  # the worker cannot close its producer, whose thread then takes half a processor until it ends
 def test_a_tombstone_never_reaches_the_custom_offsets_topic_of_an_exactly_once_source(
     bench: Workbench, sandbox: Sandbox
 ) -> None:
