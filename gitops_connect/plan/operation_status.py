@@ -13,7 +13,7 @@ from typing import assert_never
 
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
-from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, INITIAL_STATE_SINCE, WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import OperationStatus
 from gitops_connect.model.revisions import origin
@@ -104,12 +104,28 @@ def started_since(situation: Situation, operation: Operation) -> str:
     """Why an operation that was begun and never finished cannot be finished; empty if it can.
 
     The connector was stopped when the operation was begun. If the connector is not stopped now, somebody has started
-    it. It may have returned to exactly the earlier position, and the operation would rewind it a second time.
+    it. It may have returned to exactly the earlier position, and the operation would rewind it a second time. The same
+    is true if the connector was deleted, and must run for a moment because the worker cannot create it stopped.
     """
     observed = situation.observed.connectors.get(operation.connector)
+    if observed is None and _must_run_first(situation, operation):
+        return (
+            "the change was started but did not finish, its connector was deleted meanwhile, and Kafka Connect"
+            f" {situation.observed.version} cannot create a stopped connector: {_ask(operation.name)}"
+        )
     if observed is None or observed.state not in _STARTED:
         return ""
     return f"the change was started but did not finish, and its connector has run since: {_ask(operation.name)}"
+
+
+def _must_run_first(situation: Situation, operation: Operation) -> bool:
+    """Whether the missing connector is created again, and runs before its offsets can be changed.
+
+    Initial offsets are set after such a moment in any case, and a deletion does not create the connector.
+    """
+    creates = operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
+    is_unread = operation.connector in situation.observed.unknown
+    return creates and not is_unread and situation.observed.version < INITIAL_STATE_SINCE
 
 
 def _ask(name: OperationName) -> str:

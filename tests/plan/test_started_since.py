@@ -62,3 +62,17 @@ def test_a_pruned_connector_is_only_deleted() -> None:
     made = planned("STOPPED", declared=False, policy=Policy(prune=True))
     assert [step.action.value for step in made.steps] == ["delete"]
     assert len([one for one in made.connectors if one.name == ORDERS]) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "status"), [("3.6.0", OperationStatus.UNKNOWN), ("3.7.0", OperationStatus.UNFINISHED)]
+)
+def test_the_change_of_a_deleted_connector_is_finished_only_if_the_worker_can_create_it_stopped(
+    version: str, status: OperationStatus
+) -> None:
+    """Otherwise it runs for a moment, and a change that had its effect would rewind it a second time."""
+    begun = {BACK.name: Unfinished(BEGUN, current_offsets(a=20))}
+    offsets = OffsetSituation(records={BACK.name: record(BACK, "in_progress")}, unfinished=begun)
+    given = situation([wanted("orders")], [], owned=["orders"], offsets=offsets, changes=[BACK], version=version)
+    (found,) = plan(given).operations
+    assert found.status is status
