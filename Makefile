@@ -53,7 +53,7 @@ types:
 	$(BIN)/mypy
 
 quick-tests:
-	$(BIN)/pytest -q -n 3 --dist worksteal -m 'not slow and not e2e and not thorough'
+	$(BIN)/pytest -q -n 3 --dist worksteal -o faulthandler_timeout=0 -m 'not slow and not e2e and not thorough'
 
 format: setup    ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .

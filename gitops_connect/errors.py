@@ -236,13 +236,13 @@ class NotFound(ConnectRefused):
     """The connector or plugin does not exist. Connect returns 404.
 
     Retry: No. The next reconciliation plans from the observed state.
-    Fix: Correct the name, or choose the cluster with `--cluster`. If somebody deleted the connector during the
+    Fix: Correct the name, or choose the cluster with `--cluster`. If someone deleted the connector during the
     apply, apply again.
     """
 
 
 class AlreadyExists(ConnectRefused):
-    """A connector with this name exists already: somebody created it after the plan was made. Connect returns 409.
+    """A connector with this name exists already: someone created it after the plan was made. Connect returns 409.
 
     Retry: No. The next plan adopts the connector.
     Fix: Plan again: the plan compares the existing connector with its document.

@@ -16,7 +16,7 @@ from gitops_connect.cli.exit_codes import exit_code
 
 @dataclass(frozen=True, slots=True)
 class ErrorSection:
-    """A title in the words of somebody who meets the error, and examples of what the program prints."""
+    """A title in the words of someone who meets the error, and examples of what the program prints."""
 
     error: type[errors.GitopsConnectError]
     title: str

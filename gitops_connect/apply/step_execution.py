@@ -87,7 +87,7 @@ class StepExecution:
             case OutcomeUnknown():
                 self._unanswered = str(error)
             case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
-                # This is our own first request, or an equal one of somebody else: the config decides.
+                # This is our own first request, or an equal one of someone else: the config decides.
                 self._accepted, self._unanswered = True, ""
             case LedgerBusy():  # the lease was lost, and this request was not sent
                 return self.abandon(str(error))

@@ -56,7 +56,7 @@ class OnDelete(Enum):
 
 
 class OnManualPause(Enum):
-    """What happens to a connector that should run, and that somebody paused or stopped on the cluster."""
+    """What happens to a connector that should run, and that someone paused or stopped on the cluster."""
 
     RESPECT = "respect"
     REVERT = "revert"

@@ -122,7 +122,7 @@ class _Draft:
             self._wait_because(shown, self._unread())
             self._block(f"offset change {operation.name} is in progress and must finish first")
             return
-        # The offsets of a connector that somebody deleted meanwhile can be read only once it exists again.
+        # The offsets of a connector that someone deleted meanwhile can be read only once it exists again.
         there = self.connector.name in self.situation.observed.connectors
         shape = self.situation.offsets.shapes.get(self.connector.name)
         current = self.current if there and self.current is not None else unfinished.before

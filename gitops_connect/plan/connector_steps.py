@@ -92,7 +92,9 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
 def _left_as_it_is(by_hand: TargetState | None) -> Notes:
     why = why_paused(by_hand)
     return (
-        (f"{why}: it stays so until somebody resumes it, or its document changes its state or config",) if why else ()
+        (f"{why}: it stays in this state until someone resumes it, or its document changes its state or config",)
+        if why
+        else ()
     )
 
 

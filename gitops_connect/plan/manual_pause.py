@@ -1,4 +1,4 @@
-"""Connectors that should run, that somebody paused or stopped on the cluster, and that stay so (`onManualPause`)."""
+"""Connectors that someone paused or stopped on the cluster, and that keep that state (`onManualPause`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _STATES = {WorkerState.PAUSED: TargetState.PAUSED, WorkerState.STOPPED: TargetSt
 
 
 def manual_pause(situation: Situation, desired: DesiredConnector) -> TargetState | None:
-    """The state that somebody gave the connector, and that gitops-connect respects; None if there is none.
+    """The state that someone gave the connector, and that gitops-connect respects; None if there is none.
 
-    Somebody else did it if the document was applied as it is, so that the connector ran. The exception is a connector
+    Someone else did it if the current document was applied, so that the connector ran. The exception is a connector
     that gitops-connect has stopped for an offset change: it returns to the state that the ledger records.
     """
     observed = situation.observed.connectors.get(desired.name)

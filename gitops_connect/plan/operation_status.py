@@ -103,7 +103,7 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Assess
 def started_since(situation: Situation, operation: Operation) -> str:
     """Why an operation that was begun and never finished cannot be finished; empty if it can.
 
-    The connector was stopped when the operation was begun. If the connector is not stopped now, somebody has started
+    The connector was stopped when the operation was begun. If the connector is not stopped now, someone has started
     it. It may have returned to exactly the earlier position, and the operation would rewind it a second time. The same
     is true if the connector was deleted, and must run for a moment because the worker cannot create it stopped.
     """
@@ -205,7 +205,7 @@ def _failed(situation: Situation, record: OperationRecord) -> Assessment | None:
 
 
 def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> Assessment | None:
-    """A seed whose connector was deleted with its offsets is due again, unless somebody else created the connector."""
+    """A seed whose connector was deleted with its offsets is due again, unless someone else created the connector."""
     there = operation.connector in situation.observed.connectors
     if record.state is OperationState.RELEASED and there:
         return Assessment(OperationStatus.IDLE, _EXISTED)

@@ -114,8 +114,9 @@ class ClusterSettings:
     prune: bool = False
     """Delete managed connectors that are no longer declared."""
     on_manual_pause: OnManualPause = OnManualPause.REVERT
-    """What to do if somebody pauses or stops a connector that should run: `revert` resumes it; `respect` leaves it as
-    it is, until its document changes its state or config. `spec.onManualPause` of a document takes precedence."""
+    """What to do if someone pauses or stops a connector that should run: `revert` resumes it; `respect` leaves it
+    paused or stopped, until its document changes its state or config. `spec.onManualPause` of a document takes
+    precedence."""
     protected: tuple[str, ...] = ()
     """Connectors that are never deleted (glob patterns)."""
     max_deletions: float = 0.3

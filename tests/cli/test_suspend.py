@@ -9,10 +9,12 @@ import pytest
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def paused(at: Workplace) -> str:
-    """A managed connector that somebody paused, which gitops-connect would resume."""
+    """A managed connector that someone paused, which gitops-connect would resume."""
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
     at.by_hand("pause", "orders")

@@ -18,6 +18,8 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.names import ConnectorName
 
+pytestmark = pytest.mark.slow
+
 NAME = ConnectorName("orders")
 MOST = 1024 * 1024
 """`max_answer` in these tests, in bytes."""

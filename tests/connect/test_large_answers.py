@@ -31,6 +31,8 @@ from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 
+pytestmark = pytest.mark.slow
+
 NAME = ConnectorName("orders")
 PATH = "/connectors/orders/offsets"
 MANY = 3000

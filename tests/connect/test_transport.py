@@ -238,7 +238,7 @@ def test_the_users_netrc_is_left_alone(
     standin: StandIn, make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login somebody password s3cret\n")
+    netrc.write_text("machine 127.0.0.1 login someone password s3cret\n")
     monkeypatch.setenv("NETRC", str(netrc))
     make_client(standin.url).info()
     assert "Authorization" not in standin.calls[0].headers

@@ -11,6 +11,8 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.observed import observe
 
+pytestmark = pytest.mark.slow
+
 ABSENT = ConnectorName("no-such-connector")
 
 

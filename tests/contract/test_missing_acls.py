@@ -119,7 +119,7 @@ def test_what_is_answered_if_an_acl_is_missing(guarded: Guarded, tmp_path: Path)
             client.alter_offsets(name, {**sink_entry(TOPIC, 0), **sink_entry(other, None)})
         assert client.offsets(name) == {**sink_entry(TOPIC, 0), **sink_entry(other, 1)}, "half of it was done"
 
-        guarded.allow("somebody", "Read", "--group", f"connect-{closed}", "--topic", other)
+        guarded.allow("someone", "Read", "--group", f"connect-{closed}", "--topic", other)
         with pytest.raises(ConnectUnavailable, match=f"Failed to retrieve consumer group offsets .*{HINT}"):
             client.offsets(closed)
         assert client.offsets(name) == sink_entry(TOPIC, 0), "the others are left out, and nothing says so"

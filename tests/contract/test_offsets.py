@@ -17,6 +17,8 @@ from gitops_connect.errors import (
 )
 from gitops_connect.model.names import ConnectorName
 
+pytestmark = pytest.mark.slow
+
 ABSENT = ConnectorName("no-such-connector")
 STREAM = {"stream": "a"}
 THREE = entry(STREAM, {"position": 3})

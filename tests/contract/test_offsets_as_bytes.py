@@ -13,6 +13,8 @@ from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text, to_json
 
+pytestmark = pytest.mark.slow
+
 ABSENT = ConnectorName("no-such-connector")
 
 

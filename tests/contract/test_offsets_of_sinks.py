@@ -9,6 +9,8 @@ import pytest
 from contract.under_test import OTHER, TOPIC, Contract, entry, sink_entry
 from gitops_connect.errors import GroupInUse, OffsetsNotChanged, Rejected
 
+pytestmark = pytest.mark.slow
+
 DONE = (200, "The offsets for this connector have been altered successfully")
 
 

@@ -9,6 +9,8 @@ import pytest
 from contract.under_test import Contract, entry
 from gitops_connect.errors import OffsetsNotChanged
 
+pytestmark = pytest.mark.slow
+
 MIRROR = "org.apache.kafka.connect.mirror.Mirror{}Connector"
 SOURCE = {"cluster": "from", "topic": "t", "partition": 0}
 CHECKPOINT = {"group": "g", "topic": "t", "partition": 0}

@@ -11,6 +11,8 @@ from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.errors import NotFound, Rejected
 from gitops_connect.model.observed_state import ConnectorType
 
+pytestmark = pytest.mark.slow
+
 
 def test_plugins_are_listed_with_type_and_version(contract: Contract) -> None:
     plugins = {plugin.class_name: plugin for plugin in contract.client.plugins()}

@@ -79,4 +79,4 @@ def test_a_killed_process_does_not_leave_a_connector_stopped(
     assert stopped(at) == {}
     at.by_hand("stop", "orders")
     assert at.apply().out.count("paused by hand") == 0
-    assert at.states() == {"orders": "STOPPED"}, "now it was stopped by somebody"
+    assert at.states() == {"orders": "STOPPED"}, "now it was stopped by someone"

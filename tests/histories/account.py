@@ -82,7 +82,7 @@ class Account:
         operation, before = self.begun[name]
         effects = self.effects.get(name, [])
         once = len({effect.standstill for effect in effects}) <= 1
-        # A CLEAR precedes a deletion: if somebody starts the connector meanwhile, its new offsets are removed again.
+        # A CLEAR precedes a deletion: if someone starts the connector meanwhile, its new offsets are removed again.
         assert once or operation.kind is OperationKind.CLEAR, f"{name} took effect twice: {effects}"
         assert not effects or effects[0].before == before, f"{name}: {before} was saved, and {effects} happened"
         declared = operation.offsets

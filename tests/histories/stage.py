@@ -89,7 +89,7 @@ class Numbers(MemoryCluster):
         self._move_on(NAME)
 
     def by_hand(self, verb: str) -> None:
-        """A request of somebody else, to which no fault applies."""
+        """A request of someone else, to which no fault applies."""
         if verb == "delete":
             self.present.pop(NAME)
             self.listed.discard(NAME)

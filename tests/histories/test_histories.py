@@ -20,7 +20,7 @@ from histories.account import positions
 from histories.stage import CLASS, LOCAL, NAME, End, Stage
 
 # The thorough profile takes minutes.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ALL = ("rewind", "skip", "tombstone", "reset")
 VERBS = ("stop", "offsets", "alter", "reset", "resume", "create", "delete")
 FAULTS = (
@@ -127,7 +127,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(change=changes, end=kills, verb=st.sampled_from(["resume", "pause"]))
     def meddle(self, change: Change, end: End | None, verb: str) -> None:
-        """Somebody resumes or pauses a connector that a killed process left stopped."""
+        """Someone resumes or pauses a connector that a killed process left stopped."""
         self.change(change, end)
         if self.last is None and self.stage.cluster.state() is not None:
             self.by_hand(verb)
@@ -214,7 +214,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def adopt(self) -> None:
-        """Resolve changes of unknown outcome in the ledger, as somebody does who has checked the cluster."""
+        """Resolve changes of unknown outcome in the ledger, as someone does who has checked the cluster."""
         operations, account = self.stage.ledger.operations, self.stage.account
         for name, record in self.records().items():
             if record.state is OperationState.UNKNOWN or (record.state is OperationState.OPEN and record.message):

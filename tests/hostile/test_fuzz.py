@@ -30,6 +30,8 @@ from gitops_connect.report.printable import one_line
 from gitops_connect.settings.settings_file import load_settings
 from hostile.place import document
 
+pytestmark = pytest.mark.slow
+
 _DOCUMENT = document() + (
     "---\n# next\napiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: 2026-11-21-skip}\nspec:\n"
     "  connector: orders\n  operation: alter\n  offsets:\n  - &a {partition: {filename: /a}, offset: {position: 1}}\n"

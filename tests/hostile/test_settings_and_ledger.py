@@ -1,4 +1,4 @@
-"""Invalid settings, and ledgers that somebody edited: each command reports the error and does nothing."""
+"""Invalid settings, and ledgers that someone edited: each command reports the error and does nothing."""
 
 from __future__ import annotations
 

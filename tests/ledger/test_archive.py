@@ -33,6 +33,8 @@ from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartReq
 from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 
+pytestmark = pytest.mark.slow
+
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ORDERS = Ownership(
     LOCAL,

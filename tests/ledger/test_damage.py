@@ -1,4 +1,4 @@
-"""A ledger whose rows somebody edited: opening it reports the damage, and nothing is done."""
+"""A ledger whose rows someone edited: opening it reports the damage, and nothing is done."""
 
 from __future__ import annotations
 

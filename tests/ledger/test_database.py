@@ -60,7 +60,7 @@ def test_a_directory_in_place_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / "state.db").write_text("this is a text, and quite a long one, that somebody has put there" * 20)
+    (tmp_path / "state.db").write_text("this is a text, and quite a long one, that someone has put there" * 20)
     with pytest.raises(LedgerUnusable, match=r"state\.db is damaged, or is not a database.*backup"):
         Ledger.open(URL, tmp_path, None)
 

@@ -19,6 +19,8 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
 from gitops_connect.runtime import SystemClock
 
+pytestmark = pytest.mark.slow
+
 TTL = 60.0
 
 

@@ -22,6 +22,8 @@ from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import offset_text, offsets_digest, partition_text
 from gitops_connect.model.operations import OperationState
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def operations(ledger: Ledger) -> Operations:

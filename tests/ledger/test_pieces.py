@@ -30,6 +30,8 @@ from gitops_connect.ledger.tables import PIECES
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.operations import OperationState
 
+pytestmark = pytest.mark.slow
+
 LARGE = replace(SKIP, offsets={}, is_large=True)
 AFTER = Digest("f" * 64)
 VERSION_2 = Path(__file__).with_name("schemas") / "version_2.sql"

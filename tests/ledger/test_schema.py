@@ -29,6 +29,8 @@ from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
+pytestmark = pytest.mark.slow
+
 RELEASED = sorted(Path(__file__).with_name("schemas").glob("version_*.sql"))
 """The ledgers of earlier versions, as those versions created and filled them."""
 ORDERS = ConnectorName("orders")

@@ -1,4 +1,4 @@
-"""`onManualPause: respect`: a connector that somebody paused or stopped on the cluster is left as it is."""
+"""`onManualPause: respect`: a connector that someone paused or stopped on the cluster is left as it is."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_is_left_as_it_is_and_reported(state: str) -> None:
     assert made.is_empty
     assert only(made).out_of_sync
     (note,) = only(made).notes
-    assert note.startswith(f"{state.lower()} by hand (onManualPause: respect): it stays so until")
+    assert note.startswith(f"{state.lower()} by hand (onManualPause: respect): it stays in this state until")
     assert made.drifted == ()
 
 
@@ -112,7 +112,7 @@ class TestAnOffsetChange:
         assert self.planned("STOPPED") == ["alter"]
 
     def test_that_was_interrupted_too(self) -> None:
-        """gitops-connect has stopped it, and not somebody else."""
+        """gitops-connect has stopped it, and not someone else."""
         assert self.planned("STOPPED", {ORDERS: TargetState.RUNNING}) == ["alter", "resume"]
         assert self.planned("STOPPED", {ORDERS: TargetState.PAUSED}) == ["alter", "pause"]
 

@@ -119,7 +119,7 @@ class TestAnOffsetChangeInProgress:
     def test_that_was_about_to_begin_is_not_begun_and_the_connector_starts_again(self) -> None:
         made = planned(seen("orders", "STOPPED"), stopped={ORDERS: TargetState.RUNNING})
         assert [step.action.value for step in made.steps] == ["resume"]
-        assert planned(seen("orders", "STOPPED")).is_empty, "somebody else stopped it"
+        assert planned(seen("orders", "STOPPED")).is_empty, "someone else stopped it"
 
     def test_ends_in_the_declared_state(self) -> None:
         one = self.planned(desired=[wanted("orders", "paused")])

@@ -13,6 +13,8 @@ from gitops_connect.server.address import Address, address_of, open_socket, requ
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ServerSettings
 
+pytestmark = pytest.mark.slow
+
 READ, CHANGE = "read-0123456789abcdef", "change-0123456789abcdef"
 TOKENS = {"read_token": Credential(value=READ), "token": Credential(value=CHANGE)}
 RESTRICTED = ("/", "/metrics", "/api/v1/status", "/api/v1/openapi.json", "/clusters/local", "/journal", "/nothing")

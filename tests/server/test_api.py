@@ -20,6 +20,8 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOut
 from gitops_connect.server.app import API
 from gitops_connect.settings.credential_sources import Credential
 
+pytestmark = pytest.mark.slow
+
 PATHS = {
     "/status": "",
     "/clusters": "",
@@ -146,7 +148,7 @@ def test_a_request_to_reconcile(serve: Any) -> None:
     assert client.post("/api/v1/reconcile").status_code == 401
     assert client.post("/api/v1/reconcile", headers={"Authorization": "Bearer wrong"}).status_code == 401
     basic = client.post("/api/v1/reconcile", auth=("x", TOKEN))
-    assert basic.status_code == 401, "a browser sends it by itself, also for a page of somebody else"
+    assert basic.status_code == 401, "a browser sends it by itself, also for a page of someone else"
     assert client.post("/api/v1/reconcile?cluster=nowhere", headers=BEARER).status_code == 404
     answer = client.post("/api/v1/reconcile?cluster=local", headers=BEARER)
     document = get(client, "/openapi.json")

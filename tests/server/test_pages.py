@@ -16,6 +16,8 @@ from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.report.text import TextReport
 
+pytestmark = pytest.mark.slow
+
 PAGES = (
     "/",
     "/?attention=1",

@@ -17,6 +17,8 @@ from starlette.testclient import TestClient
 from gitops_connect.server.webhooks import LARGEST
 from gitops_connect.settings.credential_sources import Credential
 
+pytestmark = pytest.mark.slow
+
 SECRET = "0123456789abcdef-webhook"
 PUSH = {"ref": "refs/heads/main", "after": "a" * 40}
 EVENTS = {

@@ -22,6 +22,8 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.offset_changes.staging.files import stage
 
+pytestmark = pytest.mark.slow
+
 BODY = b"""\xef\xbb\xbf{"offsets": [\r
   {"partition": {"f": "\xc3\xa9 {}[],\\"x"}, "offset": {"position": 20, "t": [1.50, -0, null, true]}},\r
   {"partition": {"f": "b"}, "offset": {"position": NaN, "position": 1e400}}, 5, [[]],
