@@ -34,6 +34,7 @@ from gitops_connect.plan.rollbacks import find_rollbacks, in_effect
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout, Source
+from gitops_connect.tracing.spans import span
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class ReconcileOptions:
     is_daemon: bool = False
 
 
+@span("declare")
 def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Caches) -> Declared:
     """Read and check every document of the repository. `clusters` None: all clusters that the documents name.
 
@@ -103,6 +105,7 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Ca
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 
+@span("propose")
 def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, is_daemon: bool = False) -> Proposal:
     """Read one cluster and make a plan. Nothing is changed."""
     client = runtime.clients[cluster]
@@ -181,8 +184,7 @@ def reconcile(
         records.before()
 
         def ended(outcome: StepOutcome) -> None:
-            records.after(outcome)
-            options.listen(outcome)
+            options.listen(records.after(outcome))
 
         execution = ExecuteOptions(
             clock=clock,

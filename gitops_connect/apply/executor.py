@@ -30,6 +30,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import OFFSETS_SINCE, ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
+from gitops_connect.tracing.spans import in_trace, span
 
 T = TypeVar("T")
 
@@ -64,6 +65,7 @@ class ExecuteOptions:
     on_progress: Callable[[SendingProgress], None]
 
 
+@span("apply")
 def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
     """Carry out every applicable step; return how each ended, in the order of the plan.
 
@@ -171,7 +173,7 @@ class _Run:
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             run = self._ready.popleft()
             attempt = run.execution(self._clock.monotonic())
-            self._sending[pool.submit(carry_out, attempt.step, self._context)] = run
+            self._sending[pool.submit(in_trace(carry_out), attempt.step, self._context)] = run
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)
@@ -181,7 +183,9 @@ class _Run:
         if self._waiting and self._snapshot_taken is None and is_due:
             self._snapshots += 1
             deleted = frozenset(run.name for run in self._waiting if run.step.action is Action.DELETE)
-            self._snapshot_taken = pool.submit(take_snapshot, self._cluster, self._clock, self._snapshots, deleted)
+            self._snapshot_taken = pool.submit(
+                in_trace(take_snapshot), self._cluster, self._clock, self._snapshots, deleted
+            )
 
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""

@@ -24,6 +24,7 @@ from gitops_connect.model.documents import Pointer
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.suggestions import closest
 from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin
+from gitops_connect.tracing.spans import in_trace
 
 PATIENCE = 3
 """After this many failures the remaining configs are skipped: a hanging worker costs a whole timeout for each."""
@@ -62,7 +63,8 @@ def validate(
     ordered = sorted(connectors, key=lambda connector: connector.name)
     validation = _Validation(client, options, len(ordered), options.clock.monotonic() + options.timeout)
     with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
-        answers = list(pool.map(validation.validate, ordered))
+        asked = [pool.submit(in_trace(validation.validate), connector) for connector in ordered]
+    answers = [one.result() for one in asked]
     pairs = _without_secrets(list(zip(ordered, answers, strict=True)))
     catalogue = _Catalogue(client, plugins)
     found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]

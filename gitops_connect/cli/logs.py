@@ -12,6 +12,7 @@ from typing import Any
 
 from gitops_connect.cli.console import without_secrets
 from gitops_connect.settings.sections import LogFormat
+from gitops_connect.tracing.spans import current_trace_id
 
 REQUESTS = "gitops_connect.requests"
 """The logger of `connect.transport`."""
@@ -96,7 +97,7 @@ def _event(record: logging.LogRecord) -> str:
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
     if not _is_ours(record):
         return {"logger": record.name, "message": without_secrets(record.getMessage())}
-    fields: Mapping[str, Any] = getattr(record, "fields", {})
+    fields: Mapping[str, Any] = {**getattr(record, "fields", {}), "trace_id": current_trace_id()}
     return {key: without_secrets(value) if isinstance(value, str) else value for key, value in fields.items()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,6 +30,7 @@ def run(
     from gitops_connect.daemon import events, process_events
     from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.runtime import open_source
+    from gitops_connect.tracing.spans import wants_traces
 
     with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
         daemon = Daemon(runtime, source, once=once, load=lambda: cluster_commands.settings_of(context))
@@ -51,6 +52,8 @@ def run(
                 )
             if runtime.settings.notifications.targets and not once:
                 stack.enter_context(_notifying(runtime))
+            if wants_traces(os.environ):
+                stack.enter_context(_exporting())
             daemon.run()
             if daemon.abandoned:
                 end_at_once()
@@ -71,6 +74,17 @@ def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
             f"[notifications] targets: the package {error.name} is not installed; install the extra `notifications`:"
             " pip install 'gitops-connect[notifications]'"
         ) from error
+
+
+def _exporting() -> AbstractContextManager[None]:
+    from gitops_connect.daemon import process_events
+
+    try:
+        from gitops_connect.tracing.export import exporting
+    except ImportError as error:
+        process_events.traces_not_exported(str(error.name))
+        return nullcontext()
+    return exporting()
 
 
 def _serving(runtime: Runtime, daemon: Daemon, listen: str) -> AbstractContextManager[Address]:

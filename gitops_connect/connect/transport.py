@@ -25,6 +25,7 @@ from gitops_connect.connect.responses import Accepted, Answer, Refusal, Request,
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.tracing.spans import answered, request_span
 
 _log = logging.getLogger("gitops_connect.requests")
 CONNECT_TIMEOUT = 10.0
@@ -176,15 +177,17 @@ class Transport:
         began = self._clock.monotonic()
         result = "no answer"
         try:
-            response = self._session.send(
-                prepared,
-                timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
-                verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
-                cert=self._certificate(),
-                proxies=self._proxies[worker],
-                allow_redirects=False,
-                stream=True,
-            )
+            with request_span(str(prepared.method), str(prepared.url)) as current:
+                response = self._session.send(
+                    prepared,
+                    timeout=(min(CONNECT_TIMEOUT, timeout), timeout),
+                    verify=True if self._settings.ca_file is None else str(self._settings.ca_file),
+                    cert=self._certificate(),
+                    proxies=self._proxies[worker],
+                    allow_redirects=False,
+                    stream=True,
+                )
+                answered(current, response.status_code)
             result = f"HTTP {response.status_code}"
         finally:
             seconds = self._clock.monotonic() - began

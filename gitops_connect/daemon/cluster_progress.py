@@ -17,13 +17,14 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, cluster_ready, connector_conditions
 from gitops_connect.plan.restarts import until_next_restart
 from gitops_connect.plan.unhealthy import find_unhealthy
 from gitops_connect.reconcile import Declared, Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
+from gitops_connect.tracing.spans import ended_span, mark_failed
 
 HEARTBEAT = 3600.0
 """Seconds. If nothing happens on a cluster, its reconciliations are logged so often."""
@@ -101,6 +102,7 @@ class ClusterProgress:
     def step_ended(self, revision: Revision, outcome: StepOutcome) -> None:
         """A step has ended; called by the threads of different connectors, one at a time."""
         events.step_ended(self._cluster, revision, outcome)
+        _trace(outcome)
         self._steps = (*self._steps, outcome)
         self._publish(steps=self._steps)
 
@@ -113,6 +115,8 @@ class ClusterProgress:
         schedule, is_busy = self._parts.schedule, isinstance(ended, LedgerBusy)
         wait = schedule.after(error, self._failures) if failed or is_busy else schedule.usual()
         now = self._parts.clock.now()
+        if failed:
+            mark_failed("StepsFailed" if error is None else type(error).__name__)
         if isinstance(ended, ReconciliationOutcome):
             wait = 0.0 if self._should_follow(ended) else min(wait, until_next_restart(ended.plan, now))
             self._log(ended, declared, seconds, is_new=is_new)
@@ -184,6 +188,19 @@ class ClusterProgress:
 
     def _publish(self, **changes: object) -> None:
         self._parts.state.update_cluster(self._cluster, **changes)
+
+
+def _trace(outcome: StepOutcome) -> None:
+    """Add a span for a step that was begun."""
+    if outcome.result is Result.SKIPPED:
+        return
+    step, error = outcome.step, "" if outcome.result is Result.APPLIED else "StepFailed"
+    attributes: dict[str, str | int] = {"gitops_connect.connector": step.connector}
+    if step.operation is not None:
+        attributes["gitops_connect.offset_change"] = step.operation.name
+    if outcome.id is not None:
+        attributes["gitops_connect.step"] = outcome.id
+    ended_span(f"step {step.action.value}", outcome.seconds, attributes, error)
 
 
 def went_well(ended: Ended | None) -> bool:

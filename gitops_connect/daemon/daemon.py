@@ -36,6 +36,7 @@ from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, propo
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Source
+from gitops_connect.tracing.spans import span
 
 GRACE = 1.0
 """Seconds that a poll in progress has at the end. A poll that takes longer is abandoned: it has no effect to lose."""
@@ -211,7 +212,7 @@ class Daemon:
     def _wake(self, clusters: Iterable[ClusterName], *, first: bool = False) -> None:
         for cluster in clusters:
             if first:
-                self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0)
+                self._jobs.schedule(_job(cluster), partial(self._take_turn, cluster), 0)
             else:  # if it runs now, it will see at its end that it must run again
                 self._jobs.hurry(_job(cluster))
 
@@ -220,9 +221,6 @@ class Daemon:
         self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
-
-    def _turn_of(self, cluster: ClusterName) -> Callable[[], None]:
-        return lambda: self._take_turn(cluster)
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:
@@ -246,14 +244,15 @@ class Daemon:
             else:
                 is_old = self._declared is None or self._declared.revision != declared.revision
                 is_old = is_old or bool(self.reconciliations.due([cluster]))
-                self._jobs.schedule(_job(cluster), self._turn_of(cluster), 0 if is_old else wait)
+                self._jobs.schedule(_job(cluster), partial(self._take_turn, cluster), 0 if is_old else wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> float:
         """Reconcile one cluster. `begun` gets the number of the plan. Returns the seconds until the next one."""
         progress, began = self._progress[cluster], self._runtime.clock.monotonic()
         progress.begin()
-        ended = self._attempt(cluster, declared, begun)
-        return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
+        with span("reconcile", {"gitops_connect.cluster": cluster, "gitops_connect.revision": declared.revision}):
+            ended = self._attempt(cluster, declared, begun)
+            return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
 
     def _attempt(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> Ended:
         progress, leader = self._progress[cluster], self.leadership.lease

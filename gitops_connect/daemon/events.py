@@ -162,6 +162,7 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
     say(
         level,
         f"step_{outcome.result.value}",
+        step=outcome.id,
         cluster=cluster,
         revision=revision,
         connector=outcome.step.connector,

@@ -20,6 +20,12 @@ def server_started(url: str) -> None:
     say(logging.INFO, "server_started", url=url)
 
 
+def traces_not_exported(package: str) -> None:
+    """The environment configures a collector for traces, but the extra is not installed. The daemon goes on."""
+    message = f"the package {package} is not installed; pip install 'gitops-connect[tracing]'"
+    say(logging.WARNING, "traces_not_exported", message=message)
+
+
 def leader_elected(number: int) -> None:
     """This daemon is the leader now. `number` is the fencing number of its lease."""
     say(logging.INFO, "leader_elected", number=number)

@@ -84,8 +84,8 @@ class StatusStore:
                 key = {"cluster": cluster, "connector": connector}
                 upsert(connection, OFFSET_POSITIONS, key, {"digest": one.digest, "since": one.since})
 
-    def record_step(self, entry: JournalEntry) -> None:
-        """Add a step to the journal, and remove the oldest step of the cluster if there are too many."""
+    def record_step(self, entry: JournalEntry) -> int:
+        """Add a step to the journal, and return its id. The oldest step of the cluster is removed at `KEPT_STEPS`."""
         values = {
             "cluster": entry.cluster,
             "at": entry.at,
@@ -101,11 +101,12 @@ class StatusStore:
         }
         here = STEPS.c.cluster == entry.cluster
         with self._database.write() as connection:
-            connection.execute(insert(STEPS).values(**values))
+            number = connection.execute(insert(STEPS).values(**values).returning(STEPS.c.id)).scalar_one()
             kept = select(STEPS.c.id).where(here).order_by(STEPS.c.id.desc()).offset(KEPT_STEPS).limit(1)
             oldest = connection.scalar(kept)
             if oldest is not None:
                 connection.execute(delete(STEPS).where(here, STEPS.c.id <= oldest))
+        return int(number)
 
     def steps(
         self,

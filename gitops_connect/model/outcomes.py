@@ -24,7 +24,7 @@ class StepOutcome:
     """One step, its result, the reason (`message`, possibly empty) and its duration in seconds.
 
     `took_effect`: the step failed although the cluster has the desired state, because the connector does not work with
-    it.
+    it. `id` is the id of the step in the ledger's journal; None if the step was not recorded.
     """
 
     step: Step
@@ -33,6 +33,7 @@ class StepOutcome:
     seconds: float = 0.0
     finished: datetime | None = None
     took_effect: bool = False
+    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,15 +148,19 @@ class LedgerRecords:
         self._operations.settle(self._cluster, clear_name(connector), {}, "", self._clock.now())
         self._operations.release(self._cluster, clear_name(connector))
 
-    def after(self, outcome: StepOutcome) -> None:
-        """Record the step, and its connector when its last step took effect, whether or not the connector works then.
+    def after(self, outcome: StepOutcome) -> StepOutcome:
+        """Record the step and its effect. Returns the outcome with the id of the step."""
+        recorded = self._record_step(outcome)
+        if outcome.result is Result.APPLIED or outcome.took_effect:
+            self._record_effect(outcome)
+        return recorded
+
+    def _record_effect(self, outcome: StepOutcome) -> None:
+        """Record the connector when its last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         The steps of a suspended connector only finish an offset change, and do not bring it in sync with its document.
         """
-        self._record_step(outcome)
-        if outcome.result is not Result.APPLIED and not outcome.took_effect:
-            return
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)
         self._record_trial(outcome.step)
@@ -183,7 +187,7 @@ class LedgerRecords:
             trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
             self._ledger.configs.record(self._cluster, {step.connector: trial})
 
-    def _record_step(self, outcome: StepOutcome) -> None:
+    def _record_step(self, outcome: StepOutcome) -> StepOutcome:
         step = outcome.step
         entry = JournalEntry(
             cluster=self._cluster,
@@ -200,7 +204,8 @@ class LedgerRecords:
         )
         # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
         with suppress(GitopsConnectError):
-            self._ledger.status.record_step(entry)
+            return replace(outcome, id=self._ledger.status.record_step(entry))
+        return outcome
 
     def _record_start(self, step: Step) -> None:
         """Record that a connector which was stopped for an offset change has returned to its state."""

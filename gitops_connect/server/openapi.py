@@ -113,6 +113,10 @@ CONNECTOR = _object(
     needs_attention=FLAG,
 )
 STEP = _object(
+    id={
+        **_or_null(COUNT),
+        "description": "The id in the journal and in the log. Null if it was not recorded.",
+    },
     connector=TEXT,
     action=_one_of(Action),
     offset_change=_or_null(TEXT),

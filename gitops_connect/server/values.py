@@ -107,6 +107,7 @@ def diagnostic_values(diagnostics: Diagnostics, cluster: ClusterName | None) -> 
 def step_value(outcome: StepOutcome) -> Value:
     """A step of the reconciliation in progress, or of the last one."""
     return {
+        "id": outcome.id,
         "connector": outcome.step.connector,
         "action": outcome.step.action.value,
         "offset_change": outcome.step.operation.name if outcome.step.operation else None,

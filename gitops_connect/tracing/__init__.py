@@ -1,0 +1,1 @@
+"""OpenTelemetry traces of reconciliations: the spans, and their export."""

@@ -1,0 +1,30 @@
+"""Sends the spans to a collector over OTLP, configured by the environment variables of OpenTelemetry.
+
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import set_tracer_provider
+
+from gitops_connect import __version__
+
+
+@contextmanager
+def exporting() -> Iterator[None]:
+    """Export all spans until the end of the block, and then those that are not sent yet."""
+    ours = Resource({"service.name": "gitops-connect", "service.version": __version__})
+    provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    set_tracer_provider(provider)
+    try:
+        yield
+    finally:
+        provider.shutdown()
