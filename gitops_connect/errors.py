@@ -14,6 +14,7 @@ The class of an error tells the daemon whether to retry soon:
         LedgerBusy                  another process holds the lease of this cluster
         DaemonUnavailable           no daemon answers to `gitops-connect reconcile`
         SparkFailed                 Spark was lost or did not answer, so large manifests could not be checked
+        ForgeUnavailable            the forge did not answer, or limits the rate of requests
       Stalled                       a retry does not help: a new commit or an administrator must fix the cause
         UsageError                  the command line or the settings are wrong
         SourceRefused               the repository answered, but its content cannot be used
@@ -31,6 +32,8 @@ The class of an error tells the daemon whether to retry soon:
           OffsetsNotChanged         an offset change failed on the worker, and may be partly applied
         SandboxFailed               a part of the sandbox could not be downloaded or started
         SparkUnusable               Spark lacks something: Java, packages on the executors, or a shared directory
+        ForgeRefused                the forge answered and rejected the request
+          ForgeNotFound             404: it does not exist, or the token may not see it
 
 The docstring of each error says what it means, what gitops-connect does by itself (`Retry:`) and what an administrator
 does (`Fix:`). docs/reference/errors.md is generated from them.
@@ -40,6 +43,8 @@ Any other exception is a bug and is reported as one (exit code 70). A mistake in
 """
 
 from __future__ import annotations
+
+from datetime import datetime
 
 
 class GitopsConnectError(Exception):
@@ -143,6 +148,22 @@ class SparkFailed(Waiting):
     Retry: The next reconciliation starts a new Spark session.
     Fix: Read the reason in the message, and check the Spark master, its free cores and its memory.
     """
+
+
+class ForgeUnavailable(Waiting):
+    """The forge (GitHub, Gitea, Forgejo or GitLab) did not answer, answered 5xx, or limits the rate of requests. A
+    comment or a status may have been written.
+
+    Retry: `run` tries the review again, after a rate limit not before the time that the message names. Until then it
+    reconciles as usual.
+    Fix: Check the forge, the network and the proxy. If a rate limit is reached again and again, give gitops-connect an
+    account or a GitHub app of its own.
+    """
+
+    def __init__(self, message: str = "", retry_at: datetime | None = None) -> None:
+        super().__init__(message)
+        self.retry_at = retry_at
+        """When the rate limit ends, if the forge says so."""
 
 
 class Stalled(GitopsConnectError):
@@ -292,4 +313,22 @@ class SparkUnusable(Stalled):
     Retry: No. `plan` and `apply` report the error for each offset change that needs Spark, as
     [offsets/spark](rules.md#offsetsspark), and process all other documents.
     Fix: Install what the message names, or correct `[spark]`. `gitops-connect doctor` finds Java.
+    """
+
+
+class ForgeRefused(Stalled):
+    """The forge (GitHub, Gitea, Forgejo or GitLab) rejected a request: the token is wrong, expired or lacks a
+    permission, or the content is not accepted.
+
+    Retry: No. `run` reads the token again for each request.
+    Fix: Create a new token with the permissions that docs/reference/forges.md lists, or correct `[forge]`.
+    """
+
+
+class ForgeNotFound(ForgeRefused):
+    """The repository, a pull request, a commit or a user does not exist on the forge, or the token may not see it. A
+    forge answers 404 in both cases.
+
+    Retry: No.
+    Fix: Check `url` and `repository` in `[forge]`, and that the token has access to this repository.
     """

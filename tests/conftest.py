@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forges.descriptions import GITHUB, prepare_github
+from forges.gitea_server import GITEA, GiteaMissing, GiteaServer, gitea_server, prepare_gitea
 from hypothesis import settings as hypothesis_settings
 from live.connectors import build_live_plugins, fetch_debezium
 from live.databases import Server, start_postgres
@@ -135,6 +137,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             fetch_jars(COMPILER, find_java(os.environ), os.environ, say)
             if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):
                 fetch_debezium(os.environ, say)
+    if not session.config.option.collectonly and any(map(_needs_forges, session.items)):
+        with _said(session.config) as say:
+            session.config.stash[GITEA] = prepare_gitea(JAR_CACHE, os.environ, say)
+            session.config.stash[GITHUB] = prepare_github(JAR_CACHE)
+
+
+def _needs_forges(item: pytest.Item) -> bool:
+    """Whether the test needs the Gitea server, or the descriptions of other forges."""
+    if Path(__file__).with_name("forges") in item.path.parents:
+        return item.get_closest_marker("slow") is not None
+    return "gitea" in getattr(item, "fixturenames", ())
 
 
 def _has_live_tests(session: pytest.Session) -> bool:
@@ -166,6 +179,16 @@ def postgres() -> Iterator[Server]:
     server = start_postgres()
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def gitea(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[GiteaServer]:
+    """A real Gitea server. Tests create users and repositories of their own in it, and leave them there."""
+    program = request.config.stash[GITEA]
+    if isinstance(program, GiteaMissing):
+        (pytest.fail if program.is_failure else pytest.skip)(str(program))
+    with gitea_server(program, tmp_path_factory.mktemp("gitea")) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from typing import Any
 from generated_tables import NOTICE, cell
 
 from gitops_connect.model.worker_heap import size_text
-from gitops_connect.settings import sections
+from gitops_connect.settings import daemon_sections, sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
 _NO_VARIABLE = ("Mapping[str, Credential]", "SkipSettings")
@@ -68,8 +68,9 @@ TABLES = {
     sections.SkipSettings: "clusters.NAME.max_skip",
     sections.SecretsSettings: "secrets",
     sections.SparkSettings: "spark",
-    sections.DaemonSettings: "daemon",
-    sections.ServerSettings: "server",
+    daemon_sections.DaemonSettings: "daemon",
+    daemon_sections.ServerSettings: "server",
+    daemon_sections.ForgeSettings: "forge",
 }
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gitops_connect.cli.console import without_secrets
-from gitops_connect.settings.sections import LogFormat
+from gitops_connect.settings.daemon_sections import LogFormat
 from gitops_connect.tracing.spans import current_trace_id
 
 REQUESTS = "gitops_connect.requests"

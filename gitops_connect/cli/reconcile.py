@@ -16,7 +16,7 @@ from gitops_connect.errors import DaemonUnavailable, UsageError
 if TYPE_CHECKING:
     from gitops_connect.model.clock import Clock
     from gitops_connect.server.client import DaemonClient
-    from gitops_connect.settings.sections import ServerSettings
+    from gitops_connect.settings.daemon_sections import ServerSettings
 
 _PAUSE = 0.5
 """Seconds between two requests while the command waits."""

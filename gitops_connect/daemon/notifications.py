@@ -18,7 +18,7 @@ from typing import Any
 
 from gitops_connect.daemon.events import log, say
 from gitops_connect.model.clock import Clock
-from gitops_connect.settings.sections import NotificationSettings
+from gitops_connect.settings.daemon_sections import NotificationSettings
 
 _HOUR = 3600.0
 _WAITING = 100

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gitops_connect.errors import UsageError
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import ServerSettings
+from gitops_connect.settings.daemon_sections import ServerSettings
 
 SHORTEST_TOKEN = 16
 """Characters. Anyone who reaches the server may try tokens."""

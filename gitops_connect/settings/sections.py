@@ -12,6 +12,12 @@ from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
 from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.daemon_sections import (
+    DaemonSettings,
+    ForgeSettings,
+    NotificationSettings,
+    ServerSettings,
+)
 from gitops_connect.settings.sizes import Size
 
 
@@ -208,77 +214,6 @@ class SparkSettings:
     repository could otherwise make gitops-connect read any file."""
 
 
-class LogFormat(Enum):
-    """How `run` writes its log."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonSettings:
-    """`[daemon]`: intervals and the log of `gitops-connect run`."""
-
-    jitter: Duration = Duration(5)
-    """A random time up to this value is added to each wait, to spread the load of several daemons."""
-    retry_interval: Duration = Duration(10)
-    """The wait after a failed reconciliation. It doubles with each further failure."""
-    max_retry_interval: Duration = Duration(300)
-    """The longest wait after a failed reconciliation."""
-    shutdown_timeout: Duration = Duration(25)
-    """How long steps in progress may take to end after SIGTERM. Then the process ends, and the next start finishes
-    them. Kubernetes kills a pod after 30s, unless `terminationGracePeriodSeconds` is set."""
-    log_format: LogFormat = LogFormat.JSON
-    """The format of log lines: `json` or `text`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """`[server]`: the HTTP server of `gitops-connect run`, with the status page, the API, metrics and webhooks."""
-
-    listen: str | None = None
-    """The address and the port of the server, such as `127.0.0.1:8080` or `[::]:8080`. Not set: there is no server."""
-    public_url: str | None = None
-    """The URL under which others reach the server, if it differs from `listen`. `gitops-connect reconcile` uses it."""
-    token: Credential | None = None
-    """The token for requests that start something. It also allows to read. Not set: the server is read-only."""
-    read_token: Credential | None = None
-    """The token that is required to read. Not set: no token is required, which `anonymous_read` may have to allow."""
-    anonymous_read: bool = False
-    """Allow to read without a token on an address that other machines can reach. On a loopback address, only
-    `read_token` restricts reading."""
-    hosts: tuple[str, ...] = ()
-    """If reading needs no token: further host names of the server. `localhost`, IP addresses and the host of
-    `public_url` are always accepted."""
-    webhook_secret: Credential | None = None
-    """The secret of the webhooks of GitHub, Gitea, Forgejo or GitLab. Not set: webhooks are rejected."""
-    metrics_connectors: int = 1000
-    """How many connectors of each cluster have metrics of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationSettings:
-    """`[notifications]`: what `run` tells people, through Slack, Teams, mail and other services."""
-
-    targets: Mapping[str, Credential] = field(default_factory=dict)
-    """The services, by any name, each as a URL of apprise. A URL usually contains a token, so use a credential."""
-    events: tuple[str, ...] = (
-        "config_rolled_back",
-        "connector_given_up",
-        "drift_corrected",
-        "reconciliation_failed",
-        "reconciliation_finished",
-        "repository_unreachable",
-        "step_failed",
-    )
-    """The log events that are sent (glob patterns). `reconciliation_finished` is sent only if a step was applied or has
-    failed."""
-    repeat_after: Duration = Duration(4 * 3600)
-    """The same event with the same message is sent again only after this time."""
-    max_per_hour: int = 30
-    """How many notifications are sent in an hour. The next one says how many were left out."""
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
@@ -293,3 +228,4 @@ class Settings:
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
     notifications: NotificationSettings = field(default_factory=NotificationSettings)
+    forge: ForgeSettings = field(default_factory=ForgeSettings)

@@ -17,13 +17,16 @@ from typing import Any
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.settings.convert import section
+from gitops_connect.settings.daemon_sections import (
+    DaemonSettings,
+    ForgeSettings,
+    NotificationSettings,
+    ServerSettings,
+)
 from gitops_connect.settings.sections import (
     ClusterSettings,
-    DaemonSettings,
-    NotificationSettings,
     RepositorySettings,
     SecretsSettings,
-    ServerSettings,
     Settings,
     SparkSettings,
     StateSettings,
@@ -49,6 +52,7 @@ _SECTIONS = {
     "daemon": DaemonSettings,
     "server": ServerSettings,
     "notifications": NotificationSettings,
+    "forge": ForgeSettings,
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gitops_connect import secrets
 from gitops_connect.cli.logs import logging_to_stderr
-from gitops_connect.settings.sections import LogFormat
+from gitops_connect.settings.daemon_sections import LogFormat
 
 log = logging.getLogger("gitops_connect")
 

@@ -26,7 +26,7 @@ from gitops_connect.daemon.notifications import (
 from gitops_connect.errors import UsageError
 from gitops_connect.model.durations import Duration
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import NotificationSettings
+from gitops_connect.settings.daemon_sections import NotificationSettings
 
 FAILED = {"cluster": "local", "connector": "orders", "message": "task 0 is FAILED"}
 

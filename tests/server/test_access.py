@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from gitops_connect.errors import UsageError
 from gitops_connect.server.address import Address, address_of, open_socket, require_safe
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import ServerSettings
+from gitops_connect.settings.daemon_sections import ServerSettings
 
 pytestmark = pytest.mark.slow
 

@@ -33,7 +33,8 @@ from gitops_connect.server.changes import Changes
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.served import Served
 from gitops_connect.server.webhook_log import WebhookLog
-from gitops_connect.settings.sections import ClusterSettings, RepositorySettings, ServerSettings, Settings
+from gitops_connect.settings.daemon_sections import ServerSettings
+from gitops_connect.settings.sections import ClusterSettings, RepositorySettings, Settings
 
 PROD = ClusterName("prod-eu")
 URL = "sqlite:///state.db"

@@ -8,7 +8,8 @@ from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import ClusterMode, LogFormat, Settings
+from gitops_connect.settings.daemon_sections import LogFormat
+from gitops_connect.settings.sections import ClusterMode, Settings
 from gitops_connect.settings.settings_file import load_settings
 
 FULL = """

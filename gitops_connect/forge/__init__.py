@@ -1,0 +1,1 @@
+"""The forges: the servers of Git repositories with their pull requests."""

@@ -1,0 +1,99 @@
+"""From the settings to the client of the forge."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from gitops_connect.errors import UsageError
+from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.gitea import GiteaForge
+from gitops_connect.forge.session import read_token
+from gitops_connect.model.clock import Clock
+from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.daemon_sections import ForgeKind, ForgeSettings
+from gitops_connect.settings.sections import Settings
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_PROJECT = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+_DEFAULT_URLS = {ForgeKind.GITHUB: "https://api.github.com", ForgeKind.GITLAB: "https://gitlab.com"}
+
+
+def open_forge(settings: Settings, clock: Clock) -> Forge | None:
+    """The forge of `[forge]`, None if there is none. Raises UsageError if a setting is missing. Sends no request."""
+    forge = settings.forge
+    if forge.kind is None:
+        if forge != ForgeSettings():
+            kinds = ", ".join(kind.value for kind in ForgeKind)
+            raise UsageError(f"[forge] kind is missing: expected one of {kinds}")
+        return None
+    repository = settings.repository
+    if repository.tag is not None or repository.commit is not None:
+        raise UsageError(
+            "[forge] needs [repository] branch: pull requests are merged to a branch, not to a tag or commit"
+        )
+    _check_repository(forge)
+    return _open(forge, forge.kind, repository.branch, clock)
+
+
+def _open(forge: ForgeSettings, kind: ForgeKind, target: str, clock: Clock) -> Forge:
+    url, credential = _url(forge, kind), _credential(forge, kind)
+    try:
+        match kind:
+            case ForgeKind.GITHUB:
+                from gitops_connect.forge.github import GithubForge  # noqa: PLC0415 - an extra
+
+                return GithubForge(forge, url, credential, target, clock)
+            case ForgeKind.GITLAB:
+                from gitops_connect.forge.gitlab import GitlabForge  # noqa: PLC0415 - an extra
+
+                return GitlabForge(forge, url, credential, target, clock)
+            case ForgeKind.GITEA:
+                return GiteaForge(forge, url, credential, target, clock)
+    except ImportError as error:
+        raise UsageError(
+            f"[forge] kind: the package {error.name} is not installed; install the extra `{kind.value}`:"
+            f" pip install 'gitops-connect[{kind.value}]'"
+        ) from error
+
+
+def _check_repository(forge: ForgeSettings) -> None:
+    is_project = forge.kind is ForgeKind.GITLAB
+    if not (_PROJECT if is_project else _REPOSITORY).fullmatch(forge.repository):
+        expected = "the path of a project, as in group/name" if is_project else "owner/name"
+        raise UsageError(f"[forge] repository: expected {expected}, found {forge.repository!r}")
+
+
+def _url(forge: ForgeSettings, kind: ForgeKind) -> str:
+    """The URL of the API, without a slash at its end."""
+    url = forge.url or _DEFAULT_URLS.get(kind)
+    if url is None:
+        raise UsageError(
+            "[forge] url is missing: expected the URL of the API, such as https://gitea.example.com/api/v1"
+        )
+    try:
+        parts = urlsplit(url)
+        is_plain = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_plain = False
+        parts = urlsplit("")
+    if not is_plain or "@" in parts.netloc or parts.query or parts.fragment:
+        raise UsageError("[forge] url: expected https://HOST/PATH without a user name, a query or a fragment")
+    return url.rstrip("/")
+
+
+def _credential(forge: ForgeSettings, kind: ForgeKind) -> Credential:
+    """The token, or the private key of the app. It is read once, so that a missing variable is found at the start."""
+    app = {"app_id": forge.app_id, "installation_id": forge.installation_id, "private_key": forge.private_key}
+    missing = [name for name, value in app.items() if value is None]
+    if forge.token is not None:
+        if len(missing) < len(app):
+            raise UsageError("[forge] token and the settings of a GitHub app cannot be combined; keep one of them")
+        read_token(forge.token)
+        return forge.token
+    if forge.private_key is None or missing or kind is not ForgeKind.GITHUB:
+        is_app = kind is ForgeKind.GITHUB and len(missing) < len(app)
+        name = missing[0] if is_app else "token"
+        raise UsageError(f"[forge] {name} is missing; docs/reference/forges.md says which permissions are necessary")
+    forge.private_key.read()
+    return forge.private_key

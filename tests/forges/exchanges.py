@@ -1,0 +1,210 @@
+"""What GitHub and GitLab are asked in each test of the contract, and what they answer: only the fields that matter.
+
+The descriptions of the forges complete each answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from forges.fake_forge import Exchange
+from gitops_connect.model.names import Revision
+from gitops_connect.settings.daemon_sections import ForgeKind
+
+HEAD, FORKED, MERGED, OTHER = (Revision(digit * 40) for digit in "abcd")
+HUB = "/repos/platform/connectors"
+LAB = "/projects/platform%2Fconnectors"
+OUTDATED = 7
+"""The id of an annotation of an earlier commit."""
+
+
+def exchanges(kind: ForgeKind, test: str) -> Sequence[Exchange]:
+    """The exchanges of one test of the contract."""
+    return (GITHUB if kind is ForgeKind.GITHUB else GITLAB)[test]
+
+
+def _pull(number: int, title: str, author: str, **more: Any) -> dict[str, Any]:
+    repository = {"id": 1}
+    return {
+        "number": number,
+        "title": title,
+        "user": {"login": author},
+        "head": {"sha": HEAD, "ref": "orders", "repo": repository},
+        "base": {"ref": "main", "repo": repository},
+        "html_url": f"https://github.com/platform/connectors/pull/{number}",
+        "draft": False,
+        **more,
+    }
+
+
+def _merge_request(number: int, title: str, author: str, **more: Any) -> dict[str, Any]:
+    return {
+        "iid": number,
+        "title": title,
+        "author": {"username": author},
+        "sha": HEAD,
+        "target_branch": "main",
+        "source_project_id": 1,
+        "target_project_id": 1,
+        "web_url": f"https://gitlab.com/platform/connectors/-/merge_requests/{number}",
+        "draft": False,
+        **more,
+    }
+
+
+def _status(state: str, name: str) -> dict[str, Any]:
+    return {name: "gitops-connect/plan", "state": state, "description": "x" * 140, "target_url": "https://x.example/1"}
+
+
+FORK = {"head": {"sha": FORKED, "ref": "rewind", "repo": {"id": 2}}}
+COMMENT = f"{HUB}/issues/1/comments"
+MARKED = "\n\n<!-- gitops-connect annotation -->"
+PATCH = "@@ -0,0 +1,2 @@\n+line1: 1\n+line2: 2"
+
+
+def _annotation(line: int, title: str, message: str) -> dict[str, Any]:
+    body = f"**gitops-connect: {title}**\n\n```text\n{message}\n```{MARKED}"
+    return {"path": "orders.yaml", "line": line, "body": body}
+
+
+SHOWN = [_annotation(1, "Error", "no such class"), _annotation(2, "Warning", "unknown key")]
+
+GITHUB: dict[str, list[Exchange]] = {
+    "user": [Exchange("GET /user", {"login": "gitops"})],
+    "open": [
+        Exchange(
+            f"GET {HUB}/pulls?state=open&base=main&per_page=100",
+            [_pull(2, "Rewind orders", "rita", draft=True, **FORK)],
+            has_next=True,
+        ),
+        Exchange(f"GET {HUB}/pulls?state=open&base=main&per_page=100&page=2", [_pull(1, "Add orders", "wendy")]),
+    ],
+    "merged": [
+        Exchange(
+            f"GET {HUB}/commits/{MERGED}/pulls?per_page=100",
+            [
+                _pull(4, "Add sinks", "wendy", merged_at="2026-11-21T10:00:00Z"),
+                _pull(1, "Add orders", "wendy", merged_at=None),
+                _pull(5, "Next", "wendy", merged_at="2026-11-21T10:00:00Z", base={"ref": "next", "repo": {"id": 1}}),
+            ],
+        ),
+        Exchange(f"GET {HUB}/commits/{OTHER}/pulls?per_page=100", []),
+    ],
+    "comments": [
+        Exchange(
+            f"GET {COMMENT}?per_page=100",
+            [{"id": n + 1, "user": {"login": "wendy"}, "body": f"comment {n}"} for n in range(100)],
+            has_next=True,
+        ),
+        Exchange(
+            f"GET {COMMENT}?per_page=100&page=2",
+            [{"id": n + 1, "user": {"login": "wendy"}, "body": f"comment {n}"} for n in range(100, 102)],
+        ),
+        Exchange(f"POST {COMMENT}", {"id": 501, "body": "a plan"}, 201, {"body": "a plan"}),
+        Exchange(f"PATCH {HUB}/issues/comments/501", {"id": 501}, 200, {"body": "a newer plan"}),
+        Exchange(f"GET {COMMENT}?per_page=100", [{"id": 501, "user": {"login": "gitops"}, "body": "a newer plan"}]),
+    ],
+    "deleted comment": [
+        Exchange(f"PATCH {HUB}/issues/comments/999999", {"message": "Not Found"}, 404, {"body": "a plan"}),
+        Exchange(f"POST {COMMENT}", {"id": 502, "body": "a plan"}, 201, {"body": "a plan"}),
+    ],
+    "statuses": [
+        Exchange(f"POST {HUB}/statuses/{HEAD}", {}, 201, _status(state, "context"))
+        for state in ("pending", "pending", "failure", "success")
+    ],
+    "permissions": [
+        Exchange(f"GET {HUB}/collaborators/wendy/permission", {"permission": "write"}),
+        Exchange(f"GET {HUB}/collaborators/rita/permission", {"permission": "read"}),
+        Exchange(f"GET {HUB}/collaborators/nobody/permission", {"message": "Not Found"}, 404),
+    ],
+    "annotations": [
+        Exchange("GET /user", {"login": "gitops"}),
+        Exchange(f"GET {HUB}/pulls/1/files?per_page=100", [{"filename": "orders.yaml", "patch": PATCH}]),
+        Exchange(
+            f"GET {HUB}/pulls/1/comments?per_page=100",
+            [
+                {"id": 5, "user": {"login": "wendy"}, **SHOWN[0]},
+                {"id": 6, "user": {"login": "gitops"}, **SHOWN[0]},
+                {"id": OUTDATED, "user": {"login": "gitops"}, **SHOWN[0], "line": 9},
+            ],
+        ),
+        Exchange(f"DELETE {HUB}/pulls/comments/{OUTDATED}", status=204),
+        Exchange(
+            f"POST {HUB}/pulls/1/reviews",
+            {},
+            200,
+            {"commit_id": HEAD, "event": "COMMENT", "comments": [{**SHOWN[1], "side": "RIGHT"}]},
+        ),
+    ],
+}
+
+NOTES = f"{LAB}/merge_requests/1/notes"
+SORTED = "order_by=created_at&sort=asc&per_page=100"
+OPENED = f"GET {LAB}/merge_requests?state=opened&target_branch=main&per_page=100"
+
+GITLAB: dict[str, list[Exchange]] = {
+    "user": [Exchange("GET /user", {"username": "gitops", "web_url": "https://gitlab.com/gitops"})],
+    "open": [
+        Exchange(
+            OPENED,
+            [_merge_request(2, "Rewind orders", "rita", sha=FORKED, source_project_id=2, draft=True)],
+            has_next=True,
+        ),
+        Exchange(
+            f"{OPENED}&page=2", [_merge_request(1, "Add orders", "wendy"), _merge_request(9, "-", "rita", sha=None)]
+        ),
+    ],
+    "merged": [
+        Exchange(
+            f"GET {LAB}/repository/commits/{MERGED}/merge_requests?per_page=100",
+            [
+                _merge_request(4, "Add sinks", "wendy", state="merged"),
+                _merge_request(1, "Add orders", "wendy", state="opened"),
+                _merge_request(5, "Next", "wendy", state="merged", target_branch="next"),
+            ],
+        ),
+        Exchange(f"GET {LAB}/repository/commits/{OTHER}/merge_requests?per_page=100", []),
+    ],
+    "comments": [
+        Exchange(
+            f"GET {NOTES}?{SORTED}",
+            [{"id": n + 1, "author": {"username": "wendy"}, "body": f"comment {n}"} for n in range(100)],
+            has_next=True,
+        ),
+        Exchange(
+            f"GET {NOTES}?{SORTED}&page=2",
+            [
+                {"id": 101, "author": {"username": "wendy"}, "body": "comment 100"},
+                {"id": 200, "author": {"username": "wendy"}, "body": "added 1 commit", "system": True},
+                {"id": 102, "author": {"username": "wendy"}, "body": "comment 101"},
+            ],
+        ),
+        Exchange(f"POST {NOTES}", {"id": 501, "body": "a plan"}, 201, {"body": "a plan"}),
+        Exchange(f"PUT {NOTES}/501", {"id": 501}, 200, {"body": "a newer plan"}),
+        Exchange(f"GET {NOTES}?{SORTED}", [{"id": 501, "author": {"username": "gitops"}, "body": "a newer plan"}]),
+    ],
+    "deleted comment": [
+        Exchange(f"PUT {NOTES}/999999", {"message": "404 Note Not Found"}, 404, {"body": "a plan"}),
+        Exchange(f"POST {NOTES}", {"id": 502, "body": "a plan"}, 201, {"body": "a plan"}),
+    ],
+    "statuses": [
+        Exchange(f"POST {LAB}/statuses/{HEAD}", {}, 201, _status("pending", "name")),
+        Exchange(
+            f"POST {LAB}/statuses/{HEAD}",
+            {"message": "Cannot transition status via :enqueue from :pending"},
+            400,
+            _status("pending", "name"),
+        ),
+        Exchange(f"POST {LAB}/statuses/{HEAD}", {}, 201, _status("failed", "name")),
+        Exchange(f"POST {LAB}/statuses/{HEAD}", {}, 201, _status("success", "name")),
+    ],
+    "permissions": [
+        Exchange("GET /users?username=wendy&per_page=100", [{"id": 3, "username": "wendy"}]),
+        Exchange(f"GET {LAB}/members/all/3", {"access_level": 30}),
+        Exchange("GET /users?username=rita&per_page=100", [{"id": 4, "username": "rita"}]),
+        Exchange(f"GET {LAB}/members/all/4", {"access_level": 20}),
+        Exchange("GET /users?username=nobody&per_page=100", []),
+    ],
+    "annotations": [],
+}
