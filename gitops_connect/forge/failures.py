@@ -39,6 +39,10 @@ class FailedAnswer(Exception):
         self.words = words
 
 
+class UnexpectedAnswer(Exception):
+    """A success that cannot be read: something else has answered, such as the login page of a proxy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failures:
     """Names one repository of a forge in every error, and masks the credential."""
@@ -56,6 +60,9 @@ class Failures:
             yield
         except FailedAnswer as answer:
             self._reject(action, answer)
+        except (UnexpectedAnswer, requests.JSONDecodeError) as error:
+            reason = f"the answer is not that of {self.forge}; check [forge] url, and the proxy"
+            raise ForgeRefused(self._text(action, reason)) from error
         except requests.exceptions.SSLError as error:
             found = _TLS.search(str(error))
             reason = f"the TLS handshake failed: {found[0].strip() if found else error}; check [forge] ca_file and url"

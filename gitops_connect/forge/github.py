@@ -17,7 +17,7 @@ from github.PullRequest import PullRequest as GithubPullRequest
 from github.PullRequest import ReviewComment
 
 from gitops_connect.errors import ForgeNotFound, UsageError
-from gitops_connect.forge.failures import FailedAnswer, Failures
+from gitops_connect.forge.failures import FailedAnswer, Failures, UnexpectedAnswer
 from gitops_connect.forge.forge import LONGEST_DESCRIPTION
 from gitops_connect.forge.line_comments import LineComment, is_line_comment, line_comments, lines_in_diff
 from gitops_connect.forge.session import read_token
@@ -114,7 +114,9 @@ class GithubForge:
         """Writes review comments: only an app could write the annotations of a check run."""
         user, found = self.user(), self._repository.get_pull(pull_request.number)
         with self._named(f"annotate pull request {pull_request.number}"):
-            diff = {one.filename: lines_in_diff(one.patch or "")[""] for one in found.get_files() if one.patch}
+            diff = {
+                one.filename: lines_in_diff(one.patch).get("", frozenset()) for one in found.get_files() if one.patch
+            }
             missing = {*line_comments(annotations, diff)}
             for comment in found.get_review_comments():
                 if _login(comment.user) != user or not is_line_comment(comment.body):
@@ -123,7 +125,7 @@ class GithubForge:
                 if shown in missing:
                     missing.remove(shown)
                 else:
-                    comment.delete()
+                    found.get_review_comment(comment.id).delete()
             if missing:
                 commit = self._repository.get_commit(pull_request.head)
                 found.create_review(commit, event="COMMENT", comments=[_review_comment(one) for one in sorted(missing)])
@@ -140,6 +142,8 @@ class GithubForge:
                 yield
             except github.GithubException as error:
                 raise FailedAnswer(error.status, error.headers or {}, _words(error)) from error
+            except (AssertionError, RuntimeError, TypeError) as error:  # PyGithub's, for an answer that is not JSON
+                raise UnexpectedAnswer from error
 
 
 class _RereadToken(Token):

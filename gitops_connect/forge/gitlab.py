@@ -10,7 +10,7 @@ import gitlab
 from gitlab.v4.objects import ProjectMergeRequestNoteManager
 
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.failures import FailedAnswer, Failures
+from gitops_connect.forge.failures import FailedAnswer, Failures, UnexpectedAnswer
 from gitops_connect.forge.forge import LONGEST_DESCRIPTION
 from gitops_connect.forge.session import ForgeSession
 from gitops_connect.model.clock import Clock
@@ -119,7 +119,7 @@ class GitlabForge:
             try:
                 yield
             except gitlab.GitlabError as error:
-                raise FailedAnswer(error.response_code or 500, {}, "the answer is not that of GitLab") from error
+                raise UnexpectedAnswer from error
 
 
 def _pull_request(found: Mapping[str, Any]) -> PullRequest:

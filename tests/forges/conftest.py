@@ -11,7 +11,7 @@ from forges.worlds import World, faked_world, gitea_world
 from gitops_connect.settings.daemon_sections import ForgeKind
 
 
-@pytest.fixture(scope="module", params=ForgeKind, ids=lambda kind: kind.value)
+@pytest.fixture(scope="session", params=ForgeKind, ids=lambda kind: kind.value)
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """GitHub and GitLab are simulated: their answers are those of `exchanges.py`."""
     kind: ForgeKind = request.param

@@ -34,7 +34,7 @@ _GO = ("go", "/usr/local/go/bin/go")
 _GUARD = Path(__file__).parents[1] / "live" / "guard.py"
 _DEADLINE = 60.0
 """Seconds that the server has to start."""
-_PASSWORD = "a-password-of-the-tests"
+PASSWORD = "a-password-of-the-tests"
 _ADMINISTRATOR = "administrator"
 
 
@@ -126,13 +126,13 @@ class GiteaServer:
         account = {
             "username": name,
             "email": f"{name}@example.org",
-            "password": _PASSWORD,
+            "password": PASSWORD,
             "must_change_password": False,
         }
         self.ask("POST", "/admin/users", account)
         content = {"name": "test", "scopes": list(scopes) or ["all"]}
         url = f"{self.url}/api/v1/users/{name}/tokens"
-        response = requests.post(url, json=content, auth=(name, _PASSWORD), timeout=60)
+        response = requests.post(url, json=content, auth=(name, PASSWORD), timeout=60)
         assert response.ok, response.text
         return str(response.json()["sha1"])
 
@@ -162,7 +162,7 @@ def gitea_server(program: Path, directory: Path) -> Iterator[GiteaServer]:
                 "--username",
                 _ADMINISTRATOR,
                 "--password",
-                _PASSWORD,
+                PASSWORD,
                 "--email",
                 "administrator@example.org",
                 "--admin",
@@ -196,7 +196,7 @@ def _config(program: Path, directory: Path, port: int) -> str:
             "LFS_START_SERVER": "false",
         },
         "database": {"DB_TYPE": "sqlite3", "PATH": directory / "gitea.db", "SQLITE_JOURNAL_MODE": "WAL"},
-        "security": {"INSTALL_LOCK": "true", "SECRET_KEY": "tests"},
+        "security": {"INSTALL_LOCK": "true", "SECRET_KEY": "tests", "PASSWORD_HASH_ALGO": "pbkdf2_v1"},
         "indexer": {"ISSUE_INDEXER_TYPE": "db"},
         "webhook": {"ALLOWED_HOST_LIST": "loopback"},
         "log": {"MODE": "console", "LEVEL": "Warn"},

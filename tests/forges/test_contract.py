@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forges.worlds import COMMENTS, World
+from forges.worlds import World
 from gitops_connect.model.reviews import Annotation, Comment, CommitState, CommitStatus, PullRequest
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def test_the_pull_requests_that_were_merged_as_a_commit(world: World) -> None:
 def test_comments_of_all_pages_in_order_and_one_that_is_replaced(world: World) -> None:
     with world.playing("comments"):
         comments = world.forge.comments(1)
-        assert [one.body for one in comments] == [f"comment {number}" for number in range(COMMENTS)]
+        assert [one.body for one in comments] == [f"comment {number}" for number in range(world.comments)]
         assert {one.author for one in comments} == {"wendy"}
         written = world.forge.write_comment(1, "a plan", None)
         assert world.forge.write_comment(1, "a newer plan", written) == written

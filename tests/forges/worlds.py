@@ -5,7 +5,7 @@
     3  from the same branch as 1 to the branch `next`
     4  merged to `main`
 
-The token belongs to gitops. Pull request 1 has `COMMENTS` comments of wendy.
+The token belongs to gitops. Pull request 1 has comments of wendy, on more than one page.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import ForgeKind, ForgeSettings
 from gitops_connect.settings.sections import RepositorySettings, Settings
 
-COMMENTS = 102
 TOKEN = "a-token-of-the-tests"
 REPOSITORY = "platform/connectors"
+_COMMENTS = 52
 FILE = "".join(f"line{number}: {number}\n" for number in range(1, 5))
 
 
@@ -48,7 +48,8 @@ class World:
     merged: Revision
     other: Revision
     """A commit of `main` without a pull request."""
-    owner: str = "platform"
+    comments: int
+    """How many comments pull request 1 has at the beginning."""
 
     @property
     def head_ref(self) -> str:
@@ -71,7 +72,7 @@ def faked_world(kind: ForgeKind, description: Description) -> Iterator[World]:
         def playing(test: str) -> AbstractContextManager[None]:
             return fake.played(exchanges(kind, test))
 
-        yield World(forge, fake.url, kind, playing, HEAD, FORKED, MERGED, OTHER)
+        yield World(forge, fake.url, kind, playing, HEAD, FORKED, MERGED, OTHER, comments=102)
         forge.close()
 
 
@@ -89,6 +90,7 @@ def gitea_world(server: GiteaServer) -> Iterator[World]:
         Revision(forked),
         Revision(merged),
         Revision(main),
+        comments=_COMMENTS,
     )
     forge.close()
 
@@ -116,7 +118,7 @@ def _fill(server: GiteaServer) -> tuple[str, str, str, str]:
         server.ask("POST", f"/repos/{REPOSITORY}/pulls", {"title": title, "head": source, "base": target}, user=user)
     merge(server, REPOSITORY, 4)
     merged = server.ask("GET", f"/repos/{REPOSITORY}/pulls/4")["merge_commit_sha"]
-    for number in range(COMMENTS):
+    for number in range(_COMMENTS):
         server.ask("POST", f"/repos/{REPOSITORY}/issues/1/comments", {"body": f"comment {number}"}, user="wendy")
     return head, forked, merged, token
 
