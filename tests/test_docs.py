@@ -128,7 +128,7 @@ def test_documents_in_the_docs_are_what_the_schema_says() -> None:
 def test_the_example_settings_have_every_setting_and_load_with_each_alternative(tmp_path: Path) -> None:
     text = settings_page.EXAMPLE.read_text()
     alternatives = re.findall(r"^# \w+ = .*$", text, re.MULTILINE)
-    assert len(alternatives) == 3
+    assert len(alternatives) == 6
     for line in ["", *alternatives]:
         file = tmp_path / "gitops-connect.toml"
         file.write_text(text.replace(line, line.removeprefix("# ")) if line else text)

