@@ -29,6 +29,8 @@ SECOND_SANDBOX = (
 """The rest of them: in one process, the tests with a sandbox would take as long as all others in three processes."""
 REPLICAS = ("tests/daemon/test_replicas.py", "tests/ledger/test_postgresql.py")
 """Files whose tests need the PostgreSQL server, too."""
+FORGES = "tests/forges/"
+"""The tests of this directory share a Gitea server, and one repository in it."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
     for name in ("a_million_planted", "file_copy", "masters", "on_spark", "patch", "violations", "worker_daemon")
@@ -55,6 +57,8 @@ def scope(test: str) -> str:
         return "second sandbox"
     if POSTGRESQL in test or test.startswith(REPLICAS):
         return "postgresql"
+    if test.startswith(FORGES):
+        return "forges"
     return "spark" if test.startswith(SPARK) else test.partition("::")[0]
 
 

@@ -7,8 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from forges.descriptions import GITHUB, Description, DescriptionMissing
+from forges.gitea_server import GiteaServer
 from forges.worlds import World, faked_world, gitea_world
 from gitops_connect.settings.daemon_sections import ForgeKind
+
+
+@pytest.fixture(scope="session")
+def on_gitea(gitea: GiteaServer) -> Iterator[World]:
+    """On a real Gitea."""
+    with gitea_world(gitea) as made:
+        yield made
 
 
 @pytest.fixture(scope="session", params=ForgeKind, ids=lambda kind: kind.value)
@@ -16,8 +24,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """GitHub and GitLab are simulated: their answers are those of `exchanges.py`."""
     kind: ForgeKind = request.param
     if kind is ForgeKind.GITEA:
-        with gitea_world(request.getfixturevalue("gitea")) as made:
-            yield made
+        yield request.getfixturevalue("on_gitea")
         return
     with faked_world(kind, described(kind, request.config)) as made:
         yield made

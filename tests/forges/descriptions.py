@@ -67,7 +67,9 @@ class Description:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
         self._registry: Registry[Any] = Registry().with_resource(_URI, DRAFT4.create_resource(document))
-        self._paths = [(re.sub(r"\{[^}]*\}", "([^/]+)", path), path) for path in document["paths"]]
+        # A path without parameters takes precedence over one with parameters.
+        paths = sorted(document["paths"], key=lambda one: str(one).count("{"))
+        self._paths = [(re.compile(re.sub(r"\{[^}]*\}", "[^/]+", path)), path) for path in paths]
 
     @staticmethod
     def of_github(file: Path) -> Description:
@@ -77,19 +79,16 @@ class Description:
     def of_gitlab() -> Description:
         return Description(yaml.safe_load((_HERE / "gitlab.yaml").read_text(encoding="utf-8")))
 
-    def operation(self, method: str, path: str) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """The operation, and the parameters in its path. A path without parameters takes precedence."""
-        for pattern, template in sorted(self._paths, key=lambda one: one[1].count("{")):
-            found = re.fullmatch(pattern, path)
-            if found and method.lower() in self._document["paths"][template]:
-                names = re.findall(r"\{([^}]*)\}", template)
-                operation = self._document["paths"][template][method.lower()]
-                return operation, dict(zip(names, found.groups(), strict=True))
+    def operation(self, method: str, path: str) -> Mapping[str, Any]:
+        """The operation for a request."""
+        for pattern, template in self._paths:
+            if pattern.fullmatch(path) and method.lower() in self._document["paths"][template]:
+                return self._document["paths"][template][method.lower()]
         raise AssertionError(f"the API has no {method} {path}")
 
     def check_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> None:
         """Each parameter and the body must be described, and have the described type."""
-        operation, _ = self.operation(method, path)
+        operation = self.operation(method, path)
         known = {
             one["name"]: one for one in map(self._resolve, operation.get("parameters", ())) if one["in"] == "query"
         }
@@ -109,7 +108,7 @@ class Description:
 
         Descriptions do not list every error: any operation can answer 401, 404 or 503.
         """
-        responses = self.operation(method, path)[0]["responses"]
+        responses = self.operation(method, path)["responses"]
         if status >= 400 and str(status) not in responses:
             return content
         assert str(status) in responses, f"{method} {path} never answers {status}"
@@ -155,8 +154,7 @@ class Description:
         return schema
 
     def _check(self, value: Any, schema: Mapping[str, Any]) -> None:
-        validator = _OpenApiValidator({"$ref": _URI + "#"}, registry=self._registry)
-        errors = [*validator.evolve(schema=_absolute(schema)).iter_errors(value)]
+        errors = [*_OpenApiValidator(_absolute(schema), registry=self._registry).iter_errors(value)]
         assert not errors, "; ".join(f"{error.json_path}: {error.message[:200]}" for error in errors)
 
 

@@ -37,6 +37,8 @@ class FakeForge:
         self._prefix = prefix
         self._expected: list[Exchange] = []
         self.problems: list[str] = []
+        self.authorizations: list[str] = []
+        """The credentials of each request."""
         self.url = ""
 
     @contextmanager
@@ -56,6 +58,7 @@ class FakeForge:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                fake.authorizations.append(self.headers["Authorization"])
                 length = int(self.headers.get("content-length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
                 status, headers, content = fake.answer(self.command, self.path, body)

@@ -11,34 +11,35 @@ import pytest
 from forges.gitea_server import PASSWORD, GiteaServer
 from forges.worlds import REPOSITORY, World, forge_of
 from gitops_connect.errors import ForgeNotFound, ForgeRefused
-from gitops_connect.model.names import Revision
 from gitops_connect.model.reviews import Annotation, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.daemon_sections import ForgeKind
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("world", [ForgeKind.GITEA], indirect=True, ids=["gitea"])]
+pytestmark = pytest.mark.slow
 
 
-def pull_request(world: World, number: int) -> PullRequest:
-    return next(one for one in world.forge.open_pull_requests() if one.number == number)
+def pull_request(on_gitea: World, number: int) -> PullRequest:
+    return next(one for one in on_gitea.forge.open_pull_requests() if one.number == number)
 
 
-def test_the_head_of_a_pull_request_can_be_fetched(world: World) -> None:
+def test_the_head_of_a_pull_request_can_be_fetched(on_gitea: World) -> None:
     for number in (1, 2):
-        found = pull_request(world, number)
-        listed = git("ls-remote", f"{world.url}/{REPOSITORY}.git", found.head_ref)
+        found = pull_request(on_gitea, number)
+        listed = git("ls-remote", f"{on_gitea.url}/{REPOSITORY}.git", found.head_ref)
         assert listed.split() == [found.head, found.head_ref]
 
 
-def test_the_last_status_counts_and_its_description_is_cut(world: World, gitea: GiteaServer) -> None:
+def test_the_last_status_counts_and_its_description_is_cut(on_gitea: World, gitea: GiteaServer) -> None:
     for state in (CommitState.PENDING, CommitState.FAILURE, CommitState.SUCCESS):
-        world.forge.set_status(world.forked, CommitStatus("gitops-connect/plan", state, "x" * 200, "https://x.example"))
-    (stored,) = gitea.ask("GET", f"/repos/{REPOSITORY}/commits/{world.forked}/status")["statuses"]
+        on_gitea.forge.set_status(
+            on_gitea.forked, CommitStatus("gitops-connect/plan", state, "x" * 200, "https://x.example")
+        )
+    (stored,) = gitea.ask("GET", f"/repos/{REPOSITORY}/commits/{on_gitea.forked}/status")["statuses"]
     assert (stored["status"], stored["context"]) == ("success", "gitops-connect/plan")
     assert (stored["description"], stored["target_url"]) == ("x" * 140, "https://x.example")
 
 
-def test_annotations_replace_the_earlier_ones_and_those_of_people_stay(world: World, gitea: GiteaServer) -> None:
-    shown = pull_request(world, 1)
+def test_annotations_replace_the_earlier_ones_and_those_of_people_stay(on_gitea: World, gitea: GiteaServer) -> None:
+    shown = pull_request(on_gitea, 1)
     path = f"/repos/{REPOSITORY}/pulls/1/reviews"
     comment = {"path": "orders.yaml", "new_position": 1, "body": "Why?"}
     gitea.ask("POST", path, {"event": "COMMENT", "comments": [comment]}, user="wendy")
@@ -52,29 +53,29 @@ def test_annotations_replace_the_earlier_ones_and_those_of_people_stay(world: Wo
                 found[one["user"]["login"]].append((one["id"], one["position"], one["body"]))
         return found
 
-    world.forge.annotate(shown, first)
-    world.forge.annotate(shown, first)
+    on_gitea.forge.annotate(shown, first)
+    on_gitea.forge.annotate(shown, first)
     ((number, line, body),) = stored()["gitops"]
     assert line == 2
     assert "`````text\nno such class @wendy <img src=x>\n````\n# not a title\n`````" in body
-    world.forge.annotate(shown, [Annotation("orders.yaml", 3, "unknown key", is_error=False)])
+    on_gitea.forge.annotate(shown, [Annotation("orders.yaml", 3, "unknown key", is_error=False)])
     ((changed, line, _),) = stored()["gitops"]
     assert changed != number
     assert line == 3
-    world.forge.annotate(shown, [])
+    on_gitea.forge.annotate(shown, [])
     assert stored()["gitops"] == []
     assert [body for _, _, body in stored()["wendy"]] == ["Why?"]
 
 
 def test_a_change_that_was_pushed_without_a_branch_counts_as_one_of_a_fork(
-    world: World, gitea: GiteaServer, tmp_path: Path
+    on_gitea: World, gitea: GiteaServer, tmp_path: Path
 ) -> None:
     """Everyone who can read may push to `refs/for`, and Gitea stores the commits in the repository itself."""
-    url = world.url.replace("://", f"://rita:{PASSWORD}@")
+    url = on_gitea.url.replace("://", f"://rita:{PASSWORD}@")
     git("clone", "--quiet", f"{url}/{REPOSITORY}.git", str(tmp_path / "clone"))
     git("-C", str(tmp_path / "clone"), "commit", "--quiet", "--allow-empty", "--message", "Without a branch")
     git("-C", str(tmp_path / "clone"), "push", "--quiet", "origin", "HEAD:refs/for/main/topic")
-    found = next(one for one in world.forge.open_pull_requests() if one.title == "Without a branch")
+    found = next(one for one in on_gitea.forge.open_pull_requests() if one.title == "Without a branch")
     try:
         assert found.is_fork
         assert found.author == "rita"
@@ -86,25 +87,24 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def test_tokens_that_gitea_rejects(world: World, gitea: GiteaServer) -> None:
+def test_tokens_that_gitea_rejects(on_gitea: World, gitea: GiteaServer) -> None:
     writer = gitea.add_user("writer", "write:repository", "write:issue", "read:user")
     reader = gitea.add_user("reader", "read:repository", "read:user")
     gitea.ask("PUT", f"/repos/{REPOSITORY}/collaborators/writer", {"permission": "write"})
     status = CommitStatus("gitops-connect/plan", CommitState.PENDING, "")
     cases: list[tuple[type[ForgeRefused], str, Any]] = [
-        (ForgeRefused, "repo admins can query", lambda: of(world, writer).can_write("wendy")),
-        (ForgeRefused, "required scope", lambda: of(world, reader).set_status(world.head, status)),
-        (ForgeRefused, "expired or revoked", lambda: of(world, "0" * 40).open_pull_requests()),
-        (ForgeNotFound, "has access", lambda: of(world, writer, "platform/other").open_pull_requests()),
-        (ForgeRefused, "set the status", lambda: world.forge.set_status(Revision("f" * 40), status)),
+        (ForgeRefused, "repo admins can query", lambda: of(on_gitea, writer).can_write("wendy")),
+        (ForgeRefused, "required scope", lambda: of(on_gitea, reader).set_status(on_gitea.head, status)),
+        (ForgeRefused, "expired or revoked", lambda: of(on_gitea, "0" * 40).open_pull_requests()),
+        (ForgeNotFound, "has access", lambda: of(on_gitea, writer, "platform/other").open_pull_requests()),
     ]
     for kind, words, call in cases:
         with pytest.raises(kind, match=words) as raised:
             call()
         assert type(raised.value) is kind
-        assert f"Gitea {world.url}/api/v1, repository platform/" in str(raised.value)
+        assert f"Gitea {on_gitea.url}/api/v1, repository platform/" in str(raised.value)
         assert not any(token in str(raised.value) for token in (writer, reader, "0" * 40))
 
 
-def of(world: World, token: str, repository: str = REPOSITORY) -> Any:
-    return forge_of(ForgeKind.GITEA, f"{world.url}/api/v1", token, repository)
+def of(on_gitea: World, token: str, repository: str = REPOSITORY) -> Any:
+    return forge_of(ForgeKind.GITEA, f"{on_gitea.url}/api/v1", token, repository)
