@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 
 from benchmarks.documents import Workplace
+from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import Caches, Proposal, ReconcileOptions, declare, propose, reconcile
@@ -32,7 +34,12 @@ class Opened:
 
     def cycle(self) -> ReconciliationOutcome:
         """Plan and apply."""
-        return reconcile(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL, ReconcileOptions())
+        options = ReconcileOptions(_ignore, _ignore, _ignore, Event(), _ignore, StoppedConnectors())
+        return reconcile(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL, options)
+
+
+def _ignore(_: object) -> None:
+    """Nothing listens, and every plan is approved."""
 
 
 @contextmanager
