@@ -55,9 +55,8 @@ class SoakCluster:
 
     def close(self) -> None:
         """End all processes."""
-        for process in self._running.values():
-            process.kill()
-            process.wait()
+        for part in [*self._running]:
+            self.kill(part)
         self._sandbox.down()
 
     def kill(self, part: str) -> None:
